@@ -20,7 +20,7 @@ PUBLIC = {
     "model": "Event Meaning ReadEvents expand",
     "phases": "Phase first_facts in_single_file split_phases",
     "ranks": "RankFigures leading_rank rank_figures sole_rank",
-    "relays": "Relay as_retained is_relay lengths_of starts_of",
+    "relays": "Relay as_retained is_relay lengths_of part_of starts_of",
     "rows": "RowRun",
     "series": (
         "Figure Numbers Piece Selection Series ends first_with metric not_finite_since pieces placed positions read steps_at "

@@ -21,6 +21,7 @@ from receipt_cli.events.rows import HEAD, TAIL
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import assemble
 from tests.tools.examples import costly
+from tests.tools.pieces import small_pieces
 
 GRAMMAR = r"""
 grammar: toy
@@ -194,6 +195,7 @@ WALLS = st.sampled_from([None, None, Wall(5000.0, "stated"), Wall(60.0, "stated"
 def in_columns(wanted: bool, longest: int, most: int) -> Iterator[None]:
     """Leave all records in their columns that may stay there, or none; ``longest`` and ``most`` are limits of relays."""
     with (
+        small_pieces(),
         patch.multiple(regular, SPAN=HEAD + TAIL + 2, LEAST=1),
         patch.multiple(relays, FEWEST=2, LONGEST=longest),
         patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0),

@@ -21,6 +21,7 @@ from receipt_cli.events.rows import HEAD, TAIL
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import assemble
 from tests.tools.examples import costly
+from tests.tools.pieces import small_pieces
 
 MARGINS = {"SPAN": HEAD + TAIL + 2, "LEAST": 1}
 """The shortest stretches that may have a run."""
@@ -297,7 +298,7 @@ logs = st.lists(parts, min_size=1, max_size=8).map(lambda made: "\n".join(line f
 @contextmanager
 def in_columns(wanted: bool) -> Iterator[None]:
     """Leave all records in their columns that may stay there, or none."""
-    with patch.multiple(regular, **MARGINS), patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0):
+    with small_pieces(), patch.multiple(regular, **MARGINS), patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0):
         yield
 
 

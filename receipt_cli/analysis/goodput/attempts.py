@@ -84,7 +84,7 @@ class Try:
 
 
 def attempts_of(phase: Phase) -> list[Tries]:
-    """Return the attempts of a phase in log order, those too of which nothing stands; those of a relay are one entry."""
+    """Return the attempts of a phase in log order, those too of which nothing stands; those of a relay are ``Legs``."""
     if not phase.superseded:
         return standing_of(phase)
     relays = {id(relay.event): relay for relay in phase.relays}
@@ -98,22 +98,25 @@ def attempts_of(phase: Phase) -> list[Tries]:
             groups.append([])
         groups[-1].append(event)
         last = last if event.last_step is None else event.last_step
-    return [
-        _legs(relays[id(group[0])]) if id(group[0]) in relays else Try(group, sum(id(event) in stands for event in group))
-        for group in groups
-    ]
+    found: list[Tries] = []
+    for group in groups:
+        relay = relays.get(id(group[0]))
+        found += [Try(group, sum(id(event) in stands for event in group))] if relay is None else _legs(relay)
+    return found
 
 
 def standing_of(phase: Phase) -> list[Tries]:
     """Return the attempts of a phase of which something stands, without what was overtaken."""
-    attempts = [attempt for attempt in phase.attempts if attempt]
-    return [_legs(as_retained(attempt[0])) if is_relay(attempt[0]) else Try(attempt, len(attempt)) for attempt in attempts]
+    found: list[Tries] = []
+    for attempt in filter(None, phase.attempts):
+        found += _legs(as_retained(attempt[0])) if is_relay(attempt[0]) else [Try(attempt, len(attempt))]
+    return found
 
 
-def _legs(relay: Relay) -> Legs:
-    from receipt_cli.analysis.goodput.legs import Legs
+def _legs(relay: Relay) -> list[Legs]:
+    from receipt_cli.analysis.goodput.legs import legs_of
 
-    return Legs(relay.event, relay.starts, relay.stands)
+    return legs_of(relay)
 
 
 def last_clock(event: Event) -> float:

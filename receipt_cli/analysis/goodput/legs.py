@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,20 +16,43 @@ from receipt_cli.analysis.goodput.attempts import LONGEST
 from receipt_cli.analysis.goodput.steptime import CUMULATIVE, DATA, MISSING, SLACK, TIME
 from receipt_cli.analysis.steady import warmups
 from receipt_cli.events.model import Event
+from receipt_cli.events.relays import Relay, part_of
 from receipt_cli.lazy_dataclass import NamedTuple
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 
 
-class Beyond(NamedTuple):
-    """What the records of a warm-up hold beyond their steps, and the seconds that they have as steps (float64 [n] each).
+MOST = 1 << 17
+"""Records from which on a relay is looked at in parts."""
 
-    NaN for all others.
+
+class Beyond(NamedTuple):
+    """What some records of a warm-up hold beyond their steps, and the seconds that they have as steps (float64 [n] each).
+
+    ``at`` are the records, ascending, counted from 0 (int64 [n]).
     """
 
+    at: Integers
     seconds: Floats
     working: Floats
+
+
+def legs_of(relay: Relay) -> list[Legs]:
+    """Return the attempts of a relay: together where they are few, else in parts."""
+    event, starts = relay.event, relay.starts
+    places = np.flatnonzero(np.diff(starts // MOST)) + 1  # attempts that a part may begin with
+    cuts = [0]
+    for place in places.tolist():
+        if starts[place] - starts[cuts[-1]] > 1 and event.records - starts[place] > 1:  # a part has a run
+            cuts.append(place)
+    if len(cuts) == 1:
+        return [Legs(event, starts, relay.stands)]
+    bounds = [*starts[cuts].tolist(), event.records]
+    parts = zip(pairwise([*cuts, len(starts)]), pairwise(bounds), strict=True)
+    return [
+        Legs(part_of(event, begin, end), starts[low:high] - begin, relay.stands[low:high]) for (low, high), (begin, end) in parts
+    ]
 
 
 class Legs:
@@ -43,8 +67,16 @@ class Legs:
         self.stops: Integers = np.append(starts[1:], event.records)
         self.standing: Integers = starts + stands
         self.lengths: Integers = self.stops - starts
-        self.clock: Floats = np.append(event.clock, run.clock)
-        self.steps: Integers = np.append(event.step or 0, run.steps)
+
+    @property
+    def clock(self) -> Floats:
+        """The time stamp of each record (float64 [n])."""
+        return np.append(self.first.clock, self._run.clock)
+
+    @property
+    def steps(self) -> Integers:
+        """The step of each record (int64 [n])."""
+        return np.append(self.first.step or 0, self._run.steps)
 
     @property
     def overtaken(self) -> int:
@@ -71,7 +103,8 @@ class Legs:
     @property
     def strides(self) -> Integers:
         """The steps from the first record of each to the second; none where there is no second."""
-        found: Integers = self.steps[np.minimum(self.starts + 1, self.stops - 1)] - self.steps[self.starts]
+        steps = self.steps
+        found: Integers = steps[np.minimum(self.starts + 1, self.stops - 1)] - steps[self.starts]
         return found
 
     @property
@@ -96,7 +129,8 @@ class Legs:
     @property
     def ends(self) -> tuple[Floats, Floats]:
         """The stamps of the first and of the last record of each attempt."""
-        return self.clock[self.starts], self.clock[self.stops - 1]
+        clock = self.clock
+        return clock[self.starts], clock[self.stops - 1]
 
     @property
     def lasting(self) -> Floats:
@@ -167,7 +201,9 @@ class Legs:
         """
         lead = working[self.starts]
         if beyond is not None:
-            lead = lead + np.nan_to_num(beyond.seconds[self.starts])
+            more = np.zeros(self.records)
+            more[beyond.at] = beyond.seconds
+            lead = lead + more[self.starts]
         found: list[float] = (self.since(begin) - lead).tolist()
         return found
 
@@ -207,7 +243,8 @@ class Legs:
             )
             early &= more > 0
         averaged = covers if definition is not None else np.where(covers <= 1, covers, 1)
-        return Beyond(np.where(early, more * averaged, np.nan), np.where(early, (median + waited) * covers, np.nan))
+        at = np.flatnonzero(early)
+        return Beyond(at, (more * averaged)[at], ((median + waited) * covers)[at])
 
 
 def _sums(values: Array) -> Integers:

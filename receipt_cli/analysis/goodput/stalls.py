@@ -67,7 +67,7 @@ class Ordinary(NamedTuple):
         working: Floats = np.where(np.isnan(values), self.each, values) * legs.covers
         beyond = self.beyond.get(id(legs))
         if beyond is not None:
-            working = np.where(np.isnan(beyond.working), working, beyond.working)
+            working[beyond.at] = beyond.working
         return working
 
 

@@ -54,7 +54,7 @@ class Times(NamedTuple):
     @property
     def of_warmup(self) -> list[float]:
         """The seconds beyond its steps of each record of the warm-up."""
-        inside = (seconds for beyond in self.legs.values() for seconds in beyond.seconds.tolist() if seconds == seconds)
+        inside = (seconds for beyond in self.legs.values() for seconds in beyond.seconds.tolist())
         return [*(extra.seconds for extra in self.warmup), *inside]
 
 
@@ -98,9 +98,9 @@ def printed_times(tries: Sequence[Tries], statistic: Statistic | None, waiting: 
     for one in tries:
         if not isinstance(one, Try):
             if (beyond := extras.legs.get(id(one))) is not None:
-                over_steps, inside = one.times(TIME) * one.covers - beyond.working, one.stands
+                over_steps, inside = (one.times(TIME) * one.covers)[beyond.at] - beyond.working, one.stands[beyond.at]
                 for stands, found in taken.items():
-                    found += [value for value in over_steps[inside == stands].tolist() if value == value]
+                    found += over_steps[inside == stands].tolist()
             continue
         for event, cover in _covers(one):
             if id(event) in over:

@@ -1,0 +1,25 @@
+"""Long arrays are looked at in pieces: small ones, for tests whose logs are short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
+
+from receipt_cli.analysis.goodput import legs
+from receipt_cli.events import rows, step_numbers
+from receipt_cli.events.compact import companions, frame, rank_copies
+from receipt_cli.events.naming import together
+from receipt_cli.numeric import ordinals, spill
+
+SMALL = 7
+
+
+@contextmanager
+def small_pieces() -> Iterator[None]:
+    """Look at few records at a time, everywhere."""
+    with ExitStack() as stack:
+        for module in (rows, step_numbers, companions, frame, rank_copies, together, ordinals, spill):
+            stack.enter_context(patch.object(module, "PIECE", SMALL))
+        stack.enter_context(patch.object(legs, "MOST", SMALL))
+        yield
