@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field, replace
-from receipt_cli.numeric.arrays import distinct_values, is_large
+from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import PIECE, picked, show
+from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_in
+from receipt_cli.numeric.spill import PIECE, gathered, picked, pieces, show
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
@@ -190,8 +191,10 @@ class RowRun:
 
     def chosen(self, indices: Integers, begins: Integers | None) -> RowRun:
         """Return some of the records, counted from 0 and ascending, of which ``begins`` begin another attempt."""
-        rows = indices + self.rows.start if isinstance(self.rows, slice) else self.rows[indices]
-        numbers = None if self.numbers is None else self.numbers[indices]
+        own = self.rows
+        every = (piece + own.start if isinstance(own, slice) else own[piece] for piece in pieces(indices))
+        rows = gathered(indices.dtype.type, len(indices), every)
+        numbers = None if self.numbers is None else picked(self.numbers, indices)
         return replace(self, rows=rows, n=len(rows), numbers=numbers, drawn=len(rows), begins=begins)
 
     def numbered(self, steps: Integers) -> RowRun:
@@ -379,10 +382,13 @@ def count_distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:
     known = set(steps)
     if not more:
         return len(known)
-    import numpy as np
-
     large = {step for step in known if abs(step) >= LARGE}  # no array contains one
-    return len(large) + len(distinct_values(np.concatenate([np.array(sorted(known - large), np.int64), *more])))
+    least = min([*(known - large), *(int(piece.min()) for array in more for piece in pieces(array) if len(piece))], default=0)
+    found = OrdinalSet([step - least for step in known - large])
+    for array in more:
+        for piece in pieces(array):
+            found |= ordinals_in(piece - least)
+    return len(large) + len(found)
 
 
 def steps_among(steps: Iterable[int], more: Sequence[Integers]) -> set[int]:
