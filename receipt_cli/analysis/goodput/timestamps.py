@@ -110,17 +110,20 @@ def is_zoned(edges: Edges) -> bool | None:
     return zones.pop() if len(zones) == 1 else None
 
 
+def line_stamps(text: bytes, line: int) -> Sequence[Stamp]:
+    """Return the stamps at the heads of lines, the first of which has the number ``line``."""
+    found = _stamps_in(text)
+    return found if line == 1 else tuple(Stamp(line - 1 + stamp.line, stamp.clock, stamp.zoned) for stamp in found)
+
+
 @lru_cache(maxsize=2)
-def line_stamps(text: bytes, line: int) -> tuple[Stamp, ...]:
-    """Return the stamps at the heads of lines, the first of which has the number ``line``.
-
-    Cached, since both ends of a small log are the same text, and so are those of each run in it.
-    """
-    return tuple(_line_stamps(text, line))
+def _stamps_in(text: bytes) -> tuple[Stamp, ...]:
+    """Return the stamps of a text; cached, since both ends of a small log are the same, and they are asked for twice."""
+    return tuple(_line_stamps(text))
 
 
-def _line_stamps(text: bytes, line: int) -> Iterator[Stamp]:
-    masked = text.translate(MASK)
+def _line_stamps(text: bytes) -> Iterator[Stamp]:
+    line, masked = 1, text.translate(MASK)
     clock, unix, at = masked.find(CLOCK_MASKED), masked.find(UNIX_MASKED), 0
     while (stamp := min(clock, unix) if clock >= 0 and unix >= 0 else max(clock, unix)) >= 0:
         start = max(text.rfind(b"\n", at, stamp), text.rfind(b"\r", at, stamp)) + 1 or at
