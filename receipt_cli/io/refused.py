@@ -9,13 +9,13 @@ from receipt_cli.errors import InputError
 
 
 @contextmanager
-def refusing(where: str) -> Iterator[None]:
-    """Turn what the system refuses into ``InputError``."""
+def refusing(where: str, also: type[Exception] = OSError) -> Iterator[None]:
+    """Turn what the system refuses, and ``also``, into ``InputError``."""
     try:
         yield
     except IsADirectoryError as error:
         raise InputError("is a directory, not a log", where=where, try_="name one log file") from error
     except FileNotFoundError as error:
         raise InputError("no such log", where=where) from error
-    except OSError as error:
-        raise InputError("cannot read the log", where=where, why=error.strerror or str(error)) from error
+    except (OSError, also) as error:
+        raise InputError("cannot read the log", where=where, why=getattr(error, "strerror", None) or str(error)) from error

@@ -17,6 +17,7 @@ from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise
+from receipt_cli.io.kept_text import KeptText
 from receipt_cli.io.line_range import lines_of
 from receipt_cli.io.refused import refusing
 from receipt_cli.lazy_dataclass import dataclass
@@ -84,8 +85,7 @@ class Source:
         self._ahead: Ahead[bytes] | None = None
         self._lines: tuple[int, int | None] = (0, None)
         self._keeps = not later  # of many files the text of none
-        self._kept: Sequence[tuple[bytes, int]] | None = None  # a little log as it was ready, and how many problems were known
-        self._found: Sequence[Problem] = ()  # by whoever read what is kept
+        self._kept: KeptText | None = None
         self._origin = origin  # which must not be gone before what it kept was read
         self._ours = origin is None and path != "-"
         self._opened: IO[bytes] | None = origin._spool if origin is not None else None
@@ -124,7 +124,7 @@ class Source:
 
     def _begin(self) -> None:
         if self._opened is None and self._kept is None:
-            with refusing(self.path):
+            with refusing(self.path, ValueError):
                 self._opened = self._open()
             if self._limit is None:
                 import tempfile  # four milliseconds that a file does not need
@@ -139,10 +139,7 @@ class Source:
             if sys.stdin is None:  # closed by whoever started us
                 raise InputError("standard input is closed", where="stdin")
             return sys.stdin.buffer
-        try:
-            file = open(self.path, "rb")  # noqa: SIM115  # closed by blocks()
-        except ValueError as error:
-            raise InputError("cannot read the log", where=self.path, why=str(error)) from error
+        file = open(self.path, "rb")  # noqa: SIM115  # closed by blocks()
         try:
             self._look(file)
         except BaseException:
@@ -204,13 +201,22 @@ class Source:
             self._close_file()
 
     def _shown(self, ready: Generator[bytes, None, None]) -> Iterator[bytes]:
-        """Yield what ``blocks`` gives of the text that is ready."""
+        """Yield what ``blocks`` gives of the text that is ready; of a little log that is kept for the next to read the same."""
+        if self._kept is not None and (before := self._kept.shown((self._lines, self._known), self.problems)) is not None:
+            yield from before
+            return
+        told: list[bytes] = []
         with closing(ready):
-            text = left_out(ready, self.report_copies) if self._known is None else blanked(ready, self._known)
-            for block in text if self._lines == (0, None) else lines_of(text, *self._lines):
+            text: Iterator[bytes] = left_out(ready, self.report_copies) if self._known is None else ready
+            text = text if self._lines == (0, None) else lines_of(text, *self._lines)
+            for block in text if self._known is None else blanked(text, self._known, self._lines[0]):
                 self._tell()
                 yield block
+                if self.size_bytes <= BLOCK:
+                    told.append(block)
             self._tell()
+        if self._kept is not None:
+            self._kept.note((self._lines, self._known), self.problems, told)
 
     def report_copies(self, copies: Copies) -> None:
         """Keep the copies of the text that was read so far, also for whoever reads it again."""
@@ -227,10 +233,7 @@ class Source:
         One thread reads and decompresses, another takes the digest and unpacks.
         """
         if self._kept is not None:
-            for block, told in self._kept:
-                self.problems += self._found[len(self.problems) : told]
-                yield block
-            self.problems += self._found[len(self.problems) :]
+            yield from self._kept.ready(self.problems)
             return
         unpacker = Unpacker(self.native)
         self.emptied = unpacker.emptied
@@ -245,7 +248,7 @@ class Source:
                 break
         else:
             if self._keeps and self._limit is not None and self.size_bytes <= BLOCK:
-                self._kept = first
+                self._kept = KeptText(first, self.problems)
             return
         first.clear()
         from receipt_cli.io.prefetch import Ahead
@@ -290,8 +293,8 @@ class Source:
         """
         if self._kept is not None:
             again = Source(self.path, later=True)
-            again._kept, again._found, again._digest = self._kept, self._found or self.problems, self._digest
-            again.size_bytes, again.emptied, again._lines = self.size_bytes, self.emptied, self._lines
+            again._kept, again._digest, again.size_bytes = self._kept, self._digest, self.size_bytes
+            again.emptied, again._lines = self.emptied, self._lines
         elif self._limit is None:
             if self._origin is not None:
                 return self._origin.excerpt(*self._lines)

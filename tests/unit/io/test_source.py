@@ -403,3 +403,18 @@ def test_a_file_is_measured_without_its_text(tmp_path: Path, kind: str) -> None:
     source = Source(str(path))
     source.measure()
     assert (source.sha256, source.size_bytes) == (hashlib.sha256(TEXT).hexdigest(), len(TEXT))
+
+
+@pytest.mark.parametrize("before, end", [(0, None), (3, 9), (20, 30)])
+def test_hidden_lines_are_empty_in_each_part_of_a_small_log(tmp_path: Path, before: int, end: int | None) -> None:
+    lines = [b"line %d" % number for number in range(1, 41)]
+    path = write(tmp_path / "a.log", b"\n".join(lines) + b"\n")
+    source = Source(str(path))
+    assert b"".join(source.blocks()).count(b"\n") == 40
+    for hidden in ([4, 5, 21], [], [1, 9, 10, 40]):
+        again = source.excerpt(before, end)
+        assert again is not None
+        again.report_copies(again.copies._replace(lines=hidden))
+        shown = [b"" if number in hidden else line for number, line in enumerate(lines, 1)][before:end]
+        for each in (again, again.reopen()):
+            assert each is not None and b"".join(each.blocks()) == b"\n".join(shown) + b"\n"
