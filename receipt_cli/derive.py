@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
@@ -17,7 +18,7 @@ from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.log_time import find_log_time
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
-from receipt_cli.analysis.goodput.timestamps import LogTime, find_time, is_zoned, log_edges
+from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.omissions import loss_missing
 from receipt_cli.analysis.stated.completion import contradicted
@@ -39,7 +40,7 @@ from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, window
 from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.model import Event, ReadEvents
-from receipt_cli.events.phases import Phase, first_facts, split_phases
+from receipt_cli.events.phases import first_facts, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
 from receipt_cli.events.seeds import with_seed
 from receipt_cli.events.step_numbers import number_steps
@@ -231,6 +232,26 @@ class Reading:
     """The readings of the parts of a log that are logs of their own: launches that share nothing."""
     registry: Registry | None = None
 
+    @cached_property
+    def edges(self) -> Edges:
+        """The stamps at both ends of the log."""
+        return log_edges(self.gathered)
+
+    @cached_property
+    def log_time(self) -> LogTime | None:
+        """When the log was written, where no run says when it was."""
+        return find_log_time(self.gathered)
+
+    @cached_property
+    def line_counts(self) -> LineCounts:
+        """The records of the log by their treatment."""
+        if self.parts:
+            counts = LineCounts(*map(sum, zip(*(part.line_counts for part in self.parts), strict=True)))
+            return counts._replace(ignored=counts.ignored + self.gathered.log.record_count - sum(counts))
+        body = self.gathered.body
+        matched, ignored, undecodable = count_explained(self.engine, body, self.grammars)
+        return LineCounts(matched, ignored, body.records - matched - ignored - undecodable, undecodable)
+
     def derivation(self, number: int | None = None) -> Derivation:
         """Return the derivation of run ``number`` of the log, counted from 0; None is the last one.
 
@@ -248,10 +269,8 @@ class Reading:
         before = [0, *accumulate(len(part.launches) for part in self.parts)]
         index = bisect_right(before, number) - 1
         found = _figures(self.parts[index], number - before[index], options)
-        counts = LineCounts(*map(sum, zip(*map(_line_counts, self.parts), strict=True)))
-        counts = counts._replace(ignored=counts.ignored + self.gathered.log.record_count - sum(counts))
         launch = LaunchFacts(len(self.launches), number + 1, found.launch.first_line)
-        return replace(found, log=self.gathered.log, lines=counts, launch=launch)
+        return replace(found, log=self.gathered.log, lines=self.line_counts, launch=launch)
 
 
 def _figures(reading: Reading, number: int, options: Options) -> Derivation:
@@ -281,19 +300,19 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         from receipt_cli.analysis.stated.job_end import complete_ending
 
         ending = complete_ending(ending, options.job)
-    both_ends = log_edges(reading.gathered)
-    edges = both_ends.of_run(number, len(reading.launches) - 1)
+    edges = reading.edges.of_run(number, len(reading.launches) - 1)
     explanation = Explanation()
     if ending.reason is not None:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.last, _last_lines(reading, number))
         ending = explanation.improved(ending)
-    spans = _spans(every, launch)
+    starts = [max(launch.start, phase.first_at) for phase in every]
+    spans = list(zip(starts, [*starts[1:], launch.end], strict=False))
     ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall of several processes is none of one
         spent = account(phases, summaries, launch, edges, options.wall)
-    when = find_time(launch.events, launch.start, edges, is_zoned(both_ends))
+    when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges))
     for summary in summaries:
         summary.time = when
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
@@ -309,9 +328,10 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     timed = when is not None and primary is not None and (stepless or summaries[primary].record_count > 0)
+    read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
     return Derivation(
         log=log,
-        log_time=None if timed else find_log_time(reading.gathered),
+        log_time=None if timed else reading.log_time,
         options=options,
         detection=reading.detection,
         summaries=tuple(summaries),
@@ -321,7 +341,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         ending=ending,
         explanation=explanation,
         tail=tuple(_tail(reading, number, ending)),
-        lines=_line_counts(reading),
+        lines=reading.line_counts,
         near_misses=_near(body, grammars),
         problems=problems,
         facts=first_facts(every) if number else with_seed(first_facts(every), reading.gathered, launch.events),
@@ -330,7 +350,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
         lacks=tuple(lack._replace(line=safe_text(lack.line, 120)) for lack in reading.lacks),
         stepless=stepless,
-        rule_records=_rule_records(engine, body, grammars),
+        rule_records={key: len(columns) for key, columns in read.items() if columns is not None},
         changed=reading.gathered.changed,
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
         ranks=tuple(map(lowest, ranks)),
@@ -339,12 +359,6 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         ledger=reading.told.ledger,
         check_lines=deciding_lines(checks, summaries, phases, ending),
     )
-
-
-def _line_counts(reading: Reading) -> LineCounts:
-    body = reading.gathered.body
-    matched, ignored, undecodable = count_explained(reading.engine, body, reading.grammars)
-    return LineCounts(matched, ignored, body.records - matched - ignored - undecodable, undecodable)
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:
@@ -371,12 +385,6 @@ def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:
     return log_tail(last_bytes_before(reading.gathered.streams[0], reading.launches[number + 1].line), cut=number > 0)
 
 
-def _spans(phases: Sequence[Phase], launch: Launch) -> list[tuple[int, int]]:
-    """Return the first and the last position of each phase."""
-    starts = [max(launch.start, phase.first_at) for phase in phases]
-    return list(zip(starts, [*starts[1:], launch.end], strict=False))
-
-
 def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[int, tuple[Problem, ...]]:
     problems = [*(problem for _, problem in body.problems.first), *more]
     if body.nul_count:
@@ -389,9 +397,3 @@ def _near(body: SegmentBody, grammars: Sequence[Grammar]) -> tuple[int, tuple[Ne
     near = [body.near[g.id] for g in grammars if g.id in body.near]
     first = sorted((entry for n in near for entry in n.first), key=lambda entry: entry[0])
     return sum(n.count for n in near), tuple(miss for _, miss in first[:MAX_FIRST])
-
-
-def _rule_records(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar]) -> dict[tuple[str, str], int]:
-    """Return the number of events of each rule of the chosen grammars."""
-    read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
-    return {key: len(columns) for key, columns in read.items() if columns is not None}

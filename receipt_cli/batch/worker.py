@@ -105,11 +105,7 @@ def _no_log(log: Log, head: bytes) -> Reason | None:
 
 def _digest(path: str) -> Identity:
     source = Source(path)
-    try:
-        for _ in source.blocks():
-            pass
-    finally:
-        source.close()
+    source.measure()
     return Identity(source.sha256, source.size_bytes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from types import MappingProxyType
 
@@ -12,7 +13,7 @@ from receipt_cli.events.starts import configures
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import MASK, behind_heads, head_ends, plain, read_clock
+from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, behind_heads, head_ends, plain, read_clock
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
@@ -37,6 +38,8 @@ HEAD = 12
 """Bytes of a line that show which logger printed it."""
 STAMP = 4
 """So many digits at the beginning of a line are a time stamp."""
+_NOISE = compile_later(rb"[\x00\x08\x1b^]")
+"""What a terminal shows otherwise than it is written: a time may be among it."""
 _LETTER = compile_later(rb"\w")
 _WORD = compile_later(rb"[^\W\d_]|[\x80-\xff]")
 _PROCESS = compile_later(rb"\([\w.: ]{0,60}?pid=\d+[^)\n]{0,60}\)")
@@ -113,12 +116,25 @@ class _Sides:
         self.back: int | None = backs[0] if backs else None
         self.following: set[int] = set()
         self.traced = set(_traced(lines))
-        self.collector = _collector((*around[0], *lines, *around[1]))
-        before, after = ({_head(line, self.collector) for line in some} for some in around)
-        self.heads = before - after, after - before
-        one, other = ({_process(line) for line in some} - {b""} for some in around)
-        self.processes = one, other
-        self.edges = _first_clock(reversed(around[0])), _first_clock(around[1])
+        self.around = around
+        self.edges = _first_clock(around[0][::-1]), _first_clock(around[1])
+
+    @cached_property
+    def processes(self) -> tuple[set[bytes], set[bytes]]:
+        """Who printed the lines of each run, where these say so."""
+        one, other = ({_process(line) for line in some} - {b""} for some in self.around)
+        return one, other
+
+    @cached_property
+    def collector(self) -> bytes:
+        """The head of what collected the lines."""
+        return _collector((*self.around[0], *self.lines, *self.around[1]))
+
+    @cached_property
+    def heads(self) -> tuple[set[bytes], set[bytes]]:
+        """How the lines of one run begin, and none of the other's."""
+        before, after = ({_head(line, self.collector) for line in some} for some in self.around)
+        return before - after, after - before
 
     def side(self, place: int) -> int:
         """Return a number below 0 for a line of the first run, above 0 for one of the second, 0 where nothing shows it.
@@ -222,7 +238,12 @@ def _process(line: bytes) -> bytes:
     return found[0] if found else b""
 
 
-def _first_clock(lines: Iterable[bytes]) -> float:
+def _first_clock(lines: Sequence[bytes]) -> float:
+    text = b"\n".join(lines)
+    if _NOISE.search(text) is None:
+        masked = text.translate(MASK)
+        if CLOCK_MASKED not in masked and UNIX_MASKED not in masked:
+            return math.nan
     clocks = (read_clock(plain(line)[:STAMPED]) for line in lines)
     return next((clock for clock in clocks if clock == clock), math.nan)
 

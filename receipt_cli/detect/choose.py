@@ -79,12 +79,11 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
 
     ``forced`` or an earlier ``choice`` takes precedence where it explains at least one record.
     """
-    by_id: dict[str, list[Grammar]] = {}
-    for grammar in engine.grammars:
-        by_id.setdefault(grammar.id, []).append(grammar)
     read = engine.readers(body)
     ids = {ref.partition("@")[0] for ref in read}
-    reading = {i: versions for i, versions in by_id.items() if i in ids}
+    reading: dict[str, list[Grammar]] = {}
+    for grammar in (grammar for grammar in engine.grammars if grammar.id in ids):
+        reading.setdefault(grammar.id, []).append(grammar)
     every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in reading.items()}
     records = {i: _records(pairs) for i, pairs in every.items()}
     steps = {i: _records(pairs, steps=True) for i, pairs in every.items()}
@@ -98,7 +97,7 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
         found = records.get(forced.id)
         return Detection((Chosen(forced, "option"),) if found else (), tuple(candidates))
     if choice is not None:
-        return Detection(tuple(_again(engine, body, by_id, candidates, choice)), tuple(candidates))
+        return Detection(tuple(_again(engine, body, reading, candidates, choice)), tuple(candidates))
     known = [c for c in candidates if c.identified]
     if not known:
         shared = [c.id for c in candidates if c.records >= MIN_RECORDS and not c.alone]
@@ -113,7 +112,7 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
     rivals = [c.id for c in known[1:] if c.score == best.score and c not in chosen]
     if rivals:
         return Detection((), tuple(candidates), (best.id, *rivals))
-    return Detection(tuple(_version(engine, body, by_id[c.id]) for c in chosen), tuple(candidates))
+    return Detection(tuple(_version(engine, body, reading[c.id]) for c in chosen), tuple(candidates))
 
 
 def _records(read: Iterable[Read], *, steps: bool = False, identifying: bool = True) -> OrdinalSet:

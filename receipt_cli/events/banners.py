@@ -6,6 +6,7 @@ No rule needs to read these lines: what counts is that most of them come again, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from receipt_cli.definitions.failure_markers import Catalogue
@@ -15,7 +16,7 @@ from receipt_cli.events.relays import is_relay
 from receipt_cli.io.joined_parts import joined
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import behind_heads, plain
+from receipt_cli.records.envelope import MASK, behind_heads, is_blind, plain
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.segment import SegmentBody
 
@@ -29,6 +30,8 @@ MOST_STARTS = 100
 """A log whose steps go back more often is of several processes, or of a loop."""
 MOST_LINES = 4000
 """Lines before a first step that are compared: the nearest."""
+_SHORT = 512
+"""Bytes of a line whose shape is remembered."""
 _DIGITS = compile_later(rb"\d+")
 _LETTER = compile_later(rb"[^\W\d_]")
 
@@ -169,5 +172,14 @@ def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list
 
 def _shape(line: bytes) -> bytes:
     """Return the text of a line behind its heads with all numbers alike; empty without a letter."""
-    text = behind_heads(plain(line + b"\n").strip(b"\r\n"))
+    record = plain(line + b"\n").strip(b"\r\n")
+    masked = record.translate(MASK)
+    return _shape_short(masked if is_blind(masked) else record) if len(record) <= _SHORT else _shape_of(record)
+
+
+def _shape_of(record: bytes) -> bytes:
+    text = behind_heads(record)
     return _DIGITS.sub(b"0", text.strip()) if _LETTER.search(text) else b""
+
+
+_shape_short = lru_cache(maxsize=4096)(_shape_of)

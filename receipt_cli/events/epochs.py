@@ -102,7 +102,8 @@ def _count_all(events: list[Event], unprinted: set[int]) -> None:
             first = event.rule.epochs_from
             first = int(event.grammar.id not in from_zero) if first is None else first
             known = id(event) not in unprinted
-            stretches = lengths.setdefault((event.grammar.id, event.rank, first), _Stretches(first))
+            key = event.grammar.id, event.rank, first
+            stretches = lengths.get(key) or lengths.setdefault(key, _Stretches(first))
             _count(event, own or {}, before, stretches)
             _count_run(event, known)
         elif kind == "eval" and own and "epoch_number" in own:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from receipt_cli.errors import InputError
 from receipt_cli.lazy_dataclass import NamedTuple
 
 CHUNK = 64 * 1024
@@ -270,3 +271,27 @@ COMPRESSIONS: dict[str, Compression] = {
 }
 """By the name of the program that unpacks it to standard output with ``-dc``."""
 SUFFIXES = tuple(known.suffix for known in COMPRESSIONS.values())
+
+
+def decompress_log(compression: str, read: Read, name: str, *, of_file: bool) -> Generator[bytes, None, str | None]:
+    """Yield the text of a log, and return as ``decompress`` does. Raises ``InputError`` for what unpacks without end."""
+    stored = given = 0
+
+    def counted(size: int) -> bytes:
+        nonlocal stored
+        piece = read(size)
+        stored += len(piece)
+        return piece
+
+    pieces = decompress(compression, counted)
+    while True:
+        try:
+            piece = next(pieces)
+        except StopIteration as end:
+            return cast("str | None", end.value)
+        given += len(piece)
+        if is_bomb(given, stored):
+            why = f"{given:,} bytes of text from {stored:,} (possible decompression bomb)"
+            way = f"{compression} -dc {name} | receipt parse -" if of_file else ""
+            raise InputError("decompresses to far more than a log does", where=name, why=why, try_=way)
+        yield piece

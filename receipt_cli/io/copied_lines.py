@@ -8,6 +8,7 @@ its copies one after the other, and keeps them.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
@@ -115,16 +116,16 @@ def without_copies(text: bytes) -> tuple[bytes, Copies]:
     return (_blanked(text, copies), copies) if copies.lines else (text, NO_COPIES)
 
 
-def blanked(blocks: Iterator[bytes], copies: Copies) -> Iterator[bytes]:
-    """Yield the text of ``blocks``, a log whose copies are known, without them."""
-    return iter([_blanked(b"".join(blocks), copies)]) if copies.lines else blocks
+def blanked(blocks: Iterator[bytes], copies: Copies, before: int = 0) -> Iterator[bytes]:
+    """Yield the text of ``blocks``, what a log whose copies are known has behind so many lines, without them."""
+    return iter([_blanked(b"".join(blocks), copies, before)]) if copies.lines else blocks
 
 
-def _blanked(text: bytes, copies: Copies) -> bytes:
+def _blanked(text: bytes, copies: Copies, before: int = 0) -> bytes:
     lines = text.split(b"\n")
-    for number in copies.lines:
-        if number <= len(lines):  # the log may be another by now: its digest shows that
-            lines[number - 1] = b""
+    first, end = bisect_right(copies.lines, before), bisect_right(copies.lines, before + len(lines))
+    for number in copies.lines[first:end]:  # the log may be another by now: its digest shows that
+        lines[number - before - 1] = b""
     return b"\n".join(lines)
 
 

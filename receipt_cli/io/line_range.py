@@ -21,7 +21,5 @@ def lines_of(text: Iterator[bytes], before: int, end: int | None) -> Iterator[by
 
 def _behind(block: bytes, count: int) -> int:
     """Return the place behind ``count`` line ends."""
-    at = -1
-    for _ in range(count):
-        at = block.find(b"\n", at + 1)
-    return at + 1
+    rest = block.split(b"\n", count)[count]
+    return len(block) - len(rest)

@@ -7,17 +7,19 @@ import stat
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any
 
 from receipt_cli.errors import InputError
-from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
+from receipt_cli.io.compression import HEAD, compression_of, decompress_log
 from receipt_cli.io.copied_lines import NO_COPIES, Copies, blanked, left_out
 from receipt_cli.io.digest import sha256
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise
+from receipt_cli.io.kept_text import KeptText
 from receipt_cli.io.line_range import lines_of
+from receipt_cli.io.refused import refusing
 from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.problems import Problem
 
@@ -66,9 +68,8 @@ class Source:
         self.path = path
         self._may_be_document = document
         self.name = "stdin" if path == "-" else path
-        self.size_bytes = 0
+        self.size_bytes, self.changed = 0, False
         self.problems: list[Problem] = []
-        self.changed = False
         self.copies = NO_COPIES
         self.emptied: Sequence[int] = ()
         self.native: Any = None  # the compiled kernel, with which ``blocks`` gives the same sooner
@@ -77,13 +78,14 @@ class Source:
         self.progress = progress
         self._digest: _Hash | None = None
         self._limit: int | None = None
-        self._stored = 0
-        self._head = b""
+        self._stored, self._head = 0, b""
         self._spool: IO[bytes] | None = None
         self._pipe: Pipe | None = None
         self._blocks: Iterator[bytes] = iter(())
         self._ahead: Ahead[bytes] | None = None
         self._lines: tuple[int, int | None] = (0, None)
+        self._keeps = not later  # of many files the text of none
+        self._kept: KeptText | None = None
         self._origin = origin  # which must not be gone before what it kept was read
         self._ours = origin is None and path != "-"
         self._opened: IO[bytes] | None = origin._spool if origin is not None else None
@@ -121,8 +123,9 @@ class Source:
         return self._opened
 
     def _begin(self) -> None:
-        if self._opened is None:
-            self._opened = self._open()
+        if self._opened is None and self._kept is None:
+            with refusing(self.path, ValueError):
+                self._opened = self._open()
             if self._limit is None:
                 import tempfile  # four milliseconds that a file does not need
 
@@ -136,20 +139,10 @@ class Source:
             if sys.stdin is None:  # closed by whoever started us
                 raise InputError("standard input is closed", where="stdin")
             return sys.stdin.buffer
-        try:
-            file = open(self.path, "rb")  # noqa: SIM115  # closed by blocks()
-        except IsADirectoryError as error:
-            raise InputError("is a directory, not a log", where=self.path, try_="name one log file") from error
-        except FileNotFoundError as error:
-            raise InputError("no such log", where=self.path) from error
-        except (OSError, ValueError) as error:
-            raise InputError("cannot read the log", where=self.path, why=_reason(error)) from error
+        file = open(self.path, "rb")  # noqa: SIM115  # closed by blocks()
         try:
             self._look(file)
-        except OSError as error:
-            file.close()
-            raise InputError("cannot read the log", where=self.path, why=_reason(error)) from error
-        except InputError:
+        except BaseException:
             file.close()
             raise
         return file
@@ -188,21 +181,42 @@ class Source:
         still being written, the bytes that it had when it was opened. Threads that read ahead end with the iterator; where
         that may be late, ``close`` ends them.
         """
+        yield from self._reading(self._shown(self._ready()))
+
+    def measure(self) -> None:
+        """Read all of the file for ``sha256`` and ``size_bytes`` alone. Raises as ``blocks`` does."""
+        self._blocks = self._read()
+        for _ in self._reading(self._hashed()):
+            pass
+
+    def _reading(self, text: Iterator[bytes]) -> Iterator[bytes]:
         self._begin()
         try:
-            with closing(self._ready()) as ready:
-                text = left_out(ready, self.report_copies) if self._known is None else blanked(ready, self._known)
-                for block in text if self._lines == (0, None) else lines_of(text, *self._lines):
-                    self._tell()
-                    yield block
-                self._tell()
-            if self._limit is not None:
-                now = os.fstat(self._file.fileno())
-                self.changed = (now.st_size, now.st_mtime_ns) != (self._status.st_size, self._status.st_mtime_ns)
-        except OSError as error:
-            raise InputError("cannot read the log", where=self.name, why=_reason(error)) from error
+            with refusing(self.name):
+                yield from text
+                if self._limit is not None:
+                    now = os.fstat(self._file.fileno())
+                    self.changed = (now.st_size, now.st_mtime_ns) != (self._status.st_size, self._status.st_mtime_ns)
         finally:
             self._close_file()
+
+    def _shown(self, ready: Generator[bytes, None, None]) -> Iterator[bytes]:
+        """Yield what ``blocks`` gives of the text that is ready; of a little log that is kept for the next to read the same."""
+        if self._kept is not None and (before := self._kept.shown((self._lines, self._known), self.problems)) is not None:
+            yield from before
+            return
+        told: list[bytes] = []
+        with closing(ready):
+            text: Iterator[bytes] = left_out(ready, self.report_copies) if self._known is None else ready
+            text = text if self._lines == (0, None) else lines_of(text, *self._lines)
+            for block in text if self._known is None else blanked(text, self._known, self._lines[0]):
+                self._tell()
+                yield block
+                if self.size_bytes <= BLOCK:
+                    told.append(block)
+            self._tell()
+        if self._kept is not None:
+            self._kept.note((self._lines, self._known), self.problems, told)
 
     def report_copies(self, copies: Copies) -> None:
         """Keep the copies of the text that was read so far, also for whoever reads it again."""
@@ -213,26 +227,30 @@ class Source:
         """The numbers of the lines that are empty in place of what the log has there, ascending."""
         return sorted({*self.copies.lines, *self.emptied}) if self.emptied else self.copies.lines
 
-    @property
-    def _may_wait(self) -> bool:
-        """Whether another thread may read: a wait for bytes that may never come must have a way to end."""
-        return self._limit is not None or self._pipe is not None or self._origin is not None
-
     def _ready(self) -> Generator[bytes, None, None]:
         """Yield the text as UTF-8 and unpacked: the first of it at once; the rest is made ready beside whoever asks for it.
 
         One thread reads and decompresses, another takes the digest and unpacks.
         """
+        if self._kept is not None:
+            yield from self._kept.ready(self.problems)
+            return
         unpacker = Unpacker(self.native)
         self.emptied = unpacker.emptied
         self._blocks = reading = self._read()
         blocks = unpacked(as_utf8(self._hashed(), self.problems), unpacker)
+        first: list[tuple[bytes, int]] = []
         for block in blocks:
+            if self.size_bytes <= BLOCK:
+                first.append((block, len(self.problems)))
             yield block
-            if self.size_bytes >= DIRECT and self._may_wait:
+            if self.size_bytes >= DIRECT and (self._limit or self._pipe or self._origin):  # a wait must have a way to end
                 break
         else:
+            if self._keeps and self._limit is not None and self.size_bytes <= BLOCK:
+                self._kept = KeptText(first, self.problems)
             return
+        first.clear()
         from receipt_cli.io.prefetch import Ahead
 
         bytearray(KEPT)  # see there
@@ -271,9 +289,13 @@ class Source:
     def reopen(self) -> Source | None:
         """Return a source of the same stored bytes, to read them again once they were read; None where that cannot be.
 
-        Raises ``InputError``. Whether they are the same bytes, only the digest tells.
+        Raises ``InputError``. Whether they are the same bytes, only the digest tells; those of a small file were kept.
         """
-        if self._limit is None:
+        if self._kept is not None:
+            again = Source(self.path, later=True)
+            again._kept, again._digest, again.size_bytes = self._kept, self._digest, self.size_bytes
+            again.emptied, again._lines = self.emptied, self._lines
+        elif self._limit is None:
             if self._origin is not None:
                 return self._origin.excerpt(*self._lines)
             if self._spool is None:
@@ -327,27 +349,11 @@ class Source:
             while block := self._stored_bytes(BLOCK):
                 yield block
             return
-        wrong = yield from self._unpacked(self.compression)
+        wrong = yield from decompress_log(self.compression, self._stored_bytes, self.name, of_file=self._ours)
         if wrong is not None and not self.size_bytes:
             raise InputError("cannot be decompressed", where=self.name, why=wrong)
         if wrong is not None:
             self.problems.append(Problem("compressed_stream_damaged", None, wrong, ""))
-
-    def _unpacked(self, compression: str) -> Generator[bytes, None, str | None]:
-        """Yield the text, and return as ``decompress``. Raises ``InputError`` for what unpacks without end."""
-        given = 0
-        pieces = decompress(compression, self._stored_bytes)
-        try:
-            while True:
-                piece = next(pieces)
-                given += len(piece)
-                if is_bomb(given, self._stored):
-                    why = f"{given:,} bytes of text from {self._stored:,} (possible decompression bomb)"
-                    way = f"{compression} -dc {self.name} | receipt parse -" if self._ours else ""
-                    raise InputError("decompresses to far more than a log does", where=self.name, why=why, try_=way)
-                yield piece
-        except StopIteration as end:
-            return cast("str | None", end.value)
 
     def _stored_bytes(self, size: int) -> bytes:
         """Return ``size`` bytes of what is stored, fewer only at the end."""
@@ -392,8 +398,3 @@ class Stream:
     rank: int | None = None
     certain: bool = False
     attempt: int | None = None
-
-
-def _reason(error: Exception) -> str:
-    """Return why without the path, which stands beside it."""
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

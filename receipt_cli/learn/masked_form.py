@@ -16,6 +16,8 @@ from receipt_cli.records.envelope import MASK, NO_RANK, read_rank, starts
 MAX_KEYS = 64
 """Spellings of the digits in the words of a form that are remembered."""
 _RUN = re.compile(rb"\d+")
+_DECIMAL = re.compile(rb"\d\.\d|=")
+_SENTENCE = re.compile(rb"(?:[A-Za-z']{2,}[,.]? ){5}")
 _DIGIT_HEADS = (b"<0", b"#000[", b"f0")
 """How masked envelopes begin that print a digit, and the name that is no host's: ``<13>1 ``, ``#033[``, ``f1:``."""
 _DIGITS_BEFORE = re.compile(rb">0|#000\[|f0")
@@ -29,7 +31,7 @@ class Form:
     ``start`` and ``end`` are the bounds of the line behind its envelopes, ``bounds`` those of its parts: literal, token,
     literal, …; none where the record has no token, or too many. ``rank`` is the place of the digits of the rank, or the rank.
     ``key`` is the shape, None where words contain digits: those at ``numbered``. ``lasting`` is False where another
-    record of the same form may have to be split differently.
+    record of the same form may have to be split differently. A ``sentence`` has words in a row, and no figure.
     """
 
     start: int
@@ -39,6 +41,7 @@ class Form:
     numbered: tuple[Span, ...]
     rank: Span | int
     lasting: bool
+    sentence: bool
     _like: bytes
     _keys: dict[bytes, bytes] = field(default_factory=dict)
     _numbers: dict[int, Number] = field(default_factory=dict)
@@ -82,8 +85,9 @@ def form_of(record: bytes) -> Form:
     end = at + len(core)
     parts = split(core)
     lasting = has_plain_heads(record, at)
+    sentence = _DECIMAL.search(record) is None and _SENTENCE.search(record) is not None
     if not 3 <= len(parts) <= 2 * MAX_TOKENS + 1:
-        return Form(at, end, (), None, (), NO_RANK, lasting, b"")
+        return Form(at, end, (), None, (), NO_RANK, lasting, sentence, b"")
     bounds = [at]
     for part in parts:
         bounds.append(bounds[-1] + len(part))
@@ -91,7 +95,8 @@ def form_of(record: bytes) -> Form:
     numbered = tuple((a, b) for a, b in list(pairwise(bounds))[::2] if _RUN.search(record, a, b))
     key = None if numbered else shape(parts)
     lasting = lasting and rank is not None
-    return Form(at, end, tuple(bounds), key, numbered, read_rank(record[:at]) if rank is None else rank, lasting, record[:end])
+    rank = read_rank(record[:at]) if rank is None else rank
+    return Form(at, end, tuple(bounds), key, numbered, rank, lasting, sentence, record[:end])
 
 
 def has_plain_heads(record: bytes, at: int) -> bool:

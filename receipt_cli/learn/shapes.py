@@ -7,7 +7,6 @@ go back.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -28,8 +27,6 @@ MAX_DROPS = 64
 MAX_FORMS = 1 << 13
 MAX_BYTES = 8 << 20
 """Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
-_DECIMAL = re.compile(rb"\d\.\d|=")
-_SENTENCE = re.compile(rb"(?:[A-Za-z']{2,}[,.]? ){5}")
 MAX_HERALDS = 4
 MAX_TRACKED = 24
 """Columns of a shape that are followed as possible counters."""
@@ -311,7 +308,7 @@ class Miner:
                         self._found[key].append(found)
                     except KeyError:
                         self._open(key, found)
-                    if told or _DECIMAL.search(masked) or not _SENTENCE.search(masked):
+                    if told or not form.sentence:
                         announced = told  # a sentence is no record
                 else:
                     announced = told or announced

@@ -33,6 +33,8 @@ MAX_END = 200
 """Bytes of the end of a line that are looked at for two cells."""
 _OF_CELLS = b"0123456789.:+-%eEnNaAiIfFmsh \t,|"
 """What cells and the space between them are made of."""
+_SPACE = b" \t,|"
+_SPACES = frozenset(_SPACE)
 _LAST_CELLS = re.compile(_CELL + _NEXT_CELL + rb"[ \t,|]*+\Z")
 _RULE = rb"(?:[|+ \t:-]*-[|+ \t:-]*\n)?"  # a rule between the header and its rows
 _FIRST = re.compile(rb"(?m)^([| \t]*+[A-Za-z][^\n\d=:]{3,1000}+)\n" + _RULE + rb"(" + _ROW + rb")$")
@@ -103,7 +105,8 @@ class Table:
 def _ends_in_cells(line: bytes) -> bool:
     """True for a line that ends as a row does, or in so much as may be cells: few do."""
     end = line[len(line.rstrip(_OF_CELLS)) :]
-    return len(end) > MAX_END or (len(end) > 2 and _LAST_CELLS.search(end) is not None)
+    own = end.strip(_SPACE)
+    return len(end) > MAX_END or (not _SPACES.isdisjoint(own) and _LAST_CELLS.search(end) is not None)
 
 
 def _have_heads(buffer: bytes) -> bool:

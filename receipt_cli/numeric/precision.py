@@ -19,5 +19,6 @@ def resolution(values: Iterable[float]) -> float:
     finest = 0
     for value in list(dict.fromkeys(values))[:MAX_LOOKED_AT]:  # those of an array, too: numpy's repr names its type
         digits, _, power = repr(float(value)).partition("e")  # of "nan" and "inf", which have no point, it is 0
-        finest = min(finest, int(power or 0) - len(digits.partition(".")[2].rstrip("0")))
+        places = len(digits) - digits.find(".") - 1 if digits[-2:] != ".0" and "." in digits else 0
+        finest = min(finest, int(power or 0) - places)
     return float(Decimal(1).scaleb(finest)) if finest else 0.0

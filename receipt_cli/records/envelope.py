@@ -6,6 +6,7 @@ import math
 import re
 from functools import lru_cache
 
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.split import normalise
 
@@ -186,9 +187,9 @@ def read_rank(prefix: bytes) -> int:
     number is no rank: one of them may run several ranks, and they count from 1 as often as from 0.
     """
     rank, where = NO_RANK, -1
-    for at, found in _peel(prefix):
-        if found.lastgroup is not None:
-            rank, where = int(found[found.lastgroup]), at
+    for head in heads_of(prefix):
+        if head.rank is not None:
+            rank, where = int(prefix[slice(*head.rank)]), head.end
     if b"ank" in prefix or b"RANK" in prefix or b"default" in prefix:
         for label in _RANK.finditer(prefix):
             if label.lastindex is not None and label.end() >= where:
@@ -198,43 +199,55 @@ def read_rank(prefix: bytes) -> int:
 
 def split_rank(record: bytes) -> tuple[int, bytes]:
     """Return the rank that a head of the line names, and the text behind that head; without one ``NO_RANK`` and the line."""
-    for at, found in _peel(record):
-        if found.lastgroup is not None:
-            return int(found[found.lastgroup]), record[at:]
+    for head in heads_of(record):
+        if head.rank is not None:
+            return int(record[slice(*head.rank)]), record[head.end :]
     return NO_RANK, record
 
 
-def _peel(record: bytes) -> list[tuple[int, re.Match[bytes]]]:
-    """Return the end of each of the heads before the line, and its match; of a short record they are remembered."""
-    return _peel_short(record) if len(record) <= _SHORT else _peel_any(record)
+class Head(NamedTuple):
+    """One of the heads before a line: where it ends, the blanks at its end, how many of them are the line's, and its rank."""
+
+    end: int
+    blanks: int
+    own: int
+    rank: tuple[int, int] | None
 
 
-def _peel_any(record: bytes) -> list[tuple[int, re.Match[bytes]]]:
-    heads: list[tuple[int, re.Match[bytes]]] = []
+def heads_of(record: bytes) -> tuple[Head, ...]:
+    """Return the heads before the line; those of a short record are remembered, for others that differ in digits alone."""
+    if len(record) > _SHORT:
+        return _peel(record)
+    masked = record.translate(MASK)
+    return _peel_short(masked if is_blind(masked) else record)
+
+
+def is_blind(masked: bytes) -> bool:
+    """True where no digit of a ``masked`` record can decide what its heads are: they compare digits behind two signs."""
+    return b">0" not in masked and b"#0" not in masked
+
+
+def _peel(record: bytes) -> tuple[Head, ...]:
+    heads: list[Head] = []
     at, match = 0, ENVELOPE.match
     for _ in range(_MAX_PEELED):
         found = match(record, at)
         if found is None or found.end() == at:
             break
         at = found.end()
-        heads.append((at, found))
-    return heads
+        text = found[0].rstrip(b" ")
+        blanks = at - found.start() - len(text)
+        own = blanks - 1 if blanks > 1 and text and not text[-1:].isalnum() else 0
+        heads.append(Head(at, blanks, own, None if found.lastgroup is None else found.span(found.lastgroup)))
+    return tuple(heads)
 
 
-_peel_short = lru_cache(maxsize=1024)(_peel_any)
+_peel_short = lru_cache(maxsize=8192)(_peel)
 
 
 def head_ends(record: bytes) -> list[int]:
     """Return where each of the heads before the line ends: behind a sign one blank belongs to it, behind a word all do."""
-    return [at - _indentation(found[0]) for at, found in _peel(record)]
-
-
-def _indentation(head: bytes) -> int:
-    """Return how many of the blanks that end an envelope are the line's: all but one behind a sign."""
-    if not head.endswith(b"  "):
-        return 0
-    own = head.rstrip(b" ")
-    return len(head) - len(own) - 1 if own and not own[-1:].isalnum() else 0
+    return [head.end - head.own for head in heads_of(record)]
 
 
 @lru_cache(maxsize=4)
@@ -245,10 +258,8 @@ def starts(record: bytes) -> tuple[int, ...]:
     those of a source that is printed, one at most is the envelope's.
     """
     places: list[int] = []
-    for at, found in _peel(record):
-        blanks = len(found[0]) - len(found[0].rstrip(b" "))
-        own = _indentation(found[0])
-        places += range(at - own if own >= INDENT else at, at - blanks - 1, -1)
+    for head in heads_of(record):
+        places += range(head.end - head.own if head.own >= INDENT else head.end, head.end - head.blanks - 1, -1)
     return tuple(places)
 
 

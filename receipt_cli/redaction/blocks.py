@@ -13,8 +13,10 @@ _NO_END = compile_later(_HEAD + r"(?:[^-]|-(?!----)){0,65536}")
 _END = compile_later(r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----")
 _PUTTY = compile_later(r"(?<=Private-Lines: )[0-9]{1,4}\s(?:[A-Za-z0-9+/=]{1,76}\s){1,128}")
 _LAST_WORD = compile_later(r"(?:\A|[^A-Za-z0-9+/])[A-Za-z0-9+/]{4,}={0,2}(?:\\[nr])?\Z")
-_ALONE = compile_later(r"(?<![^\n])([ ]{0,8})(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{76})(?=\n|\Z)")
+_ALONE = compile_later(r"\A([ ]{0,8})(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{76})\Z")
 """A line of base64 that is exactly as long as a line of a key: it may have been cut out of its block."""
+_LENGTHS = (64, 84)
+"""Characters of the shortest and of the longest of such lines."""
 _DER = compile_later(r"(?:MI[IGH]|MC4CAQ|MHcCAQ|b3BlbnNzaC1r)[A-Za-z0-9+/]{44,}={0,2}")
 """The first characters of a key, or of a certificate, in base64."""
 _REACH = 16 * 1024
@@ -30,7 +32,15 @@ def mask_keys(text: str) -> str:
         text = _PUTTY.sub(MASK + "\n", text)
     if "MI" in text or "MC4CAQ" in text or "MHcCAQ" in text or "b3BlbnNzaC1r" in text:
         text = _DER.sub(MASK, text)
-    return _ALONE.sub(_mask_line, text) if len(text) >= 64 else text
+    return _mask_lone_lines(text) if len(text) >= _LENGTHS[0] else text
+
+
+def _mask_lone_lines(text: str) -> str:
+    shortest, longest = _LENGTHS
+    lines = text.split("\n")
+    if not any(shortest <= len(line) <= longest for line in lines):
+        return text
+    return "\n".join([_ALONE.sub(_mask_line, line) if shortest <= len(line) <= longest else line for line in lines])
 
 
 def _mask_line(match: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ import re
 
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.redaction.leads import Leads
 
 
 class Form(NamedTuple):
@@ -108,3 +109,5 @@ FORMS: tuple[Form, ...] = (
     _form("service", "KGAT_", r"[a-f0-9]{32}"),
 )
 """Lengths are lower bounds that exclude words and hashes, not the lengths that the issuers document."""
+FORM_LEADS = Leads([form.leads for form in FORMS])
+"""Tells which of the forms a text may have."""

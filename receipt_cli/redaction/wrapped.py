@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.redaction.assignments import LOOSE, SURE, says_nothing
-from receipt_cli.redaction.forms import FORMS
+from receipt_cli.redaction.forms import FORM_LEADS, FORMS
 
 _LEAST = 40
 """Characters of the narrowest terminal in use: shorter lines were not wrapped."""
@@ -29,9 +29,13 @@ def mask_wrapped(text: str) -> str:
     """
     pieces: list[str] = []
     done = 0
-    for found in _BREAK.finditer(text):
+    behind = 0
+    while (stop := text.find("\n", line := behind)) >= 0:
+        behind = stop + 1
+        found = _break_at(text, stop) if stop - line >= _LEAST else None
+        if found is None:
+            continue
         at = found.start()
-        line = text.rfind("\n", 0, at) + 1
         if at - line < _LEAST or at <= done or _begins_line(found["rest"]):
             continue
         head = max(line, done, at - _HEAD)
@@ -50,6 +54,12 @@ def mask_wrapped(text: str) -> str:
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
+def _break_at(text: str, end: int) -> re.Match[str] | None:
+    """Return the match of ``_BREAK`` around the end of a line: a frame, and a blank before it, are not the line's."""
+    at = end - 1 if text[end - 1] in "│┃|" else end
+    return _BREAK.match(text, at - 1 if text[at - 1] == " " else at)
+
+
 def _rests(text: str, found: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Yield the spans of the continuation: a line that is one run of letters may continue in the next one, too."""
     for _ in range(_MOST_LINES):
@@ -64,11 +74,10 @@ def _rests(text: str, found: re.Match[str]) -> Iterator[tuple[int, int]]:
 def _spanning(parts: list[str]) -> tuple[int, int, str] | None:
     """Return start, length and class of a secret in the joined ``parts`` that extends beyond the first part."""
     joined, first = "".join(parts), len(parts[0])
-    for kind, leads, pattern in FORMS:
-        if any(lead in joined for lead in leads):
-            for found in pattern.finditer(joined):
-                if found.start() < first < found.end():
-                    return found.start(), found.end() - found.start(), kind
+    for kind, _, pattern in (FORMS[number] for number in FORM_LEADS.groups_in(joined)):
+        for found in pattern.finditer(joined):
+            if found.start() < first < found.end():
+                return found.start(), found.end() - found.start(), kind
     lowered = joined.lower()
     if len(lowered) != len(joined):
         return None

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from receipt_cli.analysis.checks import healthy, proven
@@ -149,16 +150,23 @@ def _failure(failure: Mapping[str, Any]) -> Row:
 def _found(document: object, column: Column) -> object:
     """Return the value at a column's source; None where it is missing or does not fit the column."""
     value = document
-    for key in column.source.split("."):
-        if isinstance(value, list):
+    for key in _keys(column.source):
+        if isinstance(value, dict):
+            value = value.get(key)
+        elif isinstance(value, list):
             value = value[int(key)] if int(key) < len(value) else None
         else:
-            value = value.get(key) if isinstance(value, Mapping) else None
+            return None
     if column.type == WHOLE:
         return _whole(value)
     if column.type == TIME:
         return _timestamp(value)
     return value
+
+
+@cache
+def _keys(source: str) -> tuple[str, ...]:
+    return tuple(source.split("."))
 
 
 def _whole(value: object) -> int | None:

@@ -83,7 +83,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "_sha2": ("io.digest",),  # the standard library's since Python 3.12
     "_sha256": ("io.digest",),  # and before
     "accelerate": ("emit.callbacks.accelerate",),
-    "ahocorasick_rs": ("records.prefilter",),
+    "ahocorasick_rs": ("records.prefilter", "redaction.leads"),
     "anyio": ("mcp_server.*",),
     "charset_normalizer": ("io.encoding",),
     "cryptography": ("verification.attestation",),

@@ -14,7 +14,7 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.streams import Gathered
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, plain, read_clock
+from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, plain, read_clock
 
 if TYPE_CHECKING:
     from receipt_cli.events.rows import RowRun
@@ -28,6 +28,8 @@ _ZONED = compile_later(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d
 _SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
 """A stamp that a line ends with, as Megatron's `print_datetime` writes it."""
 _ENDS = compile_later(rb"[\n\r]")
+_SHORT = 512
+"""Bytes of a line of which is remembered where its stamps are."""
 
 
 class LogTime(NamedTuple):
@@ -113,29 +115,32 @@ def is_zoned(edges: Edges) -> bool | None:
     return zones.pop() if len(zones) == 1 else None
 
 
+def line_stamps(text: bytes, line: int) -> Sequence[Stamp]:
+    """Return the stamps at the heads of lines, the first of which has the number ``line``."""
+    found = _stamps_in(text)
+    return found if line == 1 else tuple(Stamp(line - 1 + stamp.line, stamp.clock, stamp.zoned) for stamp in found)
+
+
 @lru_cache(maxsize=2)
-def line_stamps(text: bytes, line: int) -> tuple[Stamp, ...]:
-    """Return the stamps at the heads of lines, the first of which has the number ``line``.
-
-    Cached, since both ends of a small log are the same text, and so are those of each run in it.
-    """
-    return tuple(_line_stamps(text, line))
+def _stamps_in(text: bytes) -> tuple[Stamp, ...]:
+    """Return the stamps of a text; cached, since both ends of a small log are the same, and they are asked for twice."""
+    return tuple(_line_stamps(text))
 
 
-def _line_stamps(text: bytes, line: int) -> Iterator[Stamp]:
-    masked = text.translate(MASK)
+def _line_stamps(text: bytes) -> Iterator[Stamp]:
+    line, masked = 1, text.translate(MASK)
     clock, unix, at = masked.find(CLOCK_MASKED), masked.find(UNIX_MASKED), 0
     while (stamp := min(clock, unix) if clock >= 0 and unix >= 0 else max(clock, unix)) >= 0:
         start = max(text.rfind(b"\n", at, stamp), text.rfind(b"\r", at, stamp)) + 1 or at
         line += text.count(b"\n", at, start)
         found = _ENDS.search(text, stamp)
         end = found.start() if found is not None else len(text)
-        record = text[start:end].lstrip(b" ")
-        said = _SAID.search(record) if b"datetime: " in record else None
-        for prefix in (_head(record), said[1] if said is not None else b""):
-            seconds = read_clock(prefix) if prefix else math.nan
+        form = masked[start:end]
+        known = len(form) <= _SHORT and not start <= unix < end and is_blind(form)
+        for begin, behind, zoned in _stamped_short(form) if known else _stamped(text[start:end]):
+            seconds = read_clock(text[start + begin : start + behind])
             if not math.isnan(seconds):
-                yield Stamp(line, seconds, _ZONED.search(prefix) is not None)
+                yield Stamp(line, seconds, zoned)
                 break
         line += found is not None and found[0] == b"\n"
         at = end + 1
@@ -143,13 +148,26 @@ def _line_stamps(text: bytes, line: int) -> Iterator[Stamp]:
         unix = masked.find(UNIX_MASKED, at) if 0 <= unix < at else unix
 
 
-def _head(record: bytes) -> bytes:
-    """Return what precedes a line: its envelopes, and those behind the blanks that a trainer's own line may begin with."""
+def _stamped(line: bytes) -> Sequence[tuple[int, int, bool]]:
+    """Return the spans of a line in which its stamp may be, and whether they name a zone: its heads, and what it states."""
+    record = line.lstrip(b" ")
+    blanks = len(line) - len(record)
+    said = _SAID.search(record) if b"datetime: " in record else None
+    spans = ((0, _head(record)), said.span(1) if said is not None else (0, 0))
+    return [(a + blanks, b + blanks, _ZONED.search(record, a, b) is not None) for a, b in spans if a < b]
+
+
+_stamped_short = lru_cache(maxsize=4096)(_stamped)
+"""Of lines with each digit as 0, where no digit decides: those with seconds since 1970 begin with a 1 or a 2."""
+
+
+def _head(record: bytes) -> int:
+    """Return where a line begins: behind its envelopes, and those behind the blanks that a trainer's own line may begin with."""
     end = max(head_ends(record), default=0) if record else 0
     if 0 < end < len(record) and record[end : end + 1] == b" ":
         own = record[end:].lstrip(b" ")
         end = max((len(record) - len(own) + place for place in head_ends(own)), default=end) if own else end
-    return record[:end]
+    return end
 
 
 @dataclass(slots=True)

@@ -363,3 +363,58 @@ def test_progress_counts_stored_bytes_and_ends_at_all_of_them(tmp_path: Path) ->
             pass
         assert told[-1] == (len(data), len(data)), kind
         assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def cut_stream(lines: int, lost: int) -> bytes:
+    text = b"".join(b"iter %d: loss %d.%04d\n" % (n, n % 7, n * 7919 % 10007) for n in range(lines))
+    return gzip.compress(text, mtime=0)[:-lost]
+
+
+@pytest.mark.parametrize("lines", [50, 2000, 20_000])
+@pytest.mark.parametrize("before, end", [(0, None), (0, 10), (5, 40), (40, None)])
+def test_a_small_log_is_read_again_as_its_file_would_be(tmp_path: Path, lines: int, before: int, end: int | None) -> None:
+    path = write(tmp_path / "a.log.gz", cut_stream(lines, 40))
+    seen = []
+    for later in (False, True):  # of a file that was opened later nothing is kept
+        source = Source(str(path), later=later)
+        text = b"".join(source.blocks())
+        again = source.excerpt(before, end)
+        assert again is not None
+        part = b"".join(again.blocks())
+        twice = again.reopen()
+        assert twice is not None and b"".join(twice.blocks()) == part
+        assert (twice.sha256, twice.problems) == (again.sha256, again.problems)
+        seen.append((text, part, again.sha256, again.size_bytes, again.problems, source.problems, [*again.empty_lines]))
+    assert seen[0] == seen[1]
+
+
+def test_a_small_log_that_is_gone_by_now_is_read_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.log", TEXT[:1000])
+    source = Source(str(path))
+    text = b"".join(source.blocks())
+    path.unlink()
+    again = source.reopen()
+    assert again is not None and (b"".join(again.blocks()), again.sha256, again.size_bytes) == (text, source.sha256, 1000)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_is_measured_without_its_text(tmp_path: Path, kind: str) -> None:
+    path = write(tmp_path / "a.log", PACKED[kind])
+    source = Source(str(path))
+    source.measure()
+    assert (source.sha256, source.size_bytes) == (hashlib.sha256(TEXT).hexdigest(), len(TEXT))
+
+
+@pytest.mark.parametrize("before, end", [(0, None), (3, 9), (20, 30)])
+def test_hidden_lines_are_empty_in_each_part_of_a_small_log(tmp_path: Path, before: int, end: int | None) -> None:
+    lines = [b"line %d" % number for number in range(1, 41)]
+    path = write(tmp_path / "a.log", b"\n".join(lines) + b"\n")
+    source = Source(str(path))
+    assert b"".join(source.blocks()).count(b"\n") == 40
+    for hidden in ([4, 5, 21], [], [1, 9, 10, 40]):
+        again = source.excerpt(before, end)
+        assert again is not None
+        again.report_copies(again.copies._replace(lines=hidden))
+        shown = [b"" if number in hidden else line for number, line in enumerate(lines, 1)][before:end]
+        for each in (again, again.reopen()):
+            assert each is not None and b"".join(each.blocks()) == b"\n".join(shown) + b"\n"

@@ -5,7 +5,8 @@ from datetime import datetime
 
 import pytest
 
-from receipt_cli.records.envelope import NO_RANK, behind_heads, read_clock, read_rank, starts, unwrap
+from receipt_cli.grammar.digit_sensitivity import digits_compared
+from receipt_cli.records.envelope import ENVELOPE, NO_RANK, behind_heads, head_ends, read_clock, read_rank, starts, unwrap
 
 RANKS = [
     (b"[rank0]: ", 0),
@@ -361,3 +362,16 @@ def test_a_stack_of_six() -> None:
 )
 def test_what_wrappers_put_into_a_line(raw: bytes, want: bytes) -> None:
     assert unwrap(raw) == want
+
+
+def test_heads_are_those_of_the_form_but_where_a_digit_decides() -> None:
+    rest = b" 2026-01-02T03:04:05Z host app 1 ID1 - loss 0.5"
+    assert max(head_ends(b"<13>1" + rest)) > max(head_ends(b"<13>2" + rest))
+    assert head_ends(b"#033[1mloss 1") != head_ends(b"#044[1mloss 1")
+    assert head_ends(b"[2026-01-02 03:04:05] loss 1") == head_ends(b"[1999-12-31 23:59:59] loss 7")
+    assert [read_rank(b"[rank%d]: " % rank) for rank in (0, 3, 7)] == [0, 3, 7]
+
+
+def test_heads_compare_no_digit_but_behind_the_signs_that_are_looked_for() -> None:
+    compared = digits_compared(ENVELOPE.pattern.decode("latin-1"))
+    assert compared is not None and not compared.echoes and compared.kept <= {">", "#"}
