@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from receipt_cli.analysis.goodput.attempts import SLACK
 from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Wall
-from receipt_cli.analysis.goodput.steptime import SLACK
 from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.summary import Summary

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeGuard
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, TypeGuard
 
 from receipt_cli.events.model import Event
-from receipt_cli.events.phases import Phase
-from receipt_cli.events.relays import Relay, as_retained, is_relay
 from receipt_cli.events.rows import RowRun
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.numeric.array_types import Floats
-from receipt_cli.numeric.statistics import exact_sum, finite
+from receipt_cli.numeric.statistics import exact_sum
 
-if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.legs import Legs
-    from receipt_cli.numeric.statistics import Values
-
-    Tries: TypeAlias = "Try | Legs"
-
+TIME, DATA, DISPATCH = "step_time_s", "data_time_s", "dispatch_wait_s"
+CUMULATIVE = ("mean_since_start", "mean_since_timing_began")
+"""Definitions of a figure whose last value says the mean of all steps."""
+MISSING = 0.1
+"""Share of the steps that may lack a time: they are taken for median ones."""
+SLACK = 0.02
+"""So much more than the clock saw may the printed times add up to: printed digits, and timers that begin earlier."""
 LONGEST = 1e9
 """Seconds beyond which nothing of a job lasts: thirty years. A larger figure is no time."""
 
@@ -81,42 +80,6 @@ class Try:
     def part(self) -> tuple[Sequence[Event], Sequence[Event]]:
         """The records that stand, and those that were overtaken."""
         return self.events[: self.standing], self.events[self.standing :]
-
-
-def attempts_of(phase: Phase) -> list[Tries]:
-    """Return the attempts of a phase in log order, those too of which nothing stands; those of a relay are ``Legs``."""
-    if not phase.superseded:
-        return standing_of(phase)
-    relays = {id(relay.event): relay for relay in phase.relays}
-    parts = {id(part) for relay in phase.relays for part in (relay.retained, relay.overtaken)}
-    stands = {id(event) for event in phase.steps}
-    events = [event for event in (*phase.steps, *phase.superseded) if id(event) not in parts]
-    groups: list[list[Event]] = []
-    last: int | None = None
-    for event in sorted([*events, *(relay.event for relay in phase.relays)], key=lambda event: event.at):
-        if not groups or (event.step is not None and last is not None and event.step <= last):
-            groups.append([])
-        groups[-1].append(event)
-        last = last if event.last_step is None else event.last_step
-    found: list[Tries] = []
-    for group in groups:
-        relay = relays.get(id(group[0]))
-        found += [Try(group, sum(id(event) in stands for event in group))] if relay is None else _legs(relay)
-    return found
-
-
-def standing_of(phase: Phase) -> list[Tries]:
-    """Return the attempts of a phase of which something stands, without what was overtaken."""
-    found: list[Tries] = []
-    for attempt in filter(None, phase.attempts):
-        found += _legs(as_retained(attempt[0])) if is_relay(attempt[0]) else [Try(attempt, len(attempt))]
-    return found
-
-
-def _legs(relay: Relay) -> list[Legs]:
-    from receipt_cli.analysis.goodput.legs import legs_of
-
-    return legs_of(relay)
 
 
 def last_clock(event: Event) -> float:
@@ -186,41 +149,7 @@ def _of_run(event: Event, name: str) -> Iterator[tuple[Floats, Floats]]:
     yield (found[0], weights) if known.all() else (found[0][known], weights[known])
 
 
-def paces(tries: Sequence[Tries], apart: Collection[int]) -> tuple[Values, Values]:
-    """Return the seconds between neighbouring records by their stamps, and the seconds of a step between them.
-
-    What stands between a record among ``apart``, by its identity, and the one before it does not count.
-    """
-    spans: list[float] = []
-    each: list[float] = []
-    runs: list[tuple[Floats, Floats]] = []
-    for one in tries:
-        if not isinstance(one, Try):
-            runs.append(one.paces())
-            continue
-        before: Event | None = None
-        for event in one.events:
-            cover = covered(before, event, 1)
-            if before is not None and id(event) not in apart and cover:
-                spans.append(event.clock - last_clock(before))
-                each.append(spans[-1] / cover)
-            if event.run is not None:
-                runs.append(_run_paces(event, event.run))
-            before = event
-    lengths, times = (finite(_joined(v, [run[i] for run in runs])) for i, v in enumerate((spans, each)))
-    return lengths, times
-
-
-def _joined(values: list[float], arrays: Sequence[Floats]) -> Values:
-    if not arrays:
-        return values
-    import numpy as np
-
-    joined: Floats = np.concatenate([np.array(values, np.float64), *arrays])
-    return joined
-
-
-def _run_paces(event: Event, run: RowRun) -> tuple[Floats, Floats]:
+def run_paces(event: Event, run: RowRun) -> tuple[Floats, Floats]:
     """Return the seconds between the records of the run behind ``event`` by their stamps, and those per step (float64 [n])."""
     import numpy as np
 

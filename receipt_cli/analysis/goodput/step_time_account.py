@@ -8,19 +8,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from receipt_cli.analysis.goodput.attempts import Try, attempts_of, covered, is_time, last_clock, steps_in
+from receipt_cli.analysis.goodput.attempts import CUMULATIVE, DATA, TIME, Try, covered, is_time, last_clock, steps_in
 from receipt_cli.analysis.goodput.pace import find_pace
 from receipt_cli.analysis.goodput.pauses import Gap, Mark, marks_of, settle
 from receipt_cli.analysis.goodput.stalls import Found, Ordinary, count_gaps, find_stalls, is_doubtful
-from receipt_cli.analysis.goodput.steptime import (
-    CUMULATIVE,
-    DATA,
-    TIME,
-    Extra,
-    is_credible,
-    printed_times,
-)
+from receipt_cli.analysis.goodput.steptime import Extra, is_credible, printed_times
 from receipt_cli.analysis.goodput.totals import Tally
+from receipt_cli.analysis.goodput.tries import attempts_of
 from receipt_cli.analysis.goodput.waits import Work, wait_for_data
 from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
 from receipt_cli.events.model import Event
@@ -29,7 +23,7 @@ from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
 
 if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.attempts import Tries
+    from receipt_cli.analysis.goodput.legs import Tries
 
 TOLD = 0.9
 """Share of the printed step times that a total beside them has to reach: some leave out the first ten steps."""

@@ -6,25 +6,29 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from receipt_cli.analysis.goodput.attempts import Try, covered, is_time, last_clock, steps_in, weigh
+from receipt_cli.analysis.goodput.attempts import (
+    CUMULATIVE,
+    DATA,
+    MISSING,
+    SLACK,
+    TIME,
+    Try,
+    covered,
+    is_time,
+    last_clock,
+    steps_in,
+    weigh,
+)
 from receipt_cli.analysis.steady import warmup
 from receipt_cli.events.model import Event
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
 
 if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.attempts import Tries
-    from receipt_cli.analysis.goodput.legs import Beyond
+    from receipt_cli.analysis.goodput.legs import Beyond, Tries
 
-TIME, DATA, DISPATCH = "step_time_s", "data_time_s", "dispatch_wait_s"
-CUMULATIVE = ("mean_since_start", "mean_since_timing_began")
-"""Definitions of a figure whose last value says the mean of all steps."""
 INCLUDES = 1.5
 """A record behind an evaluation or a checkpoint whose step time is so many times the median has waited for it."""
-MISSING = 0.1
-"""Share of the steps that may lack a time: they are taken for median ones."""
-SLACK = 0.02
-"""So much more than the clock saw may the printed times add up to: printed digits, and timers that begin earlier."""
 
 
 class Extra(NamedTuple):

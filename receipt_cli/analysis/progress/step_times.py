@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Literal
 
-from receipt_cli.analysis.goodput.attempts import paces, standing_of
+from receipt_cli.analysis.goodput.attempts import CUMULATIVE, TIME
 from receipt_cli.analysis.goodput.pauses import marks_of
-from receipt_cli.analysis.goodput.steptime import CUMULATIVE, TIME
+from receipt_cli.analysis.goodput.tries import paces, standing_of
 from receipt_cli.events.phases import Phase, in_single_file
 from receipt_cli.events.series import Series
 from receipt_cli.lazy_dataclass import NamedTuple
