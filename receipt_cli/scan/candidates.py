@@ -33,6 +33,8 @@ class Candidates:
     def __init__(self, rules: Sequence[Tried], markers: Sequence[Marker]) -> None:
         self.rules = rules
         self.markers = markers
+        self.met = 0
+        """How many records of known forms they were tried on, or would have been."""
         self._lengths: dict[bool, tuple[Between, ...] | None] = {}
 
     def lengths(self, short_words: bool) -> tuple[Between, ...] | None:
@@ -47,13 +49,18 @@ class Candidates:
     def _patterns(self) -> set[str]:
         rules = [rule for _, rule, _ in self.rules]
         patterns = {pattern for rule in rules for pattern in rule.asked}
-        patterns |= {*_patterns_of_mappings()} if any(rule.mapping is not None for rule in rules) else set()
+        patterns |= {*_patterns_of_mappings()} if self.has_mapping else set()
         return patterns | {*_patterns_of_labels()} if any(rule.event in ("step", "eval") for rule in rules) else patterns
 
     @cached_property
     def plain(self) -> bool:
         """True without markers, which depend on what is before them, and mappings, whose places are characters'."""
-        return not self.markers and all(rule.mapping is None for _, rule, _ in self.rules)
+        return not self.markers and not self.has_mapping
+
+    @cached_property
+    def has_mapping(self) -> bool:
+        """True when one of the rules reads mappings."""
+        return any(rule.mapping is not None for _, rule, _ in self.rules)
 
     @cached_property
     def bounded(self) -> list[Rule]:

@@ -242,11 +242,10 @@ class Engine:
         read steps, it does not matter what looks like one (see ``finish``).
         """
         missing = MAX_SEEN - body.metric_like.count
-        uncertain = body.step_like < MAX_SEEN and not self._has_steps(body)
         for offset, record in metric_lines(buffer, missing, self._likely) if missing else ():
             ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
             body.metric_like.add(place(first + ordinal), excerpt(without_count(record)))
-        if uncertain:
+        if body.step_like < MAX_SEEN and not self._has_steps(body):
             body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like, self._likely)
 
     def _has_steps(self, body: SegmentBody) -> bool:

@@ -8,13 +8,14 @@ how far its longer and shorter runs move them. What depends on the text of a val
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
-from itertools import accumulate, chain
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import accumulate
 from operator import itemgetter, sub
 
-from receipt_cli.grammar.length_sensitivity import LONGEST, WORD, Between, lengths_compared
+from receipt_cli.grammar.length_sensitivity import LONGEST, WORD, lengths_compared
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import starts
+from receipt_cli.records.envelope import MASK, starts
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.extraction import DROPPED, NOWHERE, Extraction, read_unregistered
@@ -24,56 +25,117 @@ from receipt_cli.scan.number_forms import is_plain
 
 _RUN = compile_later(rb"0+")
 MAX_RELATIVES = 16
-"""Records of one form that others may be relatives of."""
+"""Records of one form, and of the same lengths where these matter, that others may be relatives of."""
+PATIENCE = 3
+"""Records of known forms for which the same rules are tried, before these are asked what lengths mean to them."""
+Lengths = Sequence[int]
+"""How many digits each run of a record has."""
 
 
 class Relatives:
-    """The records of which layouts were learned, by their form."""
+    """The records of which layouts were learned, by what was tried on them and by their form."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, list[_Relative]] = {}
+        self._known: dict[Candidates, dict[bytes, _Form]] = {}
         self._size = 0
 
     def find(self, record: bytes, masked: bytes, candidates: Candidates) -> Layout | None:
         """Return the layout of ``record``, if it follows from that of a relative; ``candidates`` are what is tried on it."""
-        known = self._known.get(_RUN.sub(b"0", masked))
-        if known is None or len(record) > LONGEST:
+        forms = self._known.get(candidates)
+        form = forms.get(_RUN.sub(b"0", masked)) if forms is not None and len(record) <= LONGEST else None
+        if form is None:
             return None
-        lengths = [*map(len, _RUN.findall(masked))]
-        for relative in known:
-            layout = relative.derive(record, masked, lengths, candidates)
-            if layout is not None:
-                return layout
-        return None
+        candidates.met += 1
+        return form.derive(record, masked) if candidates.met > PATIENCE else None
 
     def add(self, masked: bytes, layout: Layout, outcome: Outcome, candidates: Candidates) -> None:
-        """Remember a record whose layout was learned, if others may be relatives of it."""
-        if len(masked) > LONGEST or candidates.markers or layout.absent or layout.echoes or b"0" not in masked:
+        """Remember a record whose layout was learned, if rules read it and others may be relatives of it."""
+        if not outcome.read or len(masked) > LONGEST or candidates.markers or layout.absent or layout.echoes:
             return
         if self._size >= MAX_KEPT:
             self._known.clear()
             self._size = 0
-        known = self._known.setdefault(_RUN.sub(b"0", masked), [])
-        if len(known) < MAX_RELATIVES:
-            known.append(_Relative(masked, layout, outcome, candidates))
-            self._size += 1
+        forms = self._known.setdefault(candidates, {})
+        name = _RUN.sub(b"0", masked)
+        if name not in forms:
+            forms[name] = _Form(candidates, layout.sample)
+        forms[name].add(_Relative(masked, layout, outcome))
+        self._size += 1
+
+
+class _Form:
+    """Records of one form on which the same is tried."""
+
+    def __init__(self, candidates: Candidates, sample: bytes) -> None:
+        self.candidates, self.sample = candidates, sample
+        self.short = longest_word(sample) <= WORD
+        self.matter: Callable[[Lengths], object] | None = None
+        self.usable = True
+        self.waiting: list[_Relative] = []
+        self.known: dict[object, list[_Relative]] = {}
+
+    def add(self, relative: _Relative) -> None:
+        """Remember a record of the form."""
+        if self.usable and len(self.waiting) < MAX_RELATIVES:
+            self.waiting.append(relative)
+
+    def derive(self, record: bytes, masked: bytes) -> Layout | None:
+        """Return the layout of a record of the form, or None where it does not follow from a known one."""
+        if self.matter is None and self.usable:
+            self.matter = self._judge()
+            self.usable = self.matter is not None
+        if self.matter is None or (self.short and longest_word(record) > WORD):
+            return None
+        for relative in self.waiting:
+            known = self.known.setdefault(self.matter(relative.lengths), [])
+            if len(known) < MAX_RELATIVES:
+                known.append(relative)
+        self.waiting.clear()
+        lengths = [*map(len, _RUN.findall(masked))]
+        for relative in self.known.get(self.matter(lengths), ()):
+            layout = relative.derive(record, masked, lengths)
+            if layout is not None:
+                return layout
+        return None
+
+    def _judge(self) -> Callable[[Lengths], object] | None:
+        """Return what picks the lengths that patterns may tell apart; None where they may all matter."""
+        record, candidates = self.sample, self.candidates
+        compared = candidates.lengths(self.short)
+        if compared is None or (candidates.has_mapping and (b"\\" in record or not record.isascii())):
+            return None
+        text = record.lower().decode("latin-1")
+        asked = [each for each in compared if all(needed in text for needed in each.needed)]
+        around = [
+            (record[start - 1] if start else 256, record[end] if end < len(record) else 256)
+            for start, end in (found.span() for found in _RUN.finditer(record.translate(MASK)))
+        ]
+        held = [
+            index
+            for index, (before, after) in enumerate(around)
+            if any(each.before >> before & 1 and each.after >> after & 1 for each in asked)
+        ]
+        return pick(held) if len(held) < len(around) else None
 
 
 class _Relative:
-    """A record whose layout was learned, and what others need to have in common with it."""
+    """A record whose layout was learned, and what others of its form need to have in common with it."""
 
-    def __init__(self, masked: bytes, layout: Layout, outcome: Outcome, candidates: Candidates) -> None:
-        self.masked, self.layout, self.candidates = masked, layout, candidates
+    def __init__(self, masked: bytes, layout: Layout, outcome: Outcome) -> None:
+        self.masked, self.layout = masked, layout
         self.outcome: Outcome | None = outcome
         self.usable = True
 
-    def derive(self, record: bytes, masked: bytes, lengths: list[int], candidates: Candidates) -> Layout | None:
-        """Return the layout of ``record``, whose form is the same, or None where it does not follow from this one."""
-        if candidates is not self.candidates:
-            return None
+    @cached_property
+    def lengths(self) -> Lengths:
+        """The lengths of its runs of digits."""
+        return [*map(len, _RUN.findall(self.masked))]
+
+    def derive(self, record: bytes, masked: bytes, lengths: Lengths) -> Layout | None:
+        """Return the layout of ``record``, or None where it does not follow from this one."""
         if self.outcome is not None:
             self.usable, self.outcome = self._prepare(self.outcome), None
-        if not self.usable or self.kept(lengths) != self.kept_lengths or (self.short and longest_word(record) > WORD):
+        if not self.usable or self.kept(lengths) != self.kept_lengths:
             return None
         moved = [*accumulate(map(sub, lengths, self.lengths), initial=0)]
         fixed = tuple([(start + moved[before], end + moved[before], digits) for start, end, before, digits in self.fixed])
@@ -89,65 +151,46 @@ class _Relative:
         return Layout(record, fixed, (), (), found, known.ignored, known.near, (), known.any_bar)
 
     def _prepare(self, outcome: Outcome) -> bool:
-        """Find the runs that may have other lengths, and how many of them are before each place that counts.
-
-        False where none may.
-        """
+        """Find the runs that keep their lengths, and how many are before each place that counts; False where all keep them."""
         record = self.layout.sample
-        runs = [found.span() for found in _RUN.finditer(self.masked)]
-        self.lengths = [end - start for start, end in runs]
-        self.short = longest_word(record) <= WORD
-        compared = self._compared(outcome)
-        if compared is None:
+        picks = {rule.fields[name].value for _, rule, found in outcome.read for one in found for name in one.texts}
+        if any(pick is not None and lengths_compared(pick.pattern, LONGEST, LONGEST) != () for pick in picks):
             return False
-        text = record.lower().decode("latin-1")
-        matter = [each for each in compared if all(needed in text for needed in each.needed)]
+        if len(picks) > 1 and not record.isascii():
+            return False
+        runs = [found.span() for found in _RUN.finditer(self.masked)]
         begins, ends = [start for start, _ in runs], [end for _, end in runs]
-        free = [True] * len(runs)
-        for index, (start, end) in enumerate(runs):
-            before, after = record[start - 1] if start else 256, record[end] if end < len(record) else 256
-            free[index] = not any(each.before >> before & 1 and each.after >> after & 1 for each in matter)
-
-        def keep(start: int, end: int) -> None:
-            for index in range(bisect_right(ends, start), bisect_left(begins, end)):
-                free[index] = False
+        held: set[int] = set()
 
         def place(at: int) -> tuple[int, int]:
-            """Return a place and the number of runs before it; one inside a run keeps the length of that."""
+            """Return a place and the number of runs before it; one inside a run holds the length of that."""
             before = bisect_right(ends, at)
             if before < len(runs) and begins[before] < at:
-                free[before] = False
+                held.add(before)
             return at, before
 
         for start, end, _ in self.layout.fixed:
-            keep(start, end)
-        anchored = any(rule.anchored for _, rule, _ in self.candidates.rules)
-        self.starts = [place(at) for at in starts(record)] if anchored else None
+            held.update(range(bisect_right(ends, start), bisect_left(begins, end)))
+        rules = [rule for _, rule, _ in outcome.read] + [rule for _, rule in (*outcome.missed, *outcome.ignored)]
+        self.starts = [place(at) for at in starts(record)] if any(rule.anchored for rule in rules) else None
         self.events = []
-        pairs = zip(self.layout.events, ((rule, one) for _, rule, found in outcome.read for one in found), strict=True)
-        for layout, (_, extraction) in pairs:
+        for layout, extraction in zip(self.layout.events, (one for *_, found in outcome.read for one in found), strict=True):
             if layout.prefix is not None:
-                keep(0, layout.prefix.end)
+                held.update(range(bisect_left(begins, layout.prefix.end)))
             self.events.append(_MovingEvent(layout, extraction, record, self.masked, place))
         self.fixed = [(start, end, place(start)[1], digits) for start, end, digits in self.layout.fixed]
-        held = [index for index, is_free in enumerate(free) if not is_free]
-        self.kept: Callable[[list[int]], object] = itemgetter(*held) if held else len
+        self.kept = pick(sorted(held))
         self.kept_lengths = self.kept(self.lengths)
         return len(held) < len(runs)
 
-    def _compared(self, outcome: Outcome) -> list[Between] | None:
-        """Return between which bytes the lengths of runs matter to what is asked of the record; None: anywhere."""
-        record = self.layout.sample
-        compared = self.candidates.lengths(self.short)
-        picks = {rule.fields[name].value for _, rule, found in outcome.read for one in found for name in one.texts}
-        sources = [pick.pattern for pick in picks if pick is not None]
-        if compared is None or (sources and not record.isascii()):
-            return None
-        if any(rule.mapping for _, rule, _ in self.candidates.rules) and (b"\\" in record or not record.isascii()):
-            return None
-        all_found = [compared, *(lengths_compared(source, LONGEST, WORD if self.short else LONGEST) for source in sources)]
-        known = [one for one in all_found if one is not None]
-        return [*chain.from_iterable(known)] if len(known) == len(all_found) else None
+
+def pick(indices: Sequence[int]) -> Callable[[Lengths], object]:
+    """Return what gives those of the lengths that have these indices."""
+    return itemgetter(*indices) if indices else _nothing
+
+
+def _nothing(_: Lengths) -> object:
+    return None
 
 
 Place = tuple[int, int]
