@@ -91,7 +91,7 @@ class Automaton:
         self.wrong: set[int] = set()
         """Positions that a path may come to inside a run of digits, but not at its beginning."""
         self.inner: set[int] = set()
-        """Positions of assertions and atomic groups."""
+        """Positions of atomic groups."""
         self.groups: list[int] = []
         """The innermost group of each position whose place is kept."""
         self._open = [0]
@@ -137,7 +137,8 @@ class Automaton:
     def _sequence(self) -> Part:
         found = Part(FREE)
         while self._peek() not in ("", "|", ")"):
-            found = self._joined(found, self._repeated(self._one()))
+            begun = len(self.sets)
+            found = self._joined(found, self._repeated(self._one(), begun))
         return found
 
     def _joined(self, one: Part, other: Part) -> Part:
@@ -155,17 +156,17 @@ class Automaton:
     def _edge(self, one: int, other: int, crossed: int) -> None:
         self.edges[one][other] = self.edges[one].get(other, 0) | crossed
 
-    def _repeated(self, part: Part) -> Part:
+    def _repeated(self, part: Part, begun: int) -> Part:
         while self._peek()[:1] in ("*", "+", "?", "{") and self._peek():
             token = self.tokens[self.at][0]
             self.at += 1
             mode = self._peek() if self._peek() in ("?", "+") else ""
             self.at += bool(mode)
             low, high = _times(token)
-            part = self._times(part, low, high, mode)
+            part = self._times(part, begun, low, high, mode)
         return part
 
-    def _times(self, part: Part, low: int, high: int | None, mode: str) -> Part:
+    def _times(self, part: Part, begun: int, low: int, high: int | None, mode: str) -> Part:
         if high == 0:
             return Part(FREE)
         single = part.size == 1 and len(part.first) == 1
@@ -177,11 +178,11 @@ class Automaton:
             for left, crossed in part.last.items():
                 for right, more in part.first.items():
                     self._edge(left, right, cross(crossed, more) | flags)
-            if single and mode == "+" and not bounded and not self.edges[only][only] & ~(FREE | LOOK | GREEDY):
+            if _is_bare(part) and mode == "+" and not bounded and not self.edges[only][only] & ~(FREE | LOOK | GREEDY):
                 self.possessive.add(only)
         skipped = self._skipped(part) if mode == "+" else FREE
-        if mode == "+" and not single:
-            self._hold(part, len(self.sets) - part.size)
+        if mode == "+" and not _is_bare(part):
+            self._hold(part, begun)
         if low > 1:
             part = Part(part.nullable, _doubted(part.first), _doubted(part.last), part.size, part.grouped)
         nullable = part.nullable | (skipped if low == 0 else 0)
@@ -190,8 +191,8 @@ class Automaton:
     def _skipped(self, part: Part) -> int:
         """Return what is crossed where a part takes nothing that is not given up once it took something."""
         digits = [at for at in part.first if self.takes(at)]
-        if part.size == 1 and part.first and self.sets[next(iter(part.first))] & DIGITS == DIGITS:
-            return SKIP if part.first == dict.fromkeys(part.first, FREE) else DOUBT
+        if digits and _is_bare(part) and part.first[digits[0]] == FREE and self.sets[digits[0]] & DIGITS == DIGITS:
+            return SKIP
         return DOUBT if digits or part.nullable else LOOK if part.size > 1 else FREE
 
     def _hold(self, part: Part, begun: int) -> None:
@@ -239,10 +240,8 @@ class Automaton:
             self._hold(part, begun)
             part.nullable = self._skipped(part) if part.nullable else 0
         elif token in ("(?=", "(?!"):
-            self.inner |= set(range(begun, len(self.sets)))
             return self._ahead(part, token == "(?!")
         elif token in ("(?<=", "(?<!"):
-            self.inner |= set(range(begun, len(self.sets)))
             if any(at >= begun for at in self.possessive):
                 raise Unknown
             return self._behind(part, token == "(?<!")
@@ -283,6 +282,11 @@ class Automaton:
         else:
             crossed = DOUBT if negative else GUARD
         return Part(crossed)
+
+
+def _is_bare(part: Part) -> bool:
+    """True for one position, with nothing asked behind it."""
+    return part.size == 1 and not part.nullable and [*part.last.values()] == [FREE]
 
 
 def _merged(one: dict[int, int], other: dict[int, int]) -> dict[int, int]:

@@ -6,6 +6,7 @@ import contextlib
 import random
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import regex
@@ -19,6 +20,7 @@ from receipt_cli.records.literals import LITERALS
 from receipt_cli.scan.extraction.labelled import LABELS
 from tests.tools.examples import costly
 
+ROOT = Path(__file__).resolve().parents[3]
 RUN = re.compile(r"\d+")
 BLIND = [
     r"\d++",
@@ -100,7 +102,7 @@ def test_sets_of_bytes_are_those_of_the_engine() -> None:
 
 ATOMS = [
     *[r"\d"] * 3, r"\w", r"\S", r"[^,]", r"[\d.]", r"[\d,]", ".", "a", " ", ",", r"\.", "%", "b", r"\s", r"[a-z]", r"\D",
-    r"[^\s,]", r"[%\d]",
+    r"[^\s,]", r"[%\d]", r"(?:\d(?! ))", r"(?:(?!,)\S)", r"(?:\d(?!x))",
 ]  # fmt: skip
 TIMES = [
     "", "", "", "+", "*", "?", "++", "*+", "?+", "+?", "*?", "??", "{2}", "{1,3}", "{0,2}+", "{2,}", "{1,3}?", "{1,20}",
@@ -142,7 +144,7 @@ def stretched(text: str, compared: tuple[Between, ...], rng: random.Random) -> t
     for run in RUN.finditer(text):
         start, end = run.span()
         before, after = ord(text[start - 1]) if start else 256, ord(text[end]) if end < len(text) else 256
-        seen = any(b >> before & 1 and a >> after & 1 and all(one in text for one in needed) for b, a, needed in compared)
+        seen = any(b >> before & 1 and a >> after & 1 and all(one in text.lower() for one in needed) for b, a, needed in compared)
         places |= {at + i: len(made) + i for i in range(start - at + 1)}
         made += text[at:start]
         if seen:
@@ -154,9 +156,26 @@ def stretched(text: str, compared: tuple[Between, ...], rng: random.Random) -> t
 
 
 def spans(pattern: regex.Pattern[bytes], text: str) -> Iterator[int]:
-    for found in pattern.finditer(text.encode(), timeout=0.5):
+    for found in pattern.finditer(text.encode("latin-1"), timeout=0.5):
         for group in range(pattern.groups + 1):
             yield from found.span(group)
+
+
+def assert_same_places(source: str, rng: random.Random, times: int) -> None:
+    digits = digits_compared(source)
+    if digits is None or digits.kept or digits.echoes:
+        return
+    pattern = compile_pattern(source)
+    for _ in range(times):
+        text = made_text(rng)
+        runs = len(RUN.findall(text))
+        compared = lengths_compared(source, len(text) + 9 * runs, max(map(len, text.split(" "))) + 9 * runs)
+        if compared is None:
+            return
+        other, places = stretched(text, compared, rng)
+        with contextlib.suppress(TimeoutError):
+            moved, found = [places.get(at) for at in spans(pattern, text)], [*spans(pattern, other)]
+            assert moved == found, (source, text, other)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -164,19 +183,42 @@ def test_other_lengths_match_at_the_same_places(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(costly(300)):
         source = made_pattern(rng)
-        digits = digits_compared(source)
-        try:
-            pattern = compile_pattern(source)
-        except regex.error:
-            continue
-        for _ in range(10 if digits is not None and not digits.kept and not digits.echoes else 0):
-            text = made_text(rng)
-            runs = len(RUN.findall(text))
-            word = max(map(len, text.split(" "))) + 9 * runs
-            compared = lengths_compared(source, len(text) + 9 * runs, word)
-            if compared is None:
-                break
-            other, places = stretched(text, compared, rng)
-            with contextlib.suppress(TimeoutError):
-                moved, found = [places.get(at) for at in spans(pattern, text)], [*spans(pattern, other)]
-                assert moved == found, (source, text, other)
+        with contextlib.suppress(regex.error):
+            assert_same_places(source, rng, 10)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\S\d++\S{2,}",
+        r"(\S)*$",
+        r"(\d)*+[\d.]*+",
+        r"x(?!\d{4})y",
+        r", \w+?\s{1,3}?(?<![a-z]{1,20}).?(?> ?[\d.]??)*+",
+        r"((?<=a{1,40}?)b?+(?P<x>\d++))?+(?P<y>\d++)[%\d]{2}\S*",
+        r"\S+(\w{1,40}?\d{2,}){0,30}+a++",
+        r"[%\d]+([%\d]?(?<=b{3}+)){0,2}+[\d.]\d{1,3}",
+        r"\d??[\d.]{2},*+(?:(?!,)\S){1,30}+",
+        r"(?!\w{1,30}+a{3}+)%*+",
+        r"((?:\d(?! )){1,40}?\.*?)+?\.*+(\d)[\d.]*\s+\d{0,2}+",
+        r"(?>(?<=a)\d++,|\d++)[^%]%",
+    ],
+)
+def test_patterns_that_an_earlier_reading_did_not_understand(source: str) -> None:
+    assert_same_places(source, random.Random(1), 1000)
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_patterns_that_ship_match_lines_of_logs_at_the_same_places(number: int) -> None:
+    rng, count = random.Random(number), 0
+    for grammar in shipped()[number::10]:
+        logs = b"".join(path.read_bytes() for path in sorted((ROOT / "fixtures" / "logs" / grammar.id).glob("*.log")))
+        lines = [line for line in logs.decode("latin-1").splitlines() if len(line) < LONGEST / 2]
+        for source in {source for rule in (*grammar.rules, *grammar.ignore) for source in rule.asked}:
+            compared, pattern = lengths_compared(source, LONGEST, LONGEST), compile_pattern(source)
+            for text in rng.choices(lines, k=costly(120)) if compared is not None and lines else ():
+                other, places = stretched(text, compared, rng)
+                moved, found = ([*spans(pattern, each)] for each in (text, other))
+                assert [places.get(at) for at in moved] == found, (source, text, other)
+                count += bool(found)
+    assert count > 50
