@@ -38,11 +38,12 @@ class Relatives:
     def __init__(self) -> None:
         self._known: dict[Candidates, dict[bytes, _Form]] = {}
         self._size = 0
+        self._latest = b"", b""
 
     def find(self, record: bytes, masked: bytes, candidates: Candidates) -> Layout | None:
         """Return the layout of ``record``, if it follows from that of a relative; ``candidates`` are what is tried on it."""
         forms = self._known.get(candidates)
-        form = forms.get(_RUN.sub(b"0", masked)) if forms is not None and len(record) <= LONGEST else None
+        form = forms.get(self._name(masked)) if forms is not None and len(record) <= LONGEST else None
         if form is None:
             return None
         candidates.met += 1
@@ -56,11 +57,17 @@ class Relatives:
             self._known.clear()
             self._size = 0
         forms = self._known.setdefault(candidates, {})
-        name = _RUN.sub(b"0", masked)
+        name = self._name(masked)
         if name not in forms:
             forms[name] = _Form(candidates, layout.sample)
         forms[name].add(_Relative(masked, layout, outcome))
         self._size += 1
+
+    def _name(self, masked: bytes) -> bytes:
+        """Return the bytes that all records of a form share; most are asked for twice in a row."""
+        if self._latest[0] is not masked:
+            self._latest = masked, _RUN.sub(b"0", masked)
+        return self._latest[1]
 
 
 class _Form:
@@ -68,7 +75,7 @@ class _Form:
 
     def __init__(self, candidates: Candidates, sample: bytes) -> None:
         self.candidates, self.sample = candidates, sample
-        self.short = longest_word(sample) <= WORD
+        self.short = True
         self.matter: Callable[[Lengths], object] | None = None
         self.usable = True
         self.waiting: list[_Relative] = []
@@ -88,7 +95,7 @@ class _Form:
             return None
         for relative in self.waiting:
             known = self.known.setdefault(self.matter(relative.lengths), [])
-            if len(known) < MAX_RELATIVES:
+            if len(known) < MAX_RELATIVES and not (self.short and longest_word(relative.masked) > WORD):
                 known.append(relative)
         self.waiting.clear()
         lengths = [*map(len, _RUN.findall(masked))]
@@ -101,6 +108,7 @@ class _Form:
     def _judge(self) -> Callable[[Lengths], object] | None:
         """Return what picks the lengths that patterns may tell apart; None where they may all matter."""
         record, candidates = self.sample, self.candidates
+        self.short = longest_word(record) <= WORD
         compared = candidates.lengths(self.short)
         if compared is None or (candidates.has_mapping and (b"\\" in record or not record.isascii())):
             return None

@@ -91,3 +91,12 @@ def test_stretched_logs_give_what_the_patterns_give(number: int) -> None:
     log = rng.choice(LOGS).read_bytes()[:60_000]
     fast, pure = read_both(shipped(), [log, *(stretch(log, rng, 0.1) for _ in range(3))])
     assert find_difference(fast, pure) is None
+
+
+def test_a_long_word_is_no_relative_of_short_ones() -> None:
+    """The patterns bound words at 60 bytes and above; a record with a longer one may miss what its relatives are."""
+    rng = random.Random(1)
+    line = "{'loss': 0.5, 'note_%s': 1.25, 'grad_norm': 0.5, 'learning_rate': 1e-05, 'epoch': 0.5}\n"
+    lines = [stretch((line % ("x" * rng.choice([1, 40, 55, 58, 59, 60]))).encode(), rng, 0.8) for _ in range(300)]
+    fast, pure = read_both(shipped(), [b"".join(lines)])
+    assert find_difference(fast, pure) is None
