@@ -3,8 +3,8 @@
 python -m benchmarks.identity FOLDER [--copies 1000] [--receipts]
 
 Every file of the folder is read both ways, three times over so that its layouts are known, and so are copies of its
-files with other digits, other bytes and lines in another order. With ``--receipts`` instead, the receipts of all its logs
-are derived into two stores, with the kernel and without it, and compared as bytes.
+files with other digits, more and fewer of them, other bytes and lines in another order. With ``--receipts`` instead, the
+receipts of all its logs are derived into two stores, with the kernel and without it, and compared as bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -105,8 +106,21 @@ def _number(value: float) -> float | str:
     return value if value or math.copysign(1, value) > 0 else "-0"
 
 
+_RUN = re.compile(rb"\d+")
+
+
+def stretch(record: bytes, rng: random.Random, share: float = 0.3) -> bytes:
+    """Return ``record`` with other numbers of digits in a share of its runs of them."""
+
+    def stretched(run: re.Match[bytes]) -> bytes:
+        size = rng.choice((1, 1, 2, 2, 3, 4, 6, 9, 15, 17, 30))
+        return bytes(rng.choices(b"0123456789", k=size)) if rng.random() < share else run[0]
+
+    return _RUN.sub(stretched, record)
+
+
 def mutate(log: bytes, rng: random.Random) -> bytes:
-    """Return a piece of ``log`` with some digits, bytes and lines changed."""
+    """Return a piece of ``log`` with some digits, numbers of digits, bytes and lines changed."""
     start = rng.randrange(max(1, len(log) - PIECE))
     lines = log[start : start + PIECE].split(b"\n")
     for _ in range(rng.randrange(1, 60)):
@@ -115,6 +129,9 @@ def mutate(log: bytes, rng: random.Random) -> bytes:
         kind = rng.random()
         if kind < 0.1 or not line:
             lines[at] = lines[rng.randrange(len(lines))]
+            continue
+        if kind < 0.4:
+            lines[at] = stretch(bytes(line), rng)
             continue
         for _ in range(rng.randrange(1, 6)):
             where = rng.randrange(len(line))

@@ -69,7 +69,7 @@ def digits_compared(pattern: str) -> Compared | None:
 
 
 def _digits_compared(pattern: str) -> Compared | None:
-    tokens = _tokens(pattern)
+    tokens = tokens_of(pattern)
     if tokens is None:
         return None
     kept: set[str] = set()
@@ -77,7 +77,7 @@ def _digits_compared(pattern: str) -> Compared | None:
     opened: list[tuple[str, str]] = []  # what stands before what each open group holds, and before what follows it
     before = ""  # the literal characters that must stand right before
     for index, (text, literal) in enumerate(tokens):
-        if _opens(text):
+        if opens(text):
             known = not (text.startswith("(?<") or text == _DEFINE or _CALL in pattern or _repeats(tokens, index))
             around = text.startswith(("(?=", "(?!", "(?<=", "(?<!"))
             opened.append((before if known else "", before if around else ""))
@@ -115,7 +115,7 @@ def _echoed_behind(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
     text, at = "", index - 1
     while at > 0 and tokens[at][0] != ")":
         token, literal = tokens[at]
-        if _opens(token):
+        if opens(token):
             if token.startswith(("(?<=", "(?<!", "(?(")) or _repeats(tokens, at):
                 return ""
         elif literal is None or len(literal) > 1 or ord(literal) in _DIGITS:
@@ -127,17 +127,17 @@ def _echoed_behind(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
         at -= 1
     if at < 1 or tokens[at][0] != r"\d" or reference is None:
         return ""
-    groups = [(place, token) for place, (token, _) in enumerate(tokens) if token == "(" or _name(token)]
-    meant = [place for i, (place, token) in enumerate(groups, 1) if reference[2] == str(i) or _name(token) == reference[1]]
+    groups = [(place, token) for place, (token, _) in enumerate(tokens) if token == "(" or find_name(token)]
+    meant = [place for i, (place, token) in enumerate(groups, 1) if reference[2] == str(i) or find_name(token) == reference[1]]
     return text.lower() if meant == [at - 1] else ""
 
 
-def _name(token: str) -> str:
+def find_name(token: str) -> str:
     """Return the name of the group that ``token`` opens; empty where it has none."""
     return token.partition("<")[2][:-1] if token.startswith(("(?P<", "(?<")) and token.endswith(">") else ""
 
 
-def _tokens(pattern: str) -> list[tuple[str, str | None]] | None:
+def tokens_of(pattern: str) -> list[tuple[str, str | None]] | None:
     """Return the tokens of a pattern, each with the character that it stands for alone; None: one is not blind, or unknown."""
     tokens: list[tuple[str, str | None]] = []
     at = 0
@@ -150,7 +150,7 @@ def _tokens(pattern: str) -> list[tuple[str, str | None]] | None:
     return tokens
 
 
-def _opens(token: str) -> bool:
+def opens(token: str) -> bool:
     """True for a token that opens a group; flags and calls are whole in themselves."""
     return token.startswith("(") and (token.startswith("(?(") or not token.endswith(")"))
 
@@ -160,7 +160,7 @@ def _repeats(tokens: Sequence[tuple[str, str | None]], index: int) -> bool:
     depth = 0
     for at in range(index, len(tokens)):
         text = tokens[at][0]
-        depth += 1 if _opens(text) else -1 if text == ")" else 0
+        depth += 1 if opens(text) else -1 if text == ")" else 0
         if not depth:
             return at + 1 < len(tokens) and tokens[at + 1][0][0] in "*+{"
     return True

@@ -243,15 +243,17 @@ class Rule:
         return {name: spec.at_least for name, spec in self.fields.items() if spec.at_least is not None}
 
     @cached_property
+    def asked(self) -> list[str]:
+        """All patterns that are asked of a record: those that find it, and those that part it."""
+        asked = [*self.sources, *([self.pairs.stop] if self.pairs and self.pairs.stop else [])]
+        return asked + ([self.cells.pattern.decode("ascii")] if self.cells is not None else [])
+
+    @cached_property
     def compared(self) -> Compared | None:
         """What the patterns of the rule ask of digits, or None where they may compare them anywhere."""
-        sources = [*self.sources]
-        if self.pairs is not None:
-            if any(char.isdigit() for char in self.pairs.cell + self.pairs.key):
-                return None
-            sources += [self.pairs.stop] if self.pairs.stop else []
-            sources += [self.cells.pattern.decode("ascii")] if self.cells is not None else []
-        all_compared = [digits_compared(source) for source in sources]
+        if self.pairs is not None and any(char.isdigit() for char in self.pairs.cell + self.pairs.key):
+            return None
+        all_compared = [digits_compared(source) for source in self.asked]
         found = [compared for compared in all_compared if compared is not None]
         if len(found) < len(all_compared):
             return None

@@ -13,7 +13,7 @@ PUBLIC = {
         "read_moment read_rank split_rank starts time_of_day unwrap without_count"
     ),
     "heuristics": "MAX_SEEN METRIC_LINE count_step_lines ends_in_rows metric_lines",
-    "literals": "NotALiteral Number Text Value parse_object",
+    "literals": "LITERALS NotALiteral Number Text Value parse_object",
     "place": "ACTOR LOGGED MENTIONED PRINTED form_of is_indented read_host",
     "prefilter": "Prefilter",
     "split": (

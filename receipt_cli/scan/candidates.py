@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache, cached_property
+from itertools import chain
 
 from receipt_cli.definitions.failure_markers import Marker
 from receipt_cli.grammar.digit_sensitivity import digits_compared, kept_after
+from receipt_cli.grammar.length_sensitivity import LONGEST, WORD, Between, lengths_compared
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.records.envelope import ENVELOPE
+from receipt_cli.records.literals import LITERALS
+from receipt_cli.scan.extraction.labelled import LABELS
 
 Tried = tuple[Grammar, Rule, bool]
 """A rule with its grammar, and whether it is one to ignore records by."""
@@ -29,11 +33,34 @@ class Candidates:
     def __init__(self, rules: Sequence[Tried], markers: Sequence[Marker]) -> None:
         self.rules = rules
         self.markers = markers
+        self.met = 0
+        """How many records of known forms they were tried on, or would have been."""
+        self._lengths: dict[bool, tuple[Between, ...] | None] = {}
+
+    def lengths(self, short_words: bool) -> tuple[Between, ...] | None:
+        """What the rules ask of the lengths of runs of digits, in a record of at most ``LONGEST`` bytes; None: anything."""
+        if short_words not in self._lengths:
+            word = WORD if short_words else LONGEST
+            found = [lengths_compared(pattern, LONGEST, word) for pattern in self._patterns()]
+            compared = [one for one in found if one is not None]
+            self._lengths[short_words] = tuple({*chain.from_iterable(compared)}) if len(compared) == len(found) else None
+        return self._lengths[short_words]
+
+    def _patterns(self) -> set[str]:
+        rules = [rule for _, rule, _ in self.rules]
+        patterns = {pattern for rule in rules for pattern in rule.asked}
+        patterns |= {*_patterns_of_mappings()} if self.has_mapping else set()
+        return patterns | {*_patterns_of_labels()} if any(rule.event in ("step", "eval") for rule in rules) else patterns
 
     @cached_property
     def plain(self) -> bool:
         """True without markers, which depend on what is before them, and mappings, whose places are characters'."""
-        return not self.markers and all(rule.mapping is None for _, rule, _ in self.rules)
+        return not self.markers and not self.has_mapping
+
+    @cached_property
+    def has_mapping(self) -> bool:
+        """True when one of the rules reads mappings."""
+        return any(rule.mapping is not None for _, rule, _ in self.rules)
 
     @cached_property
     def bounded(self) -> list[Rule]:
@@ -54,6 +81,16 @@ class Candidates:
             tuple(text.encode("latin-1") for text in sorted(kept)),
             tuple(re.compile(rb"(0+)%b(?=(0+))" % text, re.IGNORECASE) for text in between),
         )
+
+
+@cache
+def _patterns_of_mappings() -> tuple[str, ...]:
+    return tuple(pattern.pattern for pattern in LITERALS)
+
+
+@cache
+def _patterns_of_labels() -> tuple[str, ...]:
+    return tuple(pattern.pattern.decode("ascii") for pattern in LABELS)
 
 
 @cache

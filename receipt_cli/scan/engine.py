@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.grammar.model import Grammar, Rule
@@ -77,11 +77,10 @@ class Engine:
         self._candidates_of: dict[frozenset[bytes], Candidates] = {}
         self.layouts = LayoutCache()
         self.by_layout = by_layout
-        native = load_kernel() if by_layout else None
+        self.native = native = load_kernel() if by_layout else None
         self.kernel = KernelReader(native, self.prefilter.literals) if native is not None else None
-        self.native = native
-        self._plain = native.plain if native is not None else plain
-        self._likely = native.likely if native is not None else None
+        self._plain: Any = native.plain if native is not None else plain
+        self._likely: Any = native.likely if native is not None else None
 
     def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
@@ -243,11 +242,10 @@ class Engine:
         read steps, it does not matter what looks like one (see ``finish``).
         """
         missing = MAX_SEEN - body.metric_like.count
-        uncertain = body.step_like < MAX_SEEN and not self._has_steps(body)
         for offset, record in metric_lines(buffer, missing, self._likely) if missing else ():
             ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
             body.metric_like.add(place(first + ordinal), excerpt(without_count(record)))
-        if uncertain:
+        if body.step_like < MAX_SEEN and not self._has_steps(body):
             body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like, self._likely)
 
     def _has_steps(self, body: SegmentBody) -> bool:
@@ -283,6 +281,9 @@ class Engine:
         if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
+            if layout is None:
+                candidates = candidates or self._candidates(record)
+                layout = self.layouts.derive(record, masked, candidates, self.prefilter)
             if layout is not None and (layout.any_bar or record == printed):
                 if self.kernel is not None:
                     if self.kernel.add(layout):
@@ -302,7 +303,7 @@ class Engine:
         if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
             any_bar = b"%|" in record and candidates.plain and not outcome.shows_bars
             layout = learn_layout(record, outcome, candidates, self.prefilter.possible_in(masked), any_bar=any_bar)
-            self.layouts.add(masked, layout)
+            self.layouts.add(masked, layout, outcome, candidates)
             if self.kernel is not None and layout is not None and self.kernel.add(layout):
                 return
         if self.kernel is not None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from receipt_cli.records.prefilter import Prefilter
+from receipt_cli.scan.book import Outcome
+from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.layout import MAX_KEPT, Layout
+from receipt_cli.scan.relatives import Relatives
 
 MAX_VARIANTS = 64
 """Layouts that differ only in fixed digits."""
@@ -17,6 +21,7 @@ class LayoutCache:
         self._known: dict[bytes, list[Layout]] = {}
         self._size = 0
         self._failed: dict[bytes, int] = {}
+        self._relatives = Relatives()
 
     def find(self, masked: bytes, record: bytes) -> Layout | None:
         """Return the layout of ``record``, whose masked form is ``masked``, or None."""
@@ -25,17 +30,29 @@ class LayoutCache:
                 return layout if layout.in_bounds(record) else None
         return None
 
+    def derive(self, record: bytes, masked: bytes, candidates: Candidates, prefilter: Prefilter) -> Layout | None:
+        """Return the layout of ``record`` if it follows from that of a record whose numbers have other lengths; keep it."""
+        layout = self._relatives.find(record, masked, candidates) if self.wanted(masked) else None
+        if layout is None or prefilter.possible_in(masked):
+            return None
+        self._keep(masked, layout)
+        return layout if layout.in_bounds(record) else None
+
     def wanted(self, masked: bytes) -> bool:
         """True unless there is reason to think that records of this form have no layout."""
         return self._failed.get(masked, 0) < MAX_FAILURES and len(self._known.get(masked, ())) < MAX_VARIANTS
 
-    def add(self, masked: bytes, layout: Layout | None) -> None:
-        """Remember ``layout``, or that a record of this form has none."""
-        if layout is None:
-            if len(self._failed) >= MAX_KEPT:
-                self._failed.clear()
-            self._failed[masked] = self._failed.get(masked, 0) + 1
+    def add(self, masked: bytes, layout: Layout | None, outcome: Outcome, candidates: Candidates) -> None:
+        """Remember ``layout``, which was learned of a record of this form, or that the record has none."""
+        if layout is not None:
+            self._keep(masked, layout)
+            self._relatives.add(masked, layout, outcome, candidates)
             return
+        if len(self._failed) >= MAX_KEPT:
+            self._failed.clear()
+        self._failed[masked] = self._failed.get(masked, 0) + 1
+
+    def _keep(self, masked: bytes, layout: Layout) -> None:
         if self._size >= MAX_KEPT:
             self._known.clear()
             self._size = 0

@@ -30,7 +30,7 @@ _DOUBTFUL = compile_later(rb"[\x00-\x08\x0b-\x1f]")
 """Control characters."""
 _ESCAPE = compile_later(rb"\\[xuU]?[0-9a-fA-F]{0,8}")
 """An escape in a mapping: its digits may spell any character."""
-_SOMETIMES_NUMBER = compile_later(rb"0,0|[eE][-+]?000")
+SOMETIMES_NUMBER = compile_later(rb"0,0|[eE][-+]?000")
 """Thousands and long exponents: not all digits make them a number."""
 _MAX_ECHO = 60
 """Digits of a number that a pattern compares with another: the kernel has a word of bits for them."""
@@ -79,7 +79,7 @@ def learn_layout(
             event = _event(record, masked, grammar, rule, extraction)
             if event is None:
                 return None
-            for span in (*extraction.keys, *(s for s in extraction.unread if _SOMETIMES_NUMBER.search(masked, *s))):
+            for span in (*extraction.keys, *(s for s in extraction.unread if SOMETIMES_NUMBER.search(masked, *s))):
                 fixed.span(span)
             events.append(event)
     return Layout(
@@ -169,7 +169,7 @@ class _FixedDigits:
 def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extraction: Extraction) -> EventLayout | None:
     values: list[Value] = []
     for name, text in extraction.texts.items():
-        value = _value(rule.fields[name], name, text, extraction.spans.get(name, NOWHERE), masked)
+        value = value_at(rule.fields[name], name, text, extraction.spans.get(name, NOWHERE), masked)
         if value is None:
             return None
         values.append(value)
@@ -177,15 +177,13 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
     for key in extraction.unregistered:
         start, end = extraction.unregistered_spans.get(key, NOWHERE)
         direct = is_plain(masked[start:end])
-        if start < 0 or "\N{REPLACEMENT CHARACTER}" in key or (not direct and _is_twice(record, key, extraction.keys)):
+        if start < 0 or "\N{REPLACEMENT CHARACTER}" in key or (not direct and named_twice(record, key, extraction.keys)):
             return None
         unregistered.append(Value(key, start, end, direct=direct, shift=b"", spec=None))
-    bounds = []
-    for name, least in rule.bounds.items():
-        index = next((i for i, value in enumerate(values) if value.name == name), None)
-        if index is not None and not (values[index].direct and values[index].end - values[index].start <= MAX_INTEGER_DIGITS):
-            return None
-        bounds += [(index, least)] if index is not None else []
+    places = {value.name: index for index, value in enumerate(values)}
+    bounds = [(places[name], least) for name, least in rule.bounds.items() if name in places]
+    if not is_comparable(values, bounds):
+        return None
     prefix = before(record, extraction.start)
     return EventLayout(
         (grammar.ref, rule.name),
@@ -200,6 +198,11 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
     )
 
 
+def is_comparable(values: Sequence[Value], bounds: Iterable[tuple[int, float]]) -> bool:
+    """True when the values that have bounds are numbers of few digits."""
+    return all(values[at].direct and values[at].end - values[at].start <= MAX_INTEGER_DIGITS for at, _ in bounds)
+
+
 def _parts(extraction: Extraction) -> Parts | None:
     """Return the texts of a row of a table or a block; what separates them is no digit."""
     if extraction.row is not None:
@@ -209,12 +212,13 @@ def _parts(extraction: Extraction) -> Parts | None:
     return None
 
 
-def _is_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
+def named_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
     """True when a key is in the record again, whose value counts where the first is no number."""
     return sum(record[start:end].strip() == key.encode("utf-8") for start, end in keys) > 1
 
 
-def _value(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
+def value_at(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
+    """Return how a value is read whose text is at ``span``; None where that depends on its digits."""
     start, end = span
     if start < 0:
         return None if any(char.isdigit() for char in text) else Value(name, -1, -1, False, b"", spec, text)

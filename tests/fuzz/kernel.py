@@ -219,7 +219,9 @@ def line_of(rng: random.Random, form: str) -> bytes:
 
 
 def log_of(rng: random.Random, forms: list[str], known: list[bytes], lines: int) -> bytes:
-    """Return some lines: most of them ``known`` ones with other digits, which the kernel reads, and others of the forms."""
+    """Return some lines: most of them ``known`` ones with other digits, which the kernel reads, some with more or fewer."""
+    from benchmarks.identity import stretch
+
     digits = {line: [at for at, byte in enumerate(line) if byte in DIGITS] for line in known}
     made = []
     for end in rng.choices(ENDS, k=lines):
@@ -230,7 +232,7 @@ def log_of(rng: random.Random, forms: list[str], known: list[bytes], lines: int)
             moved = bytearray(like)
             for at, digit in zip(digits[like], rng.choices(DIGITS, k=len(digits[like])), strict=True):
                 moved[at] = digit
-            line = bytes(moved)
+            line = stretch(bytes(moved), rng, 0.2) if rng.random() < 0.1 else bytes(moved)
             if b"%|" in line:
                 line = BAR.sub(lambda _: bar(rng).encode(), line)
         made += [line, end]

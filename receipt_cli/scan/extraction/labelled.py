@@ -37,6 +37,8 @@ _SECTION = regex_later(
 )
 """The heading of some labelled numbers in a line, without digits: ``Train: loss=1.2 acc=0.3 | Val: loss=1.4 acc=0.2``,
 ``loss[ctc=1.2], tot_loss[ctc=1.4]``."""
+LABELS = (_LABELLED, _SECTION)
+"""What looks at the digits of a record: ``_LABEL_END`` tells no run from a digit."""
 _OF_TRAINING = regex_later(r"(?<![A-Za-z])(?i:train(?:ing)?|trn)(?![a-z])")
 """A label that a line of an evaluation prints of the training, such as its mean loss of the epoch."""
 _SOURCE = regex_later(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
