@@ -30,8 +30,6 @@ SMALL = "fixtures/logs/autoresearch/five-minutes.log"
 ARCHIVES = {"fixtures": (7 << 20, 1600), "real logs of 8 kB": (24_000, 1600), "real logs of 60 kB": (300_000, 1000)}
 """By archive: bytes of the largest log in it, and how many logs it has."""
 FIXTURES = "fixtures"
-SHORTER = {"restarts": 4}
-"""Generated logs of which a part is read: each of their step records takes long."""
 REAL_SIZE = "12MB"
 
 
@@ -54,18 +52,12 @@ class Goal(NamedTuple):
         return f"| {self.name} | {value:.3g}{self.unit} | {spread} | {bound} | {'met' if met else 'missed'} | {self.note} |"
 
 
-def part_of(source: str, size: int) -> int:
-    """Return the bytes of a generated log that are read where of the others ``size`` are."""
-    return size // SHORTER.get(source, 1)
-
-
 def checked(sources: Sequence[str], size: int) -> list[str]:
     """Parse each generated log once; return what its receipt shows wrong."""
     wrong = []
     for source in sources:
-        part = part_of(source, size)
-        sample = run(receipt_case("check", source, part, "--workers", "1"), CACHE / "checked.out")
-        found = [f"exit {sample.code}"] if sample.code else last_differences(source, part)
+        sample = run(receipt_case("check", source, size, "--workers", "1"), CACHE / "checked.out")
+        found = [f"exit {sample.code}"] if sample.code else last_differences(source, size)
         wrong += [f"{source}: {line}" for line in found]
         tell(f"{source:<12} {sample.wall:.2f} s, {len(found)} figures wrong")
     return wrong
@@ -73,7 +65,7 @@ def checked(sources: Sequence[str], size: int) -> list[str]:
 
 def cases(sources: Sequence[str], size: int) -> dict[str, Case]:
     """Return the commands of one round on generated logs, by name."""
-    made = {source: receipt_case(source, source, part_of(source, size), "--workers", "1") for source in sources}
+    made = {source: receipt_case(source, source, size, "--workers", "1") for source in sources}
     made["two workers"] = receipt_case("two workers", "dense", size, "--workers", "2")
     peers = {peer.name: peer for peer in PEERS["dense"]}
     made["rg"] = peer_case(peers["rg -c"], "dense", size)

@@ -17,7 +17,7 @@ from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_in
-from receipt_cli.numeric.spill import PIECE, gathered, picked, pieces, show
+from receipt_cli.numeric.spill import gathered, picked, pieces, slices
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
@@ -109,9 +109,7 @@ class RowRun:
 
     def in_pieces(self) -> Iterator[RowRun]:
         """Yield the records in pieces; the pages of files are given back meanwhile."""
-        for begin in range(0, self.n, PIECE):
-            yield self.part(begin, min(self.n, begin + PIECE)) if self.n > PIECE else self
-            show(8 * PIECE)
+        yield from (self.part(part.start, part.stop) for part in slices(self.n))
 
     @property
     def at(self) -> Integers:

@@ -17,7 +17,7 @@ from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import PIECE, gathered, rises, show
+from receipt_cli.numeric.spill import gathered, rises, slices
 
 MIN_RECORDS = 3
 
@@ -70,13 +70,12 @@ def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], tota
 
     at = gathered(np.int64, sum(event.records for event in records), _all_positions(records))
     numbers = Cells[int]("q")
-    for begin in range(0, len(at), PIECE):
-        places = np.searchsorted(bars[0], at[begin : begin + PIECE], "right")
-        following = at[begin + 1 : begin + 1 + PIECE]
+    for part in slices(len(at)):
+        places = np.searchsorted(bars[0], at[part], "right")
+        following = at[part.start + 1 : part.stop + 1]
         if places[-1] == len(bars[0]) or bool((bars[0][places[: len(following)]] >= following).any()):
             return set()
         numbers.extend_array(bars[1][places])
-        show(24 * PIECE)
     steps: Integers = numbers.whole()
     strides: set[int] = set()
     for _, each in rises(steps[1:]):

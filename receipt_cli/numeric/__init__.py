@@ -11,9 +11,9 @@ PUBLIC = {
     "arrays": "Joined distinct_values is_large last_of_each",
     "column": "Cells shifted",
     "intervals": "INTERVAL_RULE MIN_VALUES Spread difference drift interval mean_spread median_spread without_outliers",
-    "ordinals": "OrdinalSet count_switches ordinals_at ordinals_from",
+    "ordinals": "OrdinalSet count_switches ordinals_at ordinals_from ordinals_in",
     "precision": "TOLERANCE resolution",
-    "spill": "ascends joined picked pieces scratch show take",
+    "spill": "ascends gathered joined picked pieces rises scratch show slices take",
     "statistics": "Statistic Values describe exact_mean exact_median count_above exact_sum finite quantiles value_range",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

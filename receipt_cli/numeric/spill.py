@@ -265,6 +265,13 @@ def pieces(values: NDArray[Kind], size: int = PIECE) -> Iterator[NDArray[Kind]]:
         show(8 * size)
 
 
+def slices(count: int, before: int = 0) -> Iterator[slice]:
+    """Yield ``count`` rows in pieces, each with so many rows ``before`` it; the pages of files are given back meanwhile."""
+    for begin in range(0, count, PIECE):
+        yield slice(max(0, begin - before), min(count, begin + PIECE))
+        show(8 * PIECE)
+
+
 def picked(values: NDArray[Kind], rows: Integers) -> NDArray[Kind]:
     """Return ``values`` (of eight bytes) at ``rows``, ascending; the pages of files are given back meanwhile."""
     if len(rows) <= PIECE:
@@ -301,10 +308,8 @@ def ascends(values: Integers) -> bool:
 
 def rises(values: Integers) -> Iterator[tuple[int, Integers]]:
     """Yield the rises from one of ``values`` to the next in pieces, and how many precede each piece."""
-    for begin in range(0, len(values) - 1, PIECE):
-        piece = values[begin : begin + PIECE + 1]
-        yield begin, piece[1:] - piece[:-1]
-        show(8 * PIECE)
+    for part in slices(len(values) - 1):
+        yield part.start, values[part.start + 1 : part.stop + 1] - values[part]
 
 
 def take(values: NDArray[Kind], wanted: Callable[[NDArray[Kind]], Mask], count: int) -> NDArray[Kind]:

@@ -7,8 +7,6 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 from receipt_cli.analysis.goodput import legs
-from receipt_cli.events import rows, step_numbers
-from receipt_cli.events.compact import companions, frame, rank_copies
 from receipt_cli.events.naming import together
 from receipt_cli.numeric import ordinals, spill
 
@@ -19,7 +17,7 @@ SMALL = 7
 def small_pieces() -> Iterator[None]:
     """Look at few records at a time, everywhere."""
     with ExitStack() as stack:
-        for module in (rows, step_numbers, companions, frame, rank_copies, together, ordinals, spill):
+        for module in (together, ordinals, spill):
             stack.enter_context(patch.object(module, "PIECE", SMALL))
         stack.enter_context(patch.object(legs, "MOST", SMALL))
         yield

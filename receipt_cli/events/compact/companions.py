@@ -18,7 +18,7 @@ from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import PIECE, Kind, ascends, gathered, picked
+from receipt_cli.numeric.spill import ascends, gathered, picked, slices
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
@@ -122,14 +122,13 @@ def _lines(column: NumberColumn, line: Cells[int] | None) -> Integers | None:
     own = own[held] if isinstance(held, slice) else picked(own, held)
     if printed is None:
         return own
-    parts = [slice(begin, begin + PIECE) for begin in range(0, len(own), PIECE)]
-    return gathered(np.int64, len(own), (np.where(printed[part], printed[part], own[part]) for part in parts))
+    return gathered(np.int64, len(own), (np.where(printed[part], printed[part], own[part]) for part in slices(len(own))))
 
 
-def _of(values: NDArray[Kind], chosen: Mask) -> NDArray[Kind]:
+def _of(values: NDArray[Any], chosen: Mask) -> NDArray[Any]:
     """Return the values (of eight bytes) that are ``chosen``."""
-    parts = [slice(begin, begin + PIECE) for begin in range(0, len(values), PIECE)]
-    return gathered(values.dtype.type, int(np.count_nonzero(chosen)), (values[part][chosen[part]] for part in parts))
+    parts = (values[part][chosen[part]] for part in slices(len(values)))
+    return gathered(values.dtype.type, int(np.count_nonzero(chosen)), parts)
 
 
 def _chosen(columns: RuleColumns, rows: Integers) -> RuleColumns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from receipt_cli.events.rows import MAX_EPOCHS, RowRun, is_memory
 from receipt_cli.grammar.model import COUNTERS, Rule
-from receipt_cli.numeric.spill import PIECE, gathered, picked, pieces, show
+from receipt_cli.numeric.spill import gathered, picked, pieces, slices
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
@@ -100,7 +100,7 @@ class Frame:
         same += [counts for name, (counts, _) in self.counters.items() if name != INSIDE[1] and counts is not None]
         rising = self.counters.get(INSIDE[1], (None, None))[0]
         found = np.zeros(len(self.steps), np.bool_)
-        for part in _overlapping(len(found)):
+        for part in slices(len(found), 1):
             later = found[part][1:]
             for values in same:
                 later |= values[part][1:] != values[part][:-1]
@@ -116,7 +116,7 @@ class Frame:
         """Return which records (bool [rows]) are not further in training than the one before, as far as they print it."""
         assert self.steps is not None
         found = np.zeros(len(self.steps), np.bool_)
-        for part in _overlapping(len(found)):
+        for part in slices(len(found), 1):
             later = found[part][1:]
             later[...] = self._descends(self.steps[part])
             if self.numbered is not None:
@@ -235,10 +235,3 @@ def _whole(values: Floats) -> Integers:
     if values.strides == (0,):  # all are one
         return np.broadcast_to(values[:1].astype(np.int64), len(values))
     return gathered(np.int64, len(values), (piece.astype(np.int64) for piece in pieces(values)))
-
-
-def _overlapping(count: int) -> Iterator[slice]:
-    """Yield pieces of ``count`` rows, each with the last row of the one before; the pages of files are given back meanwhile."""
-    for begin in range(0, count, PIECE):
-        yield slice(max(0, begin - 1), begin + PIECE)
-        show(8 * PIECE)

@@ -6,7 +6,7 @@ The summary uses only the figures that each rank printed itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from receipt_cli.events.compact.frame import Frame, labels
 from receipt_cli.events.rows import MAX_EPOCHS, Read, RowRun
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
-from receipt_cli.numeric.spill import ascends, gathered, picked, scratch, show
+from receipt_cli.numeric.spill import ascends, gathered, picked, scratch, slices
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 LONGEST = 1 << 40
 """Steps of an epoch that many of which are no number too large."""
-PIECE = 1 << 18
-"""Rows that are compared at a time."""
 
 
 def set_aside(
@@ -46,21 +44,20 @@ def set_aside(
     steps, ranks = _counted(rule, frame) if rule in counted else frame.steps, frame.ranks
     if steps is None or ranks is None:
         return None
-    pieces = [slice(begin, begin + PIECE) for begin in range(0, len(ranks), PIECE)]
-    labelled = np.concatenate([ranks[piece] != NO_RANK for piece in _shown(pieces)])
+    labelled = np.concatenate([ranks[piece] != NO_RANK for piece in slices(len(ranks))])
     if frame.numbered is not None and rule not in counted:
         labelled &= frame.numbered
     counts: Counter[int] = Counter()
-    for piece in _shown(pieces):
+    for piece in slices(len(ranks)):
         names, times_seen = np.unique(ranks[piece][labelled[piece]], return_counts=True)
         counts.update(dict(zip(names.tolist(), times_seen.tolist(), strict=True)))
     if len(counts) < 2:
         return None
     leader = min(counts, key=lambda rank: (-counts[rank], rank))
-    own = [steps[piece][labelled[piece] & (ranks[piece] == leader)] for piece in _shown(pieces)]
+    own = [steps[piece][labelled[piece] & (ranks[piece] == leader)] for piece in slices(len(ranks))]
     led = distinct_values(np.concatenate(own))
     theirs = labelled
-    for piece in _shown(pieces):
+    for piece in slices(len(ranks)):
         mine = steps[piece]
         theirs[piece] &= (ranks[piece] != leader) & (led[np.minimum(np.searchsorted(led, mine), len(led) - 1)] == mine)
     rows = scratch(np.int64, int(np.count_nonzero(theirs)))
@@ -68,7 +65,7 @@ def set_aside(
     done = 0
     for rank in sorted(counts.keys() - {leader}):
         begin = done
-        for piece in _shown(pieces):
+        for piece in slices(len(ranks)):
             found = piece.start + np.flatnonzero(theirs[piece] & (ranks[piece] == rank))
             rows[done : done + len(found)] = found
             done += len(found)
@@ -95,16 +92,8 @@ def _counted(rule: Rule, frame: Frame) -> Integers | None:
     masked = any(mask is not None for mask in (some, few, known))
     if masked or not 0 < lengths[0] < LONGEST or bool((lengths != lengths[0]).any()):
         return None
-    parts = [slice(begin, begin + PIECE) for begin in range(0, len(epochs), PIECE)]
-    if any((epochs[part] >= MAX_EPOCHS).any() for part in _shown(parts)):
+    if any((epochs[part] >= MAX_EPOCHS).any() for part in slices(len(epochs))):
         return None
-    first = rule.epochs_from if rule.epochs_from is not None else int(all(epochs[part].all() for part in _shown(parts)))
-    counted = (np.maximum(epochs[part] - first, 0) * lengths[0] + inside[part] for part in _shown(parts))
+    first = rule.epochs_from if rule.epochs_from is not None else int(all(epochs[part].all() for part in slices(len(epochs))))
+    counted = (np.maximum(epochs[part] - first, 0) * lengths[0] + inside[part] for part in slices(len(epochs)))
     return gathered(np.int64, len(epochs), counted)
-
-
-def _shown(pieces: Iterable[slice]) -> Iterator[slice]:
-    """Yield the ``pieces``; the pages of files are given back meanwhile."""
-    for piece in pieces:
-        yield piece
-        show(16 * PIECE)
