@@ -171,19 +171,18 @@ class RowRun:
         return None if found is None else found[0]
 
     def between(self, start: int, end: int) -> RowRun | None:
-        """Return the records, chosen one by one, from position ``start`` to ``end`` (exclusive); None where there are none."""
+        """Return the records from position ``start`` to ``end`` (exclusive); None where there are none."""
         import numpy as np
 
-        assert not isinstance(self.rows, slice)
-        low, high = np.searchsorted(self.rows, np.searchsorted(self.columns.at.whole(), [start, end])).tolist()
-        return self.part(low, high) if low < high else None
+        places = np.searchsorted(self.columns.at.whole(), [start, end])
+        own = self.rows
+        low, high = (places - own.start).clip(0, self.n) if isinstance(own, slice) else np.searchsorted(own, places)
+        return self.part(int(low), int(high)) if low < high else None
 
     def part(self, start: int, stop: int) -> RowRun:
         """Return the records from ``start`` to ``stop`` (exclusive), counted from 0."""
-        if isinstance(self.rows, slice):
-            rows: Rows = slice(self.rows.start + start, self.rows.start + stop)
-        else:
-            rows = self.rows[start:stop]
+        own = self.rows
+        rows: Rows = slice(own.start + start, own.start + stop) if isinstance(own, slice) else own[start:stop]
         numbers = None if self.numbers is None else self.numbers[start:stop]
         return replace(self, rows=rows, n=stop - start, numbers=numbers, drawn=stop - start, begins=None)
 

@@ -13,7 +13,6 @@ from receipt_cli.grammar.length_sensitivity import LONGEST, WORD, Between, lengt
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.records.envelope import ENVELOPE
-from receipt_cli.records.literals import LITERALS
 from receipt_cli.scan.extraction.labelled import LABELS
 
 Tried = tuple[Grammar, Rule, bool]
@@ -85,6 +84,8 @@ class Candidates:
 
 @cache
 def _patterns_of_mappings() -> tuple[str, ...]:
+    from receipt_cli.records.literals import LITERALS  # a millisecond that a log without mappings does not need
+
     return tuple(pattern.pattern for pattern in LITERALS)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 JITTER = (5.0, 60.0)
 """Seconds that a stamp may lie before an earlier line's, since what other ranks print comes late: so many in any log, so many
 where they are less than a hundredth of its time. Summer time and a clock that was set are more."""
+MOST = 1 << 17
+"""Records whose stamps are put in order together."""
+FAR = 1 << 62
+"""No position is so large."""
 _SHARE = 0.01
 _ZONED = compile_later(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?<!\d)[12]\d{9}\.\d{3,9} ")
 _SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
@@ -266,7 +271,8 @@ def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
         walk.take(stamp.clock, stamp.line)
     own = [event for event in events if event.at >= start]
     if any(event.run is not None and event.run.passed for event in own):
-        walk.take_all(*_in_order(own))
+        for clocks, lines in _in_order(own):
+            walk.take_all(clocks, lines)
         own = []
     for event in own:
         walk.take(event.clock, event.line)
@@ -279,18 +285,34 @@ def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
     return walk
 
 
-def _in_order(events: Iterable[Event]) -> tuple[Floats, Integers]:
-    """Return stamp and line of all records in log order, those of runs that others stand between among them."""
+def _in_order(events: Sequence[Event]) -> Iterator[tuple[Floats, Integers]]:
+    """Yield stamps and lines of all records in log order, those of runs that others stand between among them, in pieces."""
     import numpy as np
 
-    single: list[tuple[int, float, int]] = []
-    runs: list[RowRun] = []
-    for event in events:
-        single.append((event.at, event.clock, event.line))
-        runs += [event.run] if event.run is not None else []
-    at, clocks, lines = zip(*single, strict=True)
-    places = np.concatenate([np.array(at, np.int64), *(run.at for run in runs)])
-    order = np.argsort(places, kind="stable")
-    every = np.concatenate([np.array(clocks, np.float64), *(run.clock for run in runs)])
-    printed = np.concatenate([np.array(lines, np.int64), *(run.line for run in runs)])
-    return every[order], printed[order]
+    runs = sorted((event.run for event in events if event.run is not None), key=lambda run: run.record(0)[0])
+    firsts = np.array([run.record(0)[0] for run in runs], np.int64)
+    lasts = np.array([run.record(len(run) - 1)[0] for run in runs], np.int64)
+    at = np.array([event.at for event in events], np.int64)
+    order = np.argsort(at, kind="stable")
+    clocks = np.array([event.clock for event in events])[order]
+    lines = np.array([event.line for event in events], np.int64)[order]
+    at = at[order]
+    for start, end in pairwise([0, *sorted({*_edges(runs)}), FAR]):
+        low, high = np.searchsorted(at, [start, end])
+        parts = [(at[low:high], clocks[low:high], lines[low:high])]
+        for index in np.flatnonzero((lasts >= start) & (firsts < end)).tolist():
+            part = runs[index].between(start, end)
+            if part is not None:
+                parts.append((part.at, part.clock, part.line))
+        places, stamps, printed = map(np.concatenate, zip(*parts, strict=True))
+        order = np.argsort(places, kind="stable")
+        yield stamps[order], printed[order]
+
+
+def _edges(runs: Iterable[RowRun]) -> Iterator[int]:
+    """Yield positions between which the runs have some ``MOST`` records."""
+    seen = 0
+    for run in runs:
+        for index in range(MOST - seen % MOST, len(run), MOST):
+            yield run.record(index)[0]
+        seen += len(run)
