@@ -10,7 +10,7 @@ PUBLIC = {
     "catalog": "INDUCED INDUCED_PATH definition find_recorded get_grammar list_grammars read_entry read_file shipped shipped_by",
     "coverage": "COLUMNS markdown matrix",
     "digit_sensitivity": "digits_compared kept_after",
-    "length_sensitivity": "LONGEST WORD Between lengths_compared",
+    "length_sensitivity": "Between lengths_compared",
     "model": "Block COUNTERS Evidence Field Grammar Mapped Pairs Rule Sample Table compile_pattern",
     "parse": "build_grammar check_patterns load_grammar",
     "parts": "PARTS abbreviate",

@@ -33,9 +33,6 @@ from receipt_cli.lazy_dataclass import NamedTuple
 
 ANYTHING = (1 << 257) - 1
 """Every byte, and the ends of the text."""
-LONGEST = 2000
-WORD = 60
-"""Bytes of a text, and of a word in it, for which most patterns do not tell lengths apart: their bounds are above these."""
 
 
 class Between(NamedTuple):

@@ -6,15 +6,21 @@ import re
 from collections.abc import Sequence
 from functools import cache, cached_property
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.failure_markers import Marker
 from receipt_cli.grammar.digit_sensitivity import digits_compared, kept_after
-from receipt_cli.grammar.length_sensitivity import LONGEST, WORD, Between, lengths_compared
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.records.envelope import ENVELOPE
 from receipt_cli.scan.extraction.labelled import LABELS
 
+if TYPE_CHECKING:
+    from receipt_cli.grammar.length_sensitivity import Between
+
+LONGEST = 2000
+WORD = 60
+"""Bytes of a record, and of a word in it, for which most patterns do not tell lengths apart: their bounds are above these."""
 Tried = tuple[Grammar, Rule, bool]
 """A rule with its grammar, and whether it is one to ignore records by."""
 
@@ -39,6 +45,8 @@ class Candidates:
     def lengths(self, short_words: bool) -> tuple[Between, ...] | None:
         """What the rules ask of the lengths of runs of digits, in a record of at most ``LONGEST`` bytes; None: anything."""
         if short_words not in self._lengths:
+            from receipt_cli.grammar.length_sensitivity import lengths_compared  # few logs come here
+
             word = WORD if short_words else LONGEST
             found = [lengths_compared(pattern, LONGEST, word) for pattern in self._patterns()]
             compared = [one for one in found if one is not None]

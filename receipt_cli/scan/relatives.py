@@ -13,11 +13,10 @@ from functools import cached_property
 from itertools import accumulate
 from operator import itemgetter, sub
 
-from receipt_cli.grammar.length_sensitivity import LONGEST, WORD, lengths_compared
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import MASK, starts
 from receipt_cli.scan.book import Outcome
-from receipt_cli.scan.candidates import Candidates
+from receipt_cli.scan.candidates import LONGEST, WORD, Candidates
 from receipt_cli.scan.extraction import DROPPED, NOWHERE, Extraction, read_unregistered
 from receipt_cli.scan.layout import MAX_KEPT, EventLayout, Layout, Parts, Value
 from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, is_comparable, named_twice, value_at
@@ -26,7 +25,7 @@ from receipt_cli.scan.number_forms import is_plain
 _RUN = compile_later(rb"0+")
 MAX_RELATIVES = 16
 """Records of one form, and of the same lengths where these matter, that others may be relatives of."""
-PATIENCE = 3
+PATIENCE = 16
 """Records of known forms for which the same rules are tried, before these are asked what lengths mean to them."""
 Lengths = Sequence[int]
 """How many digits each run of a record has."""
@@ -160,6 +159,8 @@ class _Relative:
 
     def _prepare(self, outcome: Outcome) -> bool:
         """Find the runs that keep their lengths, and how many are before each place that counts; False where all keep them."""
+        from receipt_cli.grammar.length_sensitivity import lengths_compared
+
         record = self.layout.sample
         picks = {rule.fields[name].value for _, rule, found in outcome.read for one in found for name in one.texts}
         if any(pick is not None and lengths_compared(pick.pattern, LONGEST, LONGEST) != () for pick in picks):

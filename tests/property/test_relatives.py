@@ -12,6 +12,7 @@ from benchmarks.identity import find_difference, read_both, stretch
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.records.prefilter import Prefilter
+from receipt_cli.scan import relatives
 from receipt_cli.scan.book import examine
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.engine import Engine
@@ -72,6 +73,12 @@ def derived(logs: list[Path], copies: int) -> int:
         engine.finish(engine.scan([log, *(stretch(log, rng) for _ in range(copies))]))
         count += known.count
     return count
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask what lengths mean before many records have come."""
+    monkeypatch.setattr(relatives, "PATIENCE", 3)
 
 
 @pytest.mark.parametrize("number", range(12))
