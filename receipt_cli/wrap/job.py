@@ -20,7 +20,7 @@ from receipt_cli.wrap.forwarder import GRACE_S, Forwarded, Forwarder
 from receipt_cli.wrap.memory import KillCounter, Kills, Memory
 from receipt_cli.wrap.orphan import lock
 from receipt_cli.wrap.output_streams import Outlets, open_outlets
-from receipt_cli.wrap.signals import Relay, passed_on
+from receipt_cli.wrap.signals import SignalThread, passed_on
 from receipt_cli.wrap.tee import Loss
 
 NOT_FOUND, NOT_RUNNABLE = 127, 126
@@ -118,10 +118,10 @@ def _follow(
     os.set_blocking(wake, False)
     os.set_blocking(waker, False)
     code = 0
-    relay = Relay(pid, signals, waker, forwarder.remark, forwarder.fit, lambda: give_up(code))
-    relay.start()
+    signals_thread = SignalThread(pid, signals, waker, forwarder.remark, forwarder.fit, lambda: give_up(code))
+    signals_thread.start()
     while True:
-        reaped = relay.reap()  # at once: the news of its end may have come before we listened
+        reaped = signals_thread.reap()  # at once: the news of its end may have come before we listened
         if reaped is not None:
             code = os.waitstatus_to_exitcode(reaped[0])
             return time.monotonic(), code, reaped[1]

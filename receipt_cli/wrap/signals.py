@@ -26,12 +26,11 @@ def passed_on() -> set[signal.Signals]:
     return {number for number in wanted if signal.getsignal(number) != signal.SIG_IGN} | {signal.SIGCHLD}
 
 
-class Relay(threading.Thread):
+class SignalThread(threading.Thread):
     """Waits for signals, which must be blocked in every thread, and forwards them to the process ``pid``.
 
     A changed child writes a byte to ``waker``, a request for the end is a ``remark``, a new size of our terminal calls
-    ``fit``. Once the command is over, requests
-    for the end are counted; the second calls ``give_up``.
+    ``fit``. Once the command is over, requests for the end are counted; the second calls ``give_up``.
     """
 
     def __init__(

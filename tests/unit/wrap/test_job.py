@@ -142,14 +142,14 @@ def test_without_a_cgroup_the_machine_counts(tmp_path: Path, monkeypatch: pytest
 
 GIVE_UP = """
 import os, signal, sys, time
-from receipt_cli.wrap.signals import Relay, passed_on
+from receipt_cli.wrap.signals import SignalThread, passed_on
 signals = passed_on()
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 pid = os.posix_spawnp("true", ["true"], os.environ)
-relay = Relay(pid, signals, os.open(os.devnull, os.O_WRONLY), print, print, lambda: os._exit(42))
+listening = SignalThread(pid, signals, os.open(os.devnull, os.O_WRONLY), print, print, lambda: os._exit(42))
 while relay.reap() is None:
     time.sleep(0.01)
-relay.start()
+listening.start()
 os.kill(os.getpid(), signal.SIGTERM)
 time.sleep(0.3)
 print("one is passed over", flush=True)
