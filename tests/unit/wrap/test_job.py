@@ -147,7 +147,7 @@ signals = passed_on()
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 pid = os.posix_spawnp("true", ["true"], os.environ)
 listening = SignalThread(pid, signals, os.open(os.devnull, os.O_WRONLY), print, print, lambda: os._exit(42))
-while relay.reap() is None:
+while listening.reap() is None:
     time.sleep(0.01)
 listening.start()
 os.kill(os.getpid(), signal.SIGTERM)
