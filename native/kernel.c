@@ -1471,6 +1471,17 @@ static int append_item(PyObject *list, PyObject *item) {
     return done == 0;
 }
 
+PyDoc_STRVAR(filled_doc, "filled(): the tables with rows.");
+
+static PyObject *kernel_filled(Kernel *kernel, PyObject *unused) {
+    PyObject *numbers = is_free(kernel) ? PyList_New(0) : NULL;
+    size_t i;
+    (void)unused;
+    for (i = 0; numbers != NULL && i < kernel->table_count; i++)
+        if (kernel->tables[i].count && !append_item(numbers, PyLong_FromSize_t(i))) Py_CLEAR(numbers);
+    return numbers;
+}
+
 PyDoc_STRVAR(take_doc, "take(table, before): its rows, which are forgotten: at, line, rank, clock, [(column, values, rows behind `before` or "
                        "None)]; or None.");
 
@@ -1585,6 +1596,7 @@ static PyMethodDef kernel_methods[] = {
     {"next", (PyCFunction)(void (*)(void))kernel_next, METH_NOARGS, next_doc},
     {"again", (PyCFunction)(void (*)(void))kernel_again, METH_NOARGS, again_doc},
     {"finish", (PyCFunction)(void (*)(void))kernel_finish, METH_NOARGS, finish_doc},
+    {"filled", (PyCFunction)(void (*)(void))kernel_filled, METH_NOARGS, filled_doc},
     {"take", (PyCFunction)(void (*)(void))kernel_take, METH_VARARGS, take_doc},
     {"ignored", (PyCFunction)(void (*)(void))kernel_ignored, METH_NOARGS, ignored_doc},
     {"missed", (PyCFunction)(void (*)(void))kernel_missed, METH_NOARGS, missed_doc},

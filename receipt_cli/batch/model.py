@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from functools import partial, update_wrapper
+from typing import Generic, Literal, Protocol, TypeVar
 
 from receipt_cli.definitions.search_path import Folder
 from receipt_cli.documents.diff import Difference
@@ -167,6 +168,40 @@ class Report:
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class InTwoParts(Generic[T, R]):
+    """A function of a module that yields once, where it has to wait: there a worker may begin with the next item."""
+
+    def __init__(self, work: Callable[[T], Generator[None, None, R]]) -> None:
+        self._work = work
+        update_wrapper(self, work)
+
+    def __call__(self, item: T) -> R:
+        """Begin and end."""
+        return self.begin(item)()
+
+    def begin(self, item: T) -> Callable[[], R]:
+        """Begin with an item, and return what ends it."""
+        begun = self._work(item)
+        try:
+            next(begun)
+        except StopIteration as last:
+            result: R = last.value
+            return lambda: result
+        return partial(_ended, begun)
+
+    def __reduce__(self) -> str:
+        return self._work.__name__
+
+
+def _ended(begun: Generator[None, None, R]) -> R:
+    try:
+        next(begun)
+    except StopIteration as last:
+        result: R = last.value
+        return result
+    raise AssertionError("it yields once")
 
 
 class Engine(Protocol):

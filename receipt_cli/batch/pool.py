@@ -14,14 +14,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, count, islice
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess, _children  # type: ignore[attr-defined]
 from typing import Any, TypeVar
 
+from receipt_cli.batch.ahead import FLUSHER
 from receipt_cli.batch.memory import limit_memory, share_of
-from receipt_cli.batch.model import Lost
+from receipt_cli.batch.model import InTwoParts, Lost
 from receipt_cli.errors import ReceiptError
 from receipt_cli.lazy_dataclass import expect_many
 
@@ -207,24 +209,47 @@ class LocalPool:
 
 
 def serve(connection: Connection, memory: int | None) -> None:
-    """Work on what comes through ``connection``, item by item, until it is closed: the life of a worker."""
+    """Work on what comes through ``connection``, item by item, until it is closed: the life of a worker.
+
+    Work in two parts ends when that on the next item has begun: what it waits for is done by then.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     limit_memory(memory)
     gc.set_threshold(YOUNG_OBJECTS)
     expect_many()
+    FLUSHER.start()
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
         for done in count(1):
             work, items = connection.recv()
+            begun: list[tuple[int, Callable[[], Any]]] = []
             for position, item in items:
-                answer: tuple[int, Any, Exception | None]
-                try:
-                    answer = (position, work(item), None)
-                except MemoryError:
-                    sys.exit(OUT_OF_MEMORY)
-                except Exception as error:  # raised again in the parent
-                    answer = (position, None, error)
-                connection.send(answer)
+                begun.append((position, _begin(work, item) if isinstance(work, InTwoParts) else partial(work, item)))
+                if len(begun) > 1 or not isinstance(work, InTwoParts):
+                    connection.send(_answer_of(*begun.pop(0)))
             _settle(done)
+            for each in begun:
+                connection.send(_answer_of(*each))
+
+
+def _begin(work: InTwoParts[Any, Any], item: Any) -> Callable[[], Any]:
+    """Begin with an item; return what ends it, or raises what the beginning did, once it is its turn."""
+    try:
+        return work.begin(item)
+    except Exception as error:
+        return partial(_raise, error)
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _answer_of(position: int, work: Callable[[], Any]) -> tuple[int, Any, Exception | None]:
+    try:
+        return position, work(), None
+    except MemoryError:
+        sys.exit(OUT_OF_MEMORY)
+    except Exception as error:  # raised again in the parent
+        return position, None, error
 
 
 def _settle(done: int) -> None:

@@ -7,20 +7,22 @@ import hashlib
 import os
 import shutil
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
+from receipt_cli.batch.ahead import FLUSHER
 from receipt_cli.batch.captured import Captured, captured
 from receipt_cli.batch.discovery import local_stamp, reason_of
-from receipt_cli.batch.model import Derived, Failure, Identity, LeftOut, Log, Manner, Reason, Task
+from receipt_cli.batch.model import Derived, Failure, Identity, InTwoParts, LeftOut, Log, Manner, Reason, Task
 from receipt_cli.batch.remote import fetched, is_url
 from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.definitions.search_path import Folder
 from receipt_cli.derive import Derivation, Options, Reading, read_log
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.diff import Difference, differences
 from receipt_cli.documents.identity import run_id
 from receipt_cli.documents.validate import validate_document
@@ -36,9 +38,9 @@ from receipt_cli.receipts.assembly import DERIVED, Document
 from receipt_cli.receipts.production import InvalidReceipt
 from receipt_cli.receipts.series_file import write_series
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
-from receipt_cli.store.files import Outcome, Store
+from receipt_cli.store.files import Store
 from receipt_cli.store.kept_rows import keep_rows
-from receipt_cli.store.places import write_place
+from receipt_cli.store.places import place_bytes, write_place
 
 MANNER = Manner()
 _OFTEN_EMPTY = (".err", "")
@@ -109,9 +111,11 @@ def _digest(path: str) -> Identity:
     return Identity(source.sha256, source.size_bytes)
 
 
-def derive_receipt(task: Task) -> Derived | Failure:
+@InTwoParts
+def derive_receipt(task: Task) -> Generator[None, None, Derived | Failure]:
     """Derive the receipt of a task's bytes and store it, or only compare it with the one that the store has.
 
+    Between the two its files are flushed to disk.
     Every error is returned as an answer, so that one log never stops the others.
     """
     try:
@@ -120,7 +124,14 @@ def derive_receipt(task: Task) -> Derived | Failure:
             return Failure(int(ExitCode.DATA), "definitions differ", why, fatal=True)
         if not task.compare and not Path(task.store).is_dir():
             return Failure(int(ExitCode.OUTPUT), "a worker cannot find the store", f"no folder {task.store}", fatal=True)
-        return _derive_any(task)
+        made = _derive_any(task)
+        if task.compare:
+            return made.derived
+        store = Store(Path(task.store))
+        places = [place_bytes(made.derived.sha256, place) for place in task.places]
+        with FLUSHER.written(store.scratch, [] if made.known else [*made.contents, *places]):
+            yield
+            return _stored(store, task, made)
     except MemoryError:
         raise  # the process is unusable: the pool retries with a fresh one
     except (ReceiptError, OSError) as error:
@@ -131,7 +142,17 @@ def derive_receipt(task: Task) -> Derived | Failure:
         return Failure(int(ExitCode.BUG), "internal error", why[:500])
 
 
-def _derive_any(task: Task) -> Derived:
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The receipts of a log's runs, their bytes, whether the store had one, and the answer but for what storing them did."""
+
+    documents: Sequence[Document]
+    contents: Sequence[bytes]
+    known: bool
+    derived: Derived
+
+
+def _derive_any(task: Task) -> _Made:
     """Derive from the first path that contains the task's bytes; if none does any more, from a copy of the first."""
     unread: Exception | None = None
     changed: Log | None = None
@@ -150,16 +171,16 @@ def _derive_any(task: Task) -> Derived:
     raise unread
 
 
-def _derive_at(task: Task, log: Log) -> Derived | None:
+def _derive_at(task: Task, log: Log) -> _Made | None:
     """Derive from the file of one path; None if it no longer contains the task's bytes."""
     with _at_hand(log, _siblings(log)) as path:
         beside = [path] if is_url(log.path) else [other.path for other in task.logs if not is_url(other.path)]
         kept = captured(Store(Path(task.store)), task.sha256, beside)
         reading = _read(path, kept.options, task.manner)
-        return _deliver(task, kept, reading) if reading.gathered.log.sha256 == task.sha256 else None
+        return _make(task, kept, reading) if reading.gathered.log.sha256 == task.sha256 else None
 
 
-def _derive_copy(task: Task, log: Log) -> Derived:
+def _derive_copy(task: Task, log: Log) -> _Made:
     """Derive from a copy of a file that is being written to: its digest and its receipt are to be of the same bytes."""
     with _at_hand(log, _siblings(log)) as path, TemporaryDirectory(prefix="receipt-") as folder:
         copy = os.path.join(folder, os.path.basename(path))
@@ -167,7 +188,7 @@ def _derive_copy(task: Task, log: Log) -> Derived:
         kept = captured(Store(Path(task.store)), _digest(copy).sha256, [path])
         reading = _read(copy, kept.options, task.manner)
         size = reading.gathered.log.size_bytes
-        return _deliver(task, kept, reading, f"the log is being written to: the receipt is of its first {size} bytes")
+        return _make(task, kept, reading, f"the log is being written to: the receipt is of its first {size} bytes")
 
 
 def _read(path: str, options: Options, manner: Manner) -> Reading:
@@ -180,8 +201,8 @@ def _read(path: str, options: Options, manner: Manner) -> Reading:
         source.close()
 
 
-def _deliver(task: Task, kept: Captured, reading: Reading, *more: str) -> Derived:
-    """Assemble, check and store the receipts of the runs, or compare that of the last one."""
+def _make(task: Task, kept: Captured, reading: Reading, *more: str) -> _Made:
+    """Assemble and check the receipts of the runs, and compare that of the last one where only this is asked for."""
     count = len(reading.launches)
     derivations = [reading.derivation(number) for number in (range(count) if task.manner.all_runs else [count - 1])]
     documents: list[Document] = []
@@ -195,19 +216,31 @@ def _deliver(task: Task, kept: Captured, reading: Reading, *more: str) -> Derive
     changes: tuple[Difference, ...] = ()
     if task.compare:
         changes = tuple(differences(_derived_part(kept.current), _derived_part(documents[-1]))) if kept.current else ()
-        outcome = Outcome("written" if not kept.current else "replaced" if changes else "unchanged", "")
-    else:
-        store = Store(Path(task.store))
-        if task.manner.series:
-            _write_series(store, documents, derivations)
-        outcome = store.add_runs(documents) if task.manner.all_runs else store.add(documents[-1])
-        for place in task.places:
-            write_place(store.root, store.scratch, derivations[-1].log.sha256, place)
-        if outcome.change != "unchanged":
-            keep_rows(store, derivations[-1].log.sha256, documents)
+    elif task.manner.series:
+        _write_series(Store(Path(task.store)), documents, derivations)
     log, known = derivations[-1].log, bool(derivations[-1].detection.chosen)
-    more = (*notes, *more)
-    return Derived(log.sha256, log.size_bytes, outcome.change, outcome.path, known, more, changes, len(documents))
+    derived = Derived(
+        log.sha256,
+        log.size_bytes,
+        "written" if not kept.current else "replaced" if changes else "unchanged",
+        "",
+        known,
+        (*notes, *more),
+        changes,
+        len(documents),
+    )
+    return _Made(documents, [canonical_bytes(document) for document in documents], kept.current is not None, derived)
+
+
+def _stored(store: Store, task: Task, made: _Made) -> Derived:
+    """Store the receipts, and the places of the logs."""
+    log = made.derived.sha256
+    add = store.add_runs(made.documents, made.contents) if task.manner.all_runs else store.add(made.documents[-1])
+    for place in task.places:
+        write_place(store.root, store.scratch, log, place)
+    if add.change != "unchanged":
+        keep_rows(store, log, made.documents, made.contents)
+    return replace(made.derived, change=add.change, receipt=add.path)
 
 
 def _write_series(store: Store, documents: Sequence[Document], derivations: Sequence[Derivation]) -> None:

@@ -7,7 +7,7 @@ Start with ``source`` (reading), ``atomic`` (writing), ``discovery`` (which file
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "atomic": "NameTaken check_new make_folder write_atomically write_new",
+    "atomic": "NameTaken check_new make_folder open_temporary write_atomically write_new written_ahead",
     "beside": "header_name receipt_names running_name",
     "copied_lines": "CopiedLines",
     "compression": "HEAD SUFFIXES compression_of decompress is_bomb unpacked",

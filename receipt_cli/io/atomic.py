@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from receipt_cli.errors import OutputError
+
+written_ahead: dict[tuple[str, bytes], Callable[[], str | None]] = {}
+"""Folder and content → what gives the name of a temporary file there that is flushed, or None (see ``batch.ahead``)."""
 
 
 def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> None:
@@ -113,11 +116,13 @@ def _replace(target: Path, data: bytes, mode: int | None, scratch: Path | None) 
 def _temporary(folder: Path, data: bytes, mode: int | None) -> str:
     """Return the name of a new file in ``folder`` with ``data``, flushed to disk; where that fails, there is none.
 
-    Without a ``mode`` it has what the umask leaves; nobody else may read it before it has its mode.
-    To import ``tempfile`` takes a fiftieth of a cold start.
+    Without a ``mode`` it has what the umask leaves, and may have been written ahead.
     """
-    name = os.path.join(folder, f".receipt-{os.urandom(8).hex()}.tmp")
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666 if mode is None else 0o600)
+    ahead = written_ahead.pop((str(folder), data), None) if written_ahead and mode is None else None
+    ready = ahead() if ahead is not None else None
+    if ready is not None:
+        return ready
+    name, handle = open_temporary(folder, mode)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -130,3 +135,13 @@ def _temporary(folder: Path, data: bytes, mode: int | None) -> str:
             os.unlink(name)
         raise
     return name
+
+
+def open_temporary(folder: Path, mode: int | None) -> tuple[str, int]:
+    """Make a file in ``folder`` that nobody else may read before it has its ``mode``; return its name and its handle.
+
+    To import ``tempfile`` takes a fiftieth of a cold start.
+    """
+    name = os.path.join(folder, f".receipt-{os.urandom(8).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return name, os.open(name, flags, 0o666 if mode is None else 0o600)

@@ -77,7 +77,7 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
         if values:
             rules, sure = values, True
     if not rules:
-        rows = induce_table(table, vocabulary)
+        rows = induce_table(table.settle(), vocabulary)
         rules, sure = ([rows], "loss" in rows.fields) if rows is not None else ([], False)
     if not rules:
         steps = induce_steps(readings)

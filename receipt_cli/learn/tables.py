@@ -16,6 +16,8 @@ from receipt_cli.learn.tokens import NUMBER, core_start
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 
 MAX_CELLS = 64
+MAX_HELD = 1 << 20
+"""Bytes that are kept until somebody asks for their table."""
 KEPT = 1024
 """Rows that are kept to judge the columns by."""
 _LOOKED_AT = 16 << 10
@@ -58,8 +60,25 @@ class Table:
         self.units: dict[int, set[bytes]] = {}
         self.sample = b""
         self._row: re.Pattern[bytes] | None = None
+        self._held: list[bytes] = []
+        self._size = 0
 
     def take(self, buffer: bytes) -> None:
+        """Keep ``buffer`` for ``settle``: a table counts only where nothing else is learned."""
+        self._held.append(buffer)
+        self._size += len(buffer)
+        if self._size > MAX_HELD:
+            self.settle()
+
+    def settle(self) -> Table:
+        """Read what was taken."""
+        for buffer in self._held:
+            self._read(buffer)
+        self._held.clear()
+        self._size = 0
+        return self
+
+    def _read(self, buffer: bytes) -> None:
         """Look for the header in ``buffer``, and for rows behind it; both may have the heads of a collector before them."""
         lines = buffer.split(b"\n")
         rows = [at for at, line in enumerate(lines) if _ends_in_cells(line)]

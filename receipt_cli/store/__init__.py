@@ -14,7 +14,7 @@ PUBLIC = {
     "listing": "list_runs",
     "marks": "mark",
     "packed_rows": "PackedRows",
-    "places": "FIELDS Place place_files write_place",
+    "places": "FIELDS Place place_files place_bytes write_place",
     "query": "csv_text export names records view_columns",
     "reading": "read_receipt read_receipts",
     "recipes": "RECIPES fill",

@@ -162,13 +162,15 @@ class Store:
         path = self.root / "documents" / kind / digest[:2] / f"{digest}.json"
         return Outcome("written" if self._create(path, data) else "unchanged", self._name(path))
 
-    def add_runs(self, documents: Sequence[Mapping[str, Any]]) -> Outcome:
+    def add_runs(self, documents: Sequence[Mapping[str, Any]], contents: Sequence[bytes] = ()) -> Outcome:
         """Store the valid receipts of all runs of one log, in their order; the outcome is that of the last run's.
 
+        ``contents`` are their canonical bytes, where they are known.
         They become current together: a reader finds all or none. Raises ``UsageError`` and ``OutputError`` as ``add`` does.
         """
         log = _log_of(documents[-1])
-        return self._add_receipt(log, canonical_bytes(documents[-1]), [canonical_bytes(each) for each in documents[:-1]])
+        contents = contents or [canonical_bytes(each) for each in documents]
+        return self._add_receipt(log, contents[-1], contents[:-1])
 
     def documents(self) -> Iterator[Path]:
         """Yield the paths of all documents other than receipts, in order. Raises ``InputError``."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli import __version__
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.schemas import list_schemas
 from receipt_cli.errors import InputError
 from receipt_cli.store.files import Store
@@ -41,13 +42,17 @@ def fingerprint() -> str:
     return hashlib.sha256(json.dumps([ROWS, __version__, structure(), schemas]).encode()).hexdigest()
 
 
-def keep_rows(store: Store, log_sha256: str, documents: Sequence[Mapping[str, Any]]) -> None:
-    """Keep the rows of the valid receipts ``documents`` of a log, where the store contains them."""
+def keep_rows(store: Store, log_sha256: str, documents: Sequence[Mapping[str, Any]], contents: Sequence[bytes] = ()) -> None:
+    """Keep the rows of the valid receipts ``documents`` of a log, where the store contains them.
+
+    ``contents`` are their canonical bytes, where they are known.
+    """
+    contents = contents or [canonical_bytes(document) for document in documents]
     with contextlib.suppress(OSError, ValueError, InputError):  # the receipts are there: rows only save time
         for files in list_files(store, log_sha256):
-            stored = json.loads(files.receipt.path.read_bytes())
-            if stored in documents:
-                _append(store.root, files.name, files.stamp, make_row(files, stored))
+            stored = files.receipt.path.read_bytes()
+            if stored in contents:
+                _append(store.root, files.name, files.stamp, make_row(files, documents[contents.index(stored)]))
 
 
 def kept_rows(root: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -48,10 +48,15 @@ def place_name(log_sha256: str, place: Place) -> str:
     return f"places/{log_sha256[:2]}/{log_sha256}.{place.key}.json"
 
 
+def place_bytes(log_sha256: str, place: Place) -> bytes:
+    """Return the content of a place's file."""
+    return canonical_bytes({"log_sha256": log_sha256, **asdict(place)})
+
+
 def write_place(root: Path, scratch: Path, log_sha256: str, place: Place) -> None:
     """Store that a log is at ``place``, in place of what was stored of the same path. Raises ``OutputError``."""
     path = root / place_name(log_sha256, place)
-    data = canonical_bytes({"log_sha256": log_sha256, **asdict(place)})
+    data = place_bytes(log_sha256, place)
     with contextlib.suppress(OSError):
         if path.read_bytes() == data:
             return

@@ -82,7 +82,8 @@ class KernelReader:
                 self._settle_misses(body, buffer)
                 read_record(body, buffer[start:end], ordinal, line, bool(bad), problems)
             self._settle_misses(body, buffer)
-            self.settle(body, self._names.tables)
+            tables = list(self._names.tables)
+            self.settle(body, [tables[number] for number in kernel.filled()])
             grammars = list(self._names.ignored)
             for number, ordinals in kernel.ignored():
                 known = body.undecodable_matched if number < 0 else body.ignored.setdefault(grammars[number], OrdinalSet())

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from receipt_cli.batch.memory import limit_memory, machine_memory, share_of
-from receipt_cli.batch.model import Lost
+from receipt_cli.batch.model import InTwoParts, Lost
 from receipt_cli.batch.pool import CHUNK_ITEMS, OUT_OF_MEMORY, LocalPool
 
 
@@ -40,6 +40,23 @@ def work(item: str) -> str:
     if what == "sleep":
         time.sleep(float(rest))
     return f"{what} done"
+
+
+BEGUN: list[str] = []
+
+
+@InTwoParts
+def work_in_two_parts(item: str) -> Generator[None, None, str]:
+    """Do what ``item`` says, some of it when the next item has begun; answer with what had begun by the end."""
+    BEGUN.append(item)
+    if item == "at once":
+        return "done"
+    if not item.startswith("raise late"):
+        work(item)
+    yield
+    if item.startswith("raise late"):
+        raise ValueError(item)
+    return " ".join(BEGUN[-2:])
 
 
 @pytest.fixture
@@ -161,3 +178,22 @@ def test_work_that_cannot_be_handed_over_is_handed_to_another(pool: LocalPool, m
 
     monkeypatch.setattr(Connection, "send", send)
     assert answers(pool, ["a", "b", "c"]) == {0: "a done", 1: "b done", 2: "c done"}
+
+
+def test_work_in_two_parts_ends_when_the_next_has_begun() -> None:
+    pool = LocalPool(1)
+    try:
+        items = [f"{letter}" for letter in "abcdef"] + ["at once"]
+        found = dict(pool.run(work_in_two_parts, items, [1] * len(items)))
+        assert set(found) == set(range(7))
+        assert "a b" in found.values()
+        assert found[6] == "done"
+        assert dict(pool.run(work_in_two_parts, ["exit 86", *items], [1] * 8))[0] == Lost(
+            "it needs more memory than this machine can give"
+        )
+        for late in ("raise late", "raise early"):
+            with pytest.raises(ValueError, match=late.partition(" ")[2]):
+                list(pool.run(work_in_two_parts, ["a", late, "b"], [1] * 3))
+    finally:
+        pool.close()
+    assert work_in_two_parts("x").endswith("x")

@@ -30,8 +30,10 @@ def test_lines_that_are_no_rows_change_nothing(drawn: list[tuple[str, list[str],
     found, every = Table(), Table()
     for text in texts:
         found.take(text)
+    found.settle()
     with patch.object(tables, "_ends_in_cells", lambda _: True):
         for text in texts:
             every.take(text)
+        every.settle()
     assert (found.names, found.separator, found.count, found.sample) == (every.names, every.separator, every.count, every.sample)
     assert repr(found.rows) == repr(every.rows) and found.times == every.times and found.units == every.units
