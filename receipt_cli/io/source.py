@@ -293,8 +293,8 @@ class Source:
         """
         if self._kept is not None:
             again = Source(self.path, later=True)
-            again._kept, again._digest, again.size_bytes = self._kept, self._digest, self.size_bytes
-            again.emptied, again._lines = self.emptied, self._lines
+            again._kept, again._digest, again._lines = self._kept, self._digest, self._lines
+            again.size_bytes, again.changed, again.emptied = self.size_bytes, self.changed, self.emptied
         elif self._limit is None:
             if self._origin is not None:
                 return self._origin.excerpt(*self._lines)

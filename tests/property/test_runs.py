@@ -355,6 +355,12 @@ COPIES = {
         for n in range(90)
         for m in [600 + n - 20 * (n > 5) - 20 * (n > 15)]
     ),
+    "a companion whose stamp is out of turn": "".join(
+        f"2026-01-01 00:{n // 60:02d}:{n % 60:02d} - toy step {n} | loss={9 - n / 50:.3f}\n"
+        f"2026-01-01 00:{m // 60:02d}:{m % 60:02d} - toy memory {4096 + n}\n"
+        for n in range(90)
+        for m in [n + 100 * (n == 40)]
+    ),
     "an evaluation behind each record, some not finite, and a second attempt": "".join(
         f"toy step {n} | loss={9 - n / 50:.3f}\ntoy eval {n}: {'nan' if n % 31 == 7 else n} in 0.5 of {n / 25:.2f}\n"
         for n in (*range(80), *range(50, 120))

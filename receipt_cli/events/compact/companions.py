@@ -84,6 +84,10 @@ def _owners(main: RuleColumns, its: RuleColumns, others: Sequence[Integers]) -> 
     mask: Mask = (owners >= 0) & ascending
     mask[1:] &= owners[1:] != owners[:-1]
     mask &= np.searchsorted(between, mine[np.maximum(owners, 0)]) == np.searchsorted(between, at)
+    times, own = its.clock.whole(), main.clock.whole()
+    for part in slices(len(at)):  # a stamp out of turn counts, and is that of an event
+        owner = np.maximum(owners[part], 0)
+        mask[part] &= ~((times[part] < own[owner]) | (times[part] > own[np.minimum(owner + 1, len(own) - 1)]))
     return owners, mask
 
 

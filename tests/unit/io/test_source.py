@@ -418,3 +418,13 @@ def test_hidden_lines_are_empty_in_each_part_of_a_small_log(tmp_path: Path, befo
         shown = [b"" if number in hidden else line for number, line in enumerate(lines, 1)][before:end]
         for each in (again, again.reopen()):
             assert each is not None and b"".join(each.blocks()) == b"\n".join(shown) + b"\n"
+
+
+def test_a_small_log_that_changed_stays_changed_for_whoever_reads_it_again(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_bytes(b"one\ntwo\n")
+    source = Source(str(path))
+    path.write_bytes(b"one\ntwo\nthree\n")
+    assert list(source.blocks()) == [b"one\ntwo\n"] and source.changed
+    again = source.reopen()
+    assert again is not None and list(again.blocks()) == [b"one\ntwo\n"] and again.changed
