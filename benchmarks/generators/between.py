@@ -125,8 +125,12 @@ def restarts(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
         if facts is not None:
             facts.begin()
         kept = megatron.step_lines(random, first, KEPT, facts)
-        last = made + 300 * ATTEMPT >= size
-        block = "".join([*kept, *megatron.step_lines(random, first + KEPT, ATTEMPT - KEPT, facts if last else None)]).encode()
+        state = random.bit_generator.state
+        again = megatron.step_lines(random, first + KEPT, ATTEMPT - KEPT, None)
+        block = "".join([*kept, *again]).encode()
+        made += len(block)
+        if made >= size and facts is not None:  # nobody runs these steps again
+            random.bit_generator.state = state
+            megatron.step_lines(random, first + KEPT, ATTEMPT - KEPT, facts)
         yield block
-        made += len(block) if not last else size
         first += KEPT
