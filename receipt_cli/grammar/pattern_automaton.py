@@ -248,40 +248,41 @@ class Automaton:
         return part
 
     def _ahead(self, part: Part, negative: bool) -> Part:
-        self.begins |= part.first.keys()
-        for at, crossed in part.last.items():
-            self.leaving[at] = self.leaving.get(at, 0) | crossed
+        self._stand_alone(part)
         sure = {at for at, crossed in part.last.items() if crossed & FREE}
+        asked = self._asked(part, part.first, sure, negative, LOOK)
         if not part.grouped:
             self.soft |= sure
             part.last = {at: crossed & ~FREE for at, crossed in part.last.items()}
         self._end(part, path=False)
-        digits = [at for at in part.first if self.takes(at)]
-        if negative and any(at in sure and part.first[at] & FREE and self.sets[at] & DIGITS == DIGITS for at in digits):
-            crossed = GUARD
-        elif digits or part.nullable & ~(GUARD | SKIP):
-            crossed = DOUBT
-        else:
-            crossed = LOOK if negative else GUARD
-        return Part(crossed, grouped=part.grouped)
+        return Part(asked, grouped=part.grouped)
 
     def _behind(self, part: Part, negative: bool) -> Part:
         if part.grouped:
             raise Unknown
-        self.begins |= part.first.keys()
-        for at, crossed in part.last.items():
-            self.leaving[at] = self.leaving.get(at, 0) | crossed
+        self._stand_alone(part)
         sure = {at for at, crossed in part.first.items() if crossed & FREE}
         self.soft |= sure
         self.wrong |= {at for at, crossed in part.first.items() if crossed & (LOOK | DOUBT) and self.takes(at)}
-        digits = [at for at in part.last if self.takes(at)]
-        if negative and any(at in sure and part.last[at] & FREE and self.sets[at] & DIGITS == DIGITS for at in digits):
-            crossed = GUARD
-        elif digits or part.nullable & ~(GUARD | SKIP):
-            crossed = DOUBT
-        else:
-            crossed = DOUBT if negative else GUARD
-        return Part(crossed)
+        return Part(self._asked(part, part.last, sure, negative, DOUBT))
+
+    def _stand_alone(self, part: Part) -> None:
+        """Let the paths through an assertion begin and end with it."""
+        self.begins |= part.first.keys()
+        for at, crossed in part.last.items():
+            self.leaving[at] = self.leaving.get(at, 0) | crossed
+
+    def _asked(self, part: Part, beside: dict[int, int], sure: set[int], negative: bool, unless: int) -> int:
+        """Return what is crossed with an assertion whose positions ``beside`` are those next to where it is asked.
+
+        ``unless``: with a negative one that takes no digits.
+        """
+        digits = [at for at in beside if self.takes(at)]
+        if negative and any(at in sure and beside[at] & FREE and self.sets[at] & DIGITS == DIGITS for at in digits):
+            return GUARD
+        if digits or part.nullable & ~(GUARD | SKIP):
+            return DOUBT
+        return unless if negative else GUARD
 
 
 def _is_bare(part: Part) -> bool:
