@@ -16,7 +16,7 @@ from receipt_cli.events.relays import is_relay
 from receipt_cli.io.joined_parts import joined
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import MASK, behind_heads, is_blind, plain
+from receipt_cli.records.envelope import behind_heads, form_of_heads, plain
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.segment import SegmentBody
 
@@ -30,8 +30,6 @@ MOST_STARTS = 100
 """A log whose steps go back more often is of several processes, or of a loop."""
 MOST_LINES = 4000
 """Lines before a first step that are compared: the nearest."""
-_SHORT = 512
-"""Bytes of a line whose shape is remembered."""
 _DIGITS = compile_later(rb"\d+")
 _LETTER = compile_later(rb"[^\W\d_]")
 
@@ -173,8 +171,8 @@ def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list
 def _shape(line: bytes) -> bytes:
     """Return the text of a line behind its heads with all numbers alike; empty without a letter."""
     record = plain(line + b"\n").strip(b"\r\n")
-    masked = record.translate(MASK)
-    return _shape_short(masked if is_blind(masked) else record) if len(record) <= _SHORT else _shape_of(record)
+    form = form_of_heads(record)
+    return _shape_of(record) if form is None else _shape_short(form)
 
 
 def _shape_of(record: bytes) -> bytes:

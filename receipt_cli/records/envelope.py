@@ -216,10 +216,16 @@ class Head(NamedTuple):
 
 def heads_of(record: bytes) -> tuple[Head, ...]:
     """Return the heads before the line; those of a short record are remembered, for others that differ in digits alone."""
+    form = form_of_heads(record)
+    return _peel(record) if form is None else _peel_short(form)
+
+
+def form_of_heads(record: bytes) -> bytes | None:
+    """Return a form that only records have whose heads are of the same lengths, None for one too long to be remembered by it."""
     if len(record) > _SHORT:
-        return _peel(record)
+        return None
     masked = record.translate(MASK)
-    return _peel_short(masked if is_blind(masked) else record)
+    return masked if is_blind(masked) else record
 
 
 def is_blind(masked: bytes) -> bool:

@@ -165,7 +165,7 @@ def _joined(positions: Sequence[Sequence[int]]) -> Integers:
 
 
 def _beside(at: Integers, others: Integers) -> Integers:
-    """Return, ascending, the indices of the records that something among ``unregistered`` parts from the one before."""
+    """Return, ascending, the indices of the records that something at the positions ``others`` parts from the one before."""
     others = np.sort(others)
     found: list[Integers] = []
     before = done = 0
