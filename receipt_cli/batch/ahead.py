@@ -16,7 +16,7 @@ from threading import Lock, Thread
 from receipt_cli.io.atomic import open_temporary, written_ahead
 
 
-class Ahead:
+class FlushedFile:
     """One temporary file that is flushed by another thread."""
 
     def __init__(self, name: str, handle: int) -> None:
@@ -59,7 +59,7 @@ class Flusher:
     """The thread that flushes the files of this process, once it is started; without it nothing is written ahead."""
 
     def __init__(self) -> None:
-        self._waiting: SimpleQueue[Ahead] = SimpleQueue()
+        self._waiting: SimpleQueue[FlushedFile] = SimpleQueue()
         self._runs = False
 
     def start(self) -> None:
@@ -84,12 +84,12 @@ class Flusher:
                 if written_ahead.pop(key, None) is not None:
                     ahead.drop()
 
-    def _write(self, folder: Path, data: bytes) -> Ahead | None:
+    def _write(self, folder: Path, data: bytes) -> FlushedFile | None:
         try:
             name, handle = open_temporary(folder, None)
         except OSError:
             return None
-        ahead = Ahead(name, handle)
+        ahead = FlushedFile(name, handle)
         try:
             whole = os.write(handle, data) == len(data)
         except OSError:
