@@ -22,6 +22,7 @@ from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import assemble
 from tests.tools.examples import costly
 from tests.tools.pieces import small_pieces
+from tests.tools.told import told_of
 
 GRAMMAR = r"""
 grammar: toy
@@ -208,16 +209,7 @@ def in_columns(wanted: bool, longest: int, most: int) -> Iterator[None]:
 def told(path: Path, grammar: Path, wanted: bool, limits: tuple[int, int], wall: Wall | None = None) -> list[tuple[object, ...]]:
     """Return all that each run of a log gives, with NaN as text."""
     with in_columns(wanted, *limits):
-        reading = read_log([Stream((Source(str(path)),))], Options(grammar=str(grammar), wall=wall), workers=1)
-        found = [reading.derivation(number) for number in range(len(reading.launches))]
-        return [
-            (
-                repr(assemble(one, run={}, header={}, attachments=[])),
-                repr((one.ending, one.ranks)),
-                [(name, list(map(repr, map(float, values)))) for s in one.summaries for name, values in s.series.items()],
-            )
-            for one in found
-        ]
+        return told_of(path, Options(grammar=str(grammar), wall=wall))
 
 
 def compared(log: str, definition: str, limits: tuple[int, int], wall: Wall | None, folder: Path) -> None:

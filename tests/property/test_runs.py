@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
@@ -14,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.analysis.steady import warmup
-from receipt_cli.derive import Derivation, Options, read_log
+from receipt_cli.derive import Options
 from receipt_cli.events import phases, rows
 from receipt_cli.events.compact import regular
 from receipt_cli.events.rows import HEAD, TAIL
-from receipt_cli.io.source import Source, Stream
-from receipt_cli.receipts.assembly import assemble
 from tests.tools.examples import costly
 from tests.tools.pieces import small_pieces
+from tests.tools.told import told_of
 
 MARGINS = {"SPAN": HEAD + TAIL + 2, "LEAST": 1}
 """The shortest stretches that may have a run."""
@@ -305,16 +304,7 @@ def in_columns(wanted: bool) -> Iterator[None]:
 def told(path: Path, grammar: Path | None, wanted: bool) -> list[tuple[object, ...]]:
     """Return all that each run of a log gives, with NaN as text."""
     with in_columns(wanted):
-        reading = read_log([Stream((Source(str(path)),))], Options(grammar=str(grammar) if grammar else None), workers=1)
-        found = [reading.derivation(number) for number in range(len(reading.launches))]
-        return [
-            (repr(assemble(d, run={}, header={}, attachments=[])), repr((d.ending, d.ranks)), list(_series(d))) for d in found
-        ]
-
-
-def _series(found: Derivation) -> Iterable[list[tuple[str, list[str]]]]:
-    for summary in found.summaries:
-        yield [(name, [repr(float(value)) for value in values]) for name, values in summary.series.items()]
+        return told_of(path, Options(grammar=str(grammar) if grammar else None))
 
 
 @settings(max_examples=costly(150))

@@ -1,0 +1,23 @@
+"""All that the runs of a log give, in a form that two ways of reading it are compared in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from receipt_cli.derive import Options, read_log
+from receipt_cli.io.source import Source, Stream
+from receipt_cli.receipts.assembly import assemble
+
+
+def told_of(path: Path, options: Options) -> list[tuple[object, ...]]:
+    """Return the receipt of each run of a log, its ending, its ranks and all values of its figures, with NaN as text."""
+    reading = read_log([Stream((Source(str(path)),))], options, workers=1)
+    found = [reading.derivation(number) for number in range(len(reading.launches))]
+    return [
+        (
+            repr(assemble(one, run={}, header={}, attachments=[])),
+            repr((one.ending, one.ranks)),
+            [[(name, list(map(repr, map(float, values)))) for name, values in s.series.items()] for s in one.summaries],
+        )
+        for one in found
+    ]
