@@ -181,10 +181,13 @@ def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = N
             chosen = within.masks.get(id(event)) if within is not None else None
             mask = chosen if mask is None else mask if chosen is None else mask & chosen
             index = None if mask is None else mask.nonzero()[0]
+            if index is not None and len(index):
+                whole = index[-1] - index[0] == len(index) - 1
+                numbers = numbers[slice(index[0], index[-1] + 1) if whole else index]
             if len(numbers) if index is None else len(index):
                 found += [Piece(values, held)] if held else []
                 held, values = [], []
-                found.append(Piece(numbers if index is None else numbers[index], [event], event.run, index))
+                found.append(Piece(numbers, [event], event.run, index))
                 passed |= event.run.passed
     found += [Piece(values, held)] if held else []
     return _in_order(found) if passed else found
@@ -267,7 +270,7 @@ def positions(events: Iterable[Event]) -> Sequence[int]:
     parts = [np.array(singles, np.int64), *(run.at for run in runs)]
     places = joined(parts, np.int64)
     if not ascends(places):
-        places.sort(kind="stable")  # mostly in order
+        places = np.sort(places, kind="stable")  # mostly in order
     return places.data
 
 

@@ -17,8 +17,8 @@ def resolution(values: Iterable[float]) -> float:
     printed ``repr``, a rescaled figure) has none that is coarse; whole numbers show nothing, for trailing zeros may be exact.
     """
     finest = 0
-    for value in list(dict.fromkeys(values))[:MAX_LOOKED_AT]:  # those of an array, too: numpy's repr names its type
-        digits, _, power = repr(float(value)).partition("e")  # of "nan" and "inf", which have no point, it is 0
+    for value in list(dict.fromkeys(map(float, values)))[:MAX_LOOKED_AT]:  # numpy's repr names its type
+        digits, _, power = repr(value).partition("e")  # of "nan" and "inf", which have no point, it is 0
         places = len(digits) - digits.find(".") - 1 if digits[-2:] != ".0" and "." in digits else 0
         finest = min(finest, int(power or 0) - places)
     return float(Decimal(1).scaleb(finest)) if finest else 0.0
