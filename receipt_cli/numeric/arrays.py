@@ -73,7 +73,7 @@ class Joined(Sequence[float]):
         places = range(len(self))[index]
         if isinstance(places, int):
             return self._at(places)
-        if places.step < 0:
+        if places.step < 0 or len(places) < len(self._parts):
             return [self._at(place) for place in places]
         found: list[float] = []
         for part, end in zip(self._parts, self._ends, strict=True):

@@ -67,9 +67,9 @@ def gathered(dtype: type[Kind], count: int, parts: Iterable[NDArray[Any]]) -> ND
 
 def show(size: int = TOUCHED) -> None:
     """Count bytes that are looked at, by default at one place: where they are many, all pages of files are given back."""
-    from receipt_cli.numeric import room
+    from receipt_cli.numeric.room import show as count_shown
 
-    room.show(size)
+    count_shown(size)
 
 
 def pieces(values: NDArray[Kind], size: int = PIECE) -> Iterator[NDArray[Kind]]:
@@ -107,8 +107,9 @@ def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> ND
     filled = [part for part in map(np.asarray, parts) if len(part)]
     if len(filled) == 1 and filled[0].dtype == dtype:
         return filled[0]
-    made = _in_place(filled, dtype)
-    return gathered(dtype, sum(map(len, filled)), (p for part in filled for p in pieces(part))) if made is None else made
+    count = sum(map(len, filled))
+    made = _in_place(filled, dtype) if 2 * max(map(len, filled), default=0) > count else None
+    return gathered(dtype, count, (piece for part in filled for piece in pieces(part))) if made is None else made
 
 
 def _in_place(parts: Sequence[NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind] | None:
@@ -118,9 +119,9 @@ def _in_place(parts: Sequence[NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]
     """
     import numpy as np
 
-    longest = max(parts, key=len, default=None)
-    whole = None if longest is None else longest.base
-    if longest is None or not isinstance(whole, np.ndarray) or whole.strides != (8,) or longest.strides != (8,):
+    longest = max(parts, key=len)
+    whole = longest.base
+    if not isinstance(whole, np.ndarray) or whole.strides != (8,) or longest.strides != (8,):
         return None
 
     def place(part: NDArray[Any]) -> int:
