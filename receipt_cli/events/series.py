@@ -11,6 +11,7 @@ from receipt_cli.events.rows import RowRun
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import Joined
 from receipt_cli.numeric.spill import ascends, joined
+from receipt_cli.numeric.spill import pieces as parts_of
 from receipt_cli.numeric.statistics import Values, finite
 
 if TYPE_CHECKING:
@@ -270,7 +271,8 @@ def positions(events: Iterable[Event]) -> Sequence[int]:
     parts = [np.array(singles, np.int64), *(run.at for run in runs)]
     places = joined(parts, np.int64)
     if not ascends(places):
-        places = np.sort(places, kind="stable")  # mostly in order
+        places = places.copy() if any(np.may_share_memory(places, part) for part in parts) else places
+        places.sort(kind="stable")  # mostly in order
     return places.data
 
 
@@ -286,9 +288,12 @@ def place_of(values: Numbers, value: float) -> int | None:
     """Return where a value is first; None where it is not."""
     if isinstance(values, list):
         return values.index(value) if value in values else None
-    equal = values == value
-    place = int(equal.argmax()) if len(equal) else 0
-    return place if len(equal) and equal[place] else None
+    seen = 0
+    for part in parts_of(values):
+        if (equal := part == value).any():
+            return seen + int(equal.argmax())
+        seen += len(part)
+    return None
 
 
 def not_finite_since(events: Sequence[Event], figure: Figure) -> int | None:

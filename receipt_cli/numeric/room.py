@@ -32,7 +32,7 @@ HUGE = 2 << 20
 """Bytes of a large page: one fault instead of 512. Rooms of more than half of that ask for them."""
 GROWTH = 4
 """A room that is too small grows by at least a part in so many."""
-_WRITTEN = 1 << 18
+_WRITTEN = 1 << 16
 """Bytes that are written to a file at once: a call for each few rows takes five times as long."""
 _SIZE = compile_later(r"\s*([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
