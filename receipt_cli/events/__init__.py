@@ -23,7 +23,7 @@ PUBLIC = {
     "relays": "Relay as_retained is_relay lengths_of part_of starts_of",
     "rows": "RowRun",
     "series": (
-        "Figure Numbers Piece Selection Series ends first_with metric not_finite_since pieces placed positions read steps_at "
+        "Figure Numbers Piece Selection Series first_with is_shown metric not_finite_since pieces placed positions read steps_at "
         "unregistered values_of"
     ),
     "seeds": "with_seed",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.naming import Naming
-from receipt_cli.events.rows import CompactRows, KeptRows, Read, are_many
+from receipt_cli.events.rows import CompactRows, KeptRows, Read, are_many, indices_of
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.problems import Problem
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
@@ -57,7 +57,7 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
     ]
     sought = kept is not None and (columns.texts or kept.runs)
     where = dict(zip(rows, events, strict=True)) if sought else None
-    for companion, joined in compacted.companions(grammar, rule, rows):
+    for companion, joined in indices_of(compacted.attached.get((grammar.id, rule.name), {}), rows):
         for place in joined:
             events[place].rules = (*events[place].rules, companion)
     for name, numbers in columns.numbers.items():

@@ -143,7 +143,7 @@ def _number_single_passes(events: list[Event]) -> None:
         for event, number in zip(records, inside, strict=True):
             event.step, event.planned = number, length
             if event.run is not None and event.run.inside is not None:
-                event.run = event.run.numbered_beyond(0)
+                event.run = replace(event.run, numbers=None, beyond=0)
 
 
 class _Lengths:
@@ -221,7 +221,7 @@ def _count_run(event: Event, known: bool) -> None:
     if EPOCH in event.metrics and run.metric(EPOCH) is None:
         run = replace(run, epoch=event.metrics[EPOCH])
     if not known and event.step is not None and run.inside is not None:
-        run = run.numbered_beyond(event.step - counters["epoch_step"])
+        run = replace(run, numbers=None, beyond=event.step - counters["epoch_step"])
     event.run = run
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from receipt_cli.events.ledger import Ledger
-from receipt_cli.events.rows import TAIL, ProgressBars, RowRun
+from receipt_cli.events.rows import TAIL, ProgressBars, RowRun, indices_of
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.problems import Problem
@@ -202,7 +203,7 @@ def cut(event: Event, step: float) -> list[Event]:
     The last records before it are events of their own, and so is the first from it on.
     """
     run = event.run
-    if run is None or event.step is None or event.step >= step or (count := run.before(step)) == len(run):
+    if run is None or event.step is None or event.step >= step or (count := bisect_left(run.steps, step)) == len(run):
         return [event]
     near = max(0, count - TAIL)
     first = record_of(event, count)
@@ -231,7 +232,7 @@ def _records(event: Event, run: RowRun) -> list[Event]:
     if printed is not None and counts is not None:
         for made, count in zip(events, counts.tolist(), strict=True):
             made.counters = {**printed, "epoch_step": count}
-    for companion, joined in run.followed():
+    for companion, joined in indices_of(run.attached, run.rows):
         for index in joined:
             events[index].rules = (*events[index].rules, companion)
     for name in run.metric_names:

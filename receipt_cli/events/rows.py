@@ -134,12 +134,6 @@ class RowRun:
         """The step of the last record."""
         return next(iter(self.part(self.n - 1, self.n).steps.tolist()), None)
 
-    def before(self, step: float) -> int:
-        """Return how many records are of steps before ``step``."""
-        import numpy as np
-
-        return int(np.searchsorted(self.steps, step))
-
     def largest(self, name: str) -> float | None:
         """Return the largest finite value of a metric, or None where there is none."""
         import numpy as np
@@ -194,14 +188,6 @@ class RowRun:
         numbers = None if self.numbers is None else picked(self.numbers, indices)
         return replace(self, rows=rows, n=len(rows), numbers=numbers, drawn=len(rows), begins=begins)
 
-    def numbered(self, steps: Integers) -> RowRun:
-        """Return the same records with the steps that something else proves (int64 [n])."""
-        return replace(self, numbers=steps)
-
-    def numbered_beyond(self, steps: int) -> RowRun:
-        """Return the same records, each so many ``steps`` beyond its count inside the epoch."""
-        return replace(self, numbers=None, beyond=steps)
-
     @property
     def counts(self) -> Integers | None:
         """Where inside its epoch each record is (int64 [n]), or None where they do not print it."""
@@ -218,11 +204,6 @@ class RowRun:
         named = (*self.metrics.items(), *self.unregistered.items())
         return [name for name, columns in named if any(column.lines is not None for column in columns)]
 
-    def followed(self) -> Iterator[tuple[str, list[int]]]:
-        """Yield each companion of the records, and the indices of those that have its values."""
-        rows = range(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
-        return indices_of(self.attached, rows)
-
     def line_of(self, name: str, index: int) -> int:
         """Return the line that prints a metric of one record, in the registry or outside of it."""
         row = self._row(index)
@@ -232,12 +213,11 @@ class RowRun:
                 return (column.lines is not None and column.lines[at]) or self.columns.line[row]
         return self.columns.line[row]
 
-    def values(self, index: int) -> tuple[int | None, dict[str, float], dict[str, float]]:
-        """Return step, metrics and others of one record."""
+    def values(self, index: int) -> tuple[int | None, dict[str, float]]:
+        """Return step and metrics of one record."""
         one = self.part(index, index + 1)
         metrics = {name: float(found[0][0]) for name in self.metric_names if (found := one.metric(name)) is not None}
-        others = {name: float(found[0][0]) for name in self.unregistered if (found := one.unregistered_metric(name)) is not None}
-        return next(iter(one.steps.tolist()), None), metrics, others
+        return next(iter(one.steps.tolist()), None), metrics
 
     @property
     def metric_names(self) -> Iterable[str]:
@@ -340,17 +320,14 @@ class CompactRows:
     bars: list[ProgressBars] = field(default_factory=list)
     copies: dict[int, list[RowRun]] = field(default_factory=dict)
 
-    def companions(self, grammar: Grammar, rule: Rule, rows: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
-        """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
-        return indices_of(self.attached.get((grammar.id, rule.name), {}), rows)
 
-
-def indices_of(attached: Mapping[str, Integers], rows: Sequence[int] | Integers) -> Iterator[tuple[str, list[int]]]:
+def indices_of(attached: Mapping[str, Integers], rows: Sequence[int] | Rows) -> Iterator[tuple[str, list[int]]]:
     """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
     for companion, owners in attached.items():
         import numpy as np
 
-        yield companion, np.flatnonzero(np.isin(np.asarray(rows), owners)).tolist()
+        asked = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else np.asarray(rows)
+        yield companion, np.flatnonzero(np.isin(asked, owners)).tolist()
 
 
 def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats]:

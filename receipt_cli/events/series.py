@@ -56,20 +56,19 @@ class Selection:
 class Piece:
     """Values of a figure that follow one another in the log: those of ``events``, or those of the run behind the only one.
 
-    ``index`` are the records of the run that have them; None: all.
+    Where records of several ``parts`` stand between each other's, it has their values in the order of the log. ``index`` is
+    which record of the run, or which value of all parts, each one is; None: all in turn.
     """
 
     values: Numbers
     events: list[Event]
     run: RowRun | None = None
     index: Integers | None = None
-
-    def _at(self, place: int) -> int:
-        return place if self.index is None else int(self.index[place])
+    parts: Sequence[Piece] = ()
 
     @property
     def places(self) -> Sequence[int] | Integers:
-        """The positions of the records that have the values, ascending."""
+        """The positions of the records that have the values, ascending; not asked of one with parts."""
         if self.run is None:
             return [event.at for event in self.events]
         return self.run.at if self.index is None else self.run.at[self.index]
@@ -77,72 +76,38 @@ class Piece:
     @property
     def steps(self) -> Numbers:
         """The steps of the records that have the values, NaN where one has none."""
-        if self.run is None:
+        if self.run is None and not self.parts:
             return [math.nan if event.step is None else float(event.step) for event in self.events]
         import numpy as np
 
-        steps = self.run.steps.astype(np.float64)
-        if not len(steps):
+        found = joined([part.steps for part in self.parts or (self.run,) if part is not None], np.float64)
+        if not len(found):
             return np.full(len(self.values), np.nan)
-        return steps if self.index is None else steps[self.index]
+        return found if self.index is None else found[self.index]
 
     def record(self, place: int) -> tuple[int, int]:
         """Return position and line of the record that has a value."""
-        if self.run is None:
-            return self.events[place].at, self.events[place].line
-        return self.run.record(self._at(place))[:2]
+        piece, at = self._find(place)
+        return piece.run.record(at)[:2] if piece.run is not None else (piece.events[at].at, piece.events[at].line)
 
     def line_of(self, name: str, place: int) -> int:
         """Return the line that prints a value of the metric ``name``."""
-        return self.events[place].line_of(name) if self.run is None else self.run.line_of(name, self._at(place))
+        piece, at = self._find(place)
+        return piece.events[at].line_of(name) if piece.run is None else piece.run.line_of(name, at)
 
     def step(self, place: int) -> int | None:
         """Return the step of the record that has a value."""
-        return self.events[place].step if self.run is None else self.run.values(self._at(place))[0]
+        piece, at = self._find(place)
+        return piece.events[at].step if piece.run is None else piece.run.values(at)[0]
 
-
-@dataclass(slots=True)
-class Merged(Piece):
-    """Values of several pieces whose records stand between each other's, in the order of the log.
-
-    ``order`` (int64 [n]) is where each is among those of all ``parts``.
-    """
-
-    parts: Sequence[Piece] = ()
-    order: Integers | None = None
-
-    def _part(self, place: int) -> tuple[Piece, int]:
-        """Return the piece that a value is of, and its place there."""
-        assert self.order is not None
-        within = int(self.order[place])
+    def _find(self, place: int) -> tuple[Piece, int]:
+        """Return the piece without parts that a value is of, and which of its records has it."""
+        place = place if self.index is None else int(self.index[place])
         for part in self.parts:
-            if within < len(part.values):
-                return part, within
-            within -= len(part.values)
-        raise IndexError(place)
-
-    def record(self, place: int) -> tuple[int, int]:
-        """Return position and line of the record that has a value."""
-        part, within = self._part(place)
-        return part.record(within)
-
-    def line_of(self, name: str, place: int) -> int:
-        """Return the line that prints a value of the metric ``name``."""
-        part, within = self._part(place)
-        return part.line_of(name, within)
-
-    def step(self, place: int) -> int | None:
-        """Return the step of the record that has a value."""
-        part, within = self._part(place)
-        return part.step(within)
-
-    @property
-    def steps(self) -> Numbers:
-        """The steps of the records that have the values, NaN where one has none."""
-        import numpy as np
-
-        steps: Floats = np.concatenate([np.asarray(part.steps) for part in self.parts])[self.order]
-        return steps
+            if place < len(part.values):
+                return part._find(place)
+            place -= len(part.values)
+        return self, place
 
 
 def _in_order(found: Sequence[Piece]) -> list[Piece]:
@@ -163,7 +128,7 @@ def _merge(parts: Sequence[Piece]) -> Piece:
 
     order = np.argsort(np.concatenate([np.asarray(part.places, np.int64) for part in parts]), kind="stable")
     values = np.concatenate([np.asarray(part.values, np.float64) for part in parts])
-    return Merged(values[order], [], None, None, parts, order)
+    return Piece(values[order], [], None, order, parts)
 
 
 def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Piece]:
@@ -229,43 +194,21 @@ def steps_at(events: Iterable[Event], figure: Figure, places: Sequence[int]) -> 
     return found
 
 
-def ends(events: Sequence[Event], figure: Figure) -> tuple[float, float] | None:
-    """Return the first and the last value of a figure, or None where there is none."""
-    if any(event.run is not None and event.run.passed for event in events):
-        found = pieces(events, figure)
-        return (float(found[0].values[0]), float(found[-1].values[-1])) if found else None
-    first = next((value for event in events for value in _edge(event, figure, 0)), None)
-    last = next((value for event in reversed(events) for value in _edge(event, figure, -1)), None)
-    return None if first is None or last is None else (first, last)
-
-
-def _edge(event: Event, figure: Figure, index: int) -> Iterator[float]:
-    """Yield the value at one end of an event and its run."""
-    number = figure.of_event(event)
-    if index == 0 and number is not None:
-        yield number
-    found = figure.of_run(event.run) if event.run is not None else None
-    if found is not None:
-        numbers = found[0] if found[1] is None else found[0][found[1]]
-        if len(numbers):
-            yield float(numbers[index])
-    if number is not None:
-        yield number
+def is_shown(events: Iterable[Event], figure: Figure) -> bool:
+    """True where any record has a figure."""
+    return any(pieces((event,), figure) for event in events)
 
 
 def positions(events: Iterable[Event]) -> Sequence[int]:
     """Return the positions of all records, ascending."""
-    singles: list[int] = []
-    runs: list[RowRun] = []
-    for event in events:
-        singles.append(event.at)
-        runs += [event.run] if event.run is not None else []
+    held = list(events)
+    singles = [event.at for event in held]
+    runs = [event.run.at for event in held if event.run is not None]
     if not runs:
         return sorted(singles)
     import numpy as np
 
-    parts = [np.array(singles, np.int64), *(run.at for run in runs)]
-    places = joined(parts, np.int64)
+    places = joined([np.array(singles, np.int64), *runs], np.int64)
     if not ascends(places):
         places.sort(kind="stable")  # mostly in order
     return places.data

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
+from receipt_cli.lazy_dataclass import replace
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
@@ -92,7 +93,7 @@ def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], tota
         event.step, event.planned = int(steps[first]), total
         last = first + event.records
         if event.run is not None:
-            event.run = event.run.numbered(steps[first + 1 : last])
+            event.run = replace(event.run, numbers=steps[first + 1 : last])
             near = np.searchsorted(breaks, [first - HEAD + 2, last + TAIL])  # a stretch may begin anew
             broken |= {id(event)} if near[0] < near[1] else set()
         first = last

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -43,12 +44,20 @@ class Frame:
     def __init__(self, rule: Rule, columns: RuleColumns, chosen: Integers | None) -> None:
         self.columns, self.chosen = columns, chosen
         targets = {name: rule.fields[name].target for name in columns.numbers}
-        self.metrics = [(t[1], columns.numbers[name]) for name, t in targets.items() if t[0] == "metric"]
-        self.unregistered = [(t[1], columns.numbers[name]) for name, t in targets.items() if t[0] == "other"]
-        self.unregistered += columns.unregistered.items()
+        metrics: dict[str, list[NumberColumn]] = {}
+        others: dict[str, list[NumberColumn]] = {}
+        for name, (kind, target) in targets.items():
+            if kind == "metric":
+                metrics.setdefault(target, []).append(columns.numbers[name])  # of two fields of one metric the first counts
+            elif kind == "other":
+                others.setdefault(target, []).insert(0, columns.numbers[name])  # and of two others the last
+        for name, column in columns.unregistered.items():
+            others.setdefault(name, []).insert(0, column)
         self.step = [columns.numbers[name] for name, t in targets.items() if t == STEP]
-        self.epoch_known = [self._mask(column.dense, column.rows) for name, column in self.metrics if name == "epoch"]
         self.inside = [columns.numbers[name] for name, t in targets.items() if t == INSIDE]
+        rows, inside = slice(0, len(columns)) if chosen is None else chosen, self.inside[0] if self.inside else None
+        self.whole = RowRun(columns, rows, len(columns) if chosen is None else len(chosen), metrics, others, inside=inside)
+        self.epoch_known = [self._mask(column.dense, column.rows) for column in metrics.get("epoch", ())]
         odd = [columns.numbers[name].rows for name, t in targets.items() if t[0] == "fact"]
         odd += [texts.rows for texts in columns.texts.values()]
         self.odd = [self._mask(False, rows) for rows in odd]
@@ -60,7 +69,7 @@ class Frame:
             for name in COUNTERS
             if ("structural", name) in targets.values()
         }
-        self.epochs = self.metric("epoch") if self.numbered is not None else np.empty(0)
+        self.epochs = self.whole.filled("epoch") if self.numbered is not None else None
         self.frames = self._frames() if rule.redraw else None
 
     def _frames(self) -> Integers | None:
@@ -68,9 +77,9 @@ class Frame:
 
         None where every row is a record: where nothing numbers all of them, or a later frame may print less than another.
         """
-        numbers = [column for _, column in (*self.metrics, *self.unregistered)]
+        numbers = chain(*self.whole.metrics.values(), *self.whole.unregistered.values())
         full = all(column.dense and len(column.values) == len(self.columns) for column in numbers)
-        if not full or any(is_memory(name) for name, _ in self.metrics):
+        if not full or any(map(is_memory, self.whole.metrics)):
             return None
         if self.numbered is None:
             return self.steps
@@ -123,8 +132,9 @@ class Frame:
                 known = np.zeros(len(later), np.bool_)
                 for mask in self.epoch_known:
                     known |= True if mask is None else mask[part][1:]
-                lower = ~(self.epochs[part][1:] >= self.epochs[part][:-1])
-                later[...] = np.where(self.numbered[part][1:], later, known & lower)
+                if self.epochs is not None:
+                    known &= ~(self.epochs[part][1:] >= self.epochs[part][:-1])
+                later[...] = np.where(self.numbered[part][1:], later, known)
         return found
 
     def _descends(self, counts: Integers) -> Mask:
@@ -147,23 +157,11 @@ class Frame:
     def run(self, chosen: Rows, drawn: int) -> RowRun:
         """Return the run of the ``chosen`` ones of the rows that count, of which ``drawn`` were printed."""
         assert self.steps is not None
-        metrics: dict[str, list[NumberColumn]] = {}
-        others: dict[str, list[NumberColumn]] = {}
-        for name, column in self.metrics:
-            metrics.setdefault(name, []).append(column)  # of two fields of one metric the first counts
-        for name, column in self.unregistered:
-            others.setdefault(name, []).insert(0, column)  # and of two others the last
         first, n = (chosen.start, chosen.stop - chosen.start) if isinstance(chosen, slice) else (chosen[0], len(chosen))
-        rows = chosen if self.chosen is None else self.chosen[chosen]
-        run = RowRun(self.columns, rows, n, metrics, others, inside=self.inside[0] if self.inside else None, drawn=drawn)
-        if not self._numbered(first):
+        run = replace(self.whole, rows=chosen if self.chosen is None else self.chosen[chosen], n=n, drawn=drawn)
+        if self.numbered is not None and not self.numbered[first]:
             return run
-        if len(self.step) == 1:
-            return replace(run, step=self.step[0])
-        return run.numbered(self.steps[chosen].copy())
-
-    def _numbered(self, index: int) -> bool:
-        return self.numbered is None or bool(self.numbered[index])
+        return replace(run, step=self.step[0]) if len(self.step) == 1 else replace(run, numbers=self.steps[chosen].copy())
 
     def _taken(self, values: Any) -> Any:
         """Return of an array of all rows those that count."""
@@ -214,20 +212,6 @@ class Frame:
             known[rows] = True
         number, known = self._taken(number), self._taken(known)
         return number, None if bool(known.all()) else known
-
-    def metric(self, name: str) -> Floats:
-        """Return what each row prints for a metric, NaN where nothing; not to be changed."""
-        columns = [column for target, column in reversed(self.metrics) if target == name]  # the first field counts
-        if not columns:
-            found: Floats = np.broadcast_to(np.float64(np.nan), len(self.columns))
-        elif columns[-1].dense and len(columns[-1].values) == len(self.columns):
-            found = columns[-1].values.whole()
-        else:
-            found = np.full(len(self.columns), np.nan)
-            for column in columns:
-                found[column.index] = column.values.whole()
-        taken: Floats = self._taken(found)
-        return taken
 
 
 def _whole(values: Floats) -> Integers:

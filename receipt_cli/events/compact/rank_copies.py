@@ -14,6 +14,7 @@ import numpy as np
 from receipt_cli.events.compact.frame import Frame, labels
 from receipt_cli.events.rows import MAX_EPOCHS, Read, RowRun
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
+from receipt_cli.lazy_dataclass import replace
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, gathered, picked, scratch, slices
 from receipt_cli.records.envelope import NO_RANK
@@ -71,7 +72,7 @@ def set_aside(
             done += len(found)
         if begin < done:
             run = frame.run(rows[begin:done], done - begin)
-            copies[rank] = run.numbered(picked(steps, rows[begin:done])) if rule in counted else run
+            copies[rank] = replace(run, numbers=picked(steps, rows[begin:done])) if rule in counted else run
     return np.flatnonzero(~theirs), copies
 
 
