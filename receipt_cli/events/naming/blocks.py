@@ -25,13 +25,6 @@ class Stretch(NamedTuple):
     keys: Integers
 
 
-class Placed(NamedTuple):
-    """The block of each row, -1 for one that has none, and the rows that begin the blocks, ascending."""
-
-    block: Integers
-    openings: Integers
-
-
 def ranks_of(rule: Rule, columns: RuleColumns) -> Sequence[int]:
     """Return the rank of each row: as a field prints it, else the label of its line."""
     found: Sequence[int] = columns.rank
@@ -61,10 +54,10 @@ def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> 
         begin, first, end = cut, last, min(count, cut + size)
 
 
-def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> Placed | None:
-    """Return the blocks of rows; ``copied`` as of ``Naming``.
+def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integers, Integers] | None:
+    """Return the block of each row, -1 for one that has none, and the rows that begin the blocks, ascending.
 
-    None where only some rows have a rank and others may join what these opened.
+    ``copied`` as of ``Naming``. None where only some rows have a rank and others may join what these opened.
     """
     import numpy as np
 
@@ -97,7 +90,7 @@ def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> Placed | No
     block = np.where(start >= 0, number[start], -1)
     if order is not None:
         block[order] = block.copy()
-    return Placed(block, openings)
+    return block, openings
 
 
 def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 from typing import TYPE_CHECKING
 
 from receipt_cli.grammar.model import Rule
@@ -75,18 +75,14 @@ class Values:
             return NumberColumn(values, None if dense else held.sparse(), lines or None)
         if large:
             return self._large_column(places)
-        if not _ascends(rows):
-            order = sorted(range(len(rows)), key=rows.__getitem__)
-            firsts = [at for n, at in enumerate(order) if not n or rows[order[n - 1]] != rows[at]]
-            lasts = [at for n, at in enumerate(order, 1) if n == len(order) or rows[order[n]] != rows[at]]
-            values = Cells("d", [values[at] for at in (firsts if self.first_counts else lasts)])
-            rows, lines = [rows[at] for at in firsts], Cells("q", [lines[at] for at in firsts] if lines else ())
-        if not isinstance(places, range):
-            kept = [at for at, row in enumerate(rows) if places[row] >= 0]
-            values = Cells("d", [values[at] for at in kept])
-            rows, lines = [places[rows[at]] for at in kept], Cells("q", [lines[at] for at in kept] if lines else ())
-        dense = not rows or rows[-1] == len(rows) - 1
-        return NumberColumn(values, None if dense else Cells("q", rows), lines or None)
+        found: dict[int, tuple[float, int]] = {}
+        for row, value, line in zip(rows, values, lines or repeat(0), strict=False):
+            first = found.get(row)
+            found[row] = (value, line) if first is None else first if self.first_counts else (value, first[1])
+        kept = {places[row]: found[row] for row in sorted(found) if places[row] >= 0}  # places ascend as rows do
+        held_lines = Cells("q", [line for _, line in kept.values()]) if lines else None
+        dense = not kept or max(kept) == len(kept) - 1
+        return NumberColumn(Cells("d", [v for v, _ in kept.values()]), None if dense else Cells("q", kept), held_lines)
 
     def _large_column(self, places: range | array[int]) -> NumberColumn:
         """Return what ``column`` does, of many values."""
@@ -146,12 +142,12 @@ class Named:
         numbers = _columns(self._with(columns.numbers, self._numbers, rows), places)
         others = _columns(self._with(columns.unregistered, self._others, rows), places)
         texts: dict[str, TextColumn] = {}
-        for name, text in (*columns.texts.items(), *self._texts.items()):
-            own = name in self._texts and text is self._texts[name]
-            for row, value in zip(text.rows, text.values, strict=True):
-                place = row if own else _place(rows, row)
-                if place >= 0 and places[place] >= 0:
-                    texts.setdefault(name, TextColumn()).append(places[place], value)
+        for printed in (True, False):
+            for name, text in (columns.texts if printed else self._texts).items():
+                for row, value in zip(text.rows, text.values, strict=True):
+                    place = _place(rows, row) if printed else row
+                    if place >= 0 and places[place] >= 0:
+                        texts.setdefault(name, TextColumn()).append(places[place], value)
         kept = rows if isinstance(places, range) else Cells("q", [r for r, place in zip(rows, places, strict=True) if place >= 0])
         at, line, rank = (part.picked(kept) for part in (columns.at, columns.line, columns.rank))
         return RuleColumns(at, line, rank, columns.clock.picked(kept), numbers, texts, others)
