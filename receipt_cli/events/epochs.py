@@ -112,17 +112,13 @@ def _count_all(events: list[Event], unprinted: set[int]) -> None:
 
 def _whole_runs(events: list[Event]) -> set[tuple[str, str]]:
     """Return the rules whose bars count the epochs themselves: ``Epoch 3/20: 3/20`` in every record, and not only once."""
-    same: dict[tuple[str, str], set[int]] = {}
-    other: set[tuple[str, str]] = set()
+    seen: dict[tuple[str, str], set[int | None]] = {}
     for event in events:
         own = event.counters or {}
         if event.rule.event == "step" and "epoch_step" in own and "epochs_planned" in own:
-            key = rule_of(event)
-            if own["epoch_step"] == own.get("epoch_number") and own["epochs_planned"] == own.get("epoch_steps"):
-                same.setdefault(key, set()).add(own["epoch_step"])
-            else:
-                other.add(key)
-    return {key for key, seen in same.items() if len(seen) > 1 and key not in other}
+            whole = own["epoch_step"] == own.get("epoch_number") and own["epochs_planned"] == own.get("epoch_steps")
+            seen.setdefault(rule_of(event), set()).add(own["epoch_step"] if whole else None)
+    return {key for key, counts in seen.items() if len(counts) > 1 and None not in counts}
 
 
 def _number_single_passes(events: list[Event]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.rows import TAIL, ProgressBars, RowRun, indices_of
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
+from receipt_cli.numeric.spill import gathered
 from receipt_cli.problems import Problem
 
 FIRST, PIECE = 1 << 5, 1 << 12
@@ -20,6 +21,7 @@ FIRST, PIECE = 1 << 5, 1 << 12
 
 if TYPE_CHECKING:
     from receipt_cli.events.rows import Found
+    from receipt_cli.numeric.array_types import Integers
 
 Meaning = tuple[str | None, str | None]
 """Scope and definition of a metric, as its grammar declares them."""
@@ -216,6 +218,24 @@ def record_of(event: Event, index: int) -> Event:
     assert event.run is not None
     [record] = _records(event, event.run.part(index, index + 1))
     return record
+
+
+def steps_of(event: Event) -> list[int]:
+    """Return the steps of a numbered record and of those of its run."""
+    return [event.step or 0, *(event.run.steps.tolist() if event.run is not None else ())]
+
+
+def numbers_of(events: Sequence[Event], own: Callable[[Event], int], behind: Callable[[RowRun], Integers]) -> Integers:
+    """Return a number of each record (int64 [n]): that of an event of its ``own``, and those of the run ``behind`` it."""
+    import numpy as np
+
+    def parts() -> Iterator[Integers]:
+        for event in events:
+            yield np.array([own(event)], np.int64)
+            if event.run is not None:
+                yield from map(behind, event.run.in_pieces())
+
+    return gathered(np.int64, sum(event.records for event in events), parts())
 
 
 def _records(event: Event, run: RowRun) -> list[Event]:
