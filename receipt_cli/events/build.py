@@ -15,6 +15,9 @@ from receipt_cli.scan.columns import NumberColumn, RuleColumns
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
+_NUMBERS = {"step": "step", "planned_steps": "planned", "rank": "rank"}
+"""What of an event each structural field is that counts nothing."""
+
 
 def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar], *, runs: bool = False) -> ReadEvents:
     """Return the events that ``grammars`` read.
@@ -108,23 +111,16 @@ def _pairs(events: Sequence[Event], numbers: NumberColumn, kept: KeptRows | None
 
 def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
     kind, target = rule.fields[name].target
-    if isinstance(value, str):
-        if kind == "fact":
-            event.facts = {**event.facts, target: value}
-        else:
-            event.texts = {**event.texts, target: value}
+    if kind == "fact":
+        event.facts = {**event.facts, target: value}
+    elif isinstance(value, str):
+        event.texts = {**event.texts, target: value}
     elif kind == "metric":
         event.metrics.setdefault(target, value)
-    elif kind == "fact":
-        event.facts = {**event.facts, target: value}
-    elif kind == "structural" and math.isfinite(value):
-        if target == "step":
-            event.step = int(value)
-        elif target == "planned_steps":
-            event.planned = int(value)
-        elif target == "rank":
-            event.rank = int(value)
-        elif target in COUNTERS:
-            event.counters = {**(event.counters or {}), target: int(value)}
     elif kind == "other":
         event.add_unregistered(target, value)
+    elif kind == "structural" and math.isfinite(value):
+        if target in COUNTERS:
+            event.counters = {**(event.counters or {}), target: int(value)}
+        elif target in _NUMBERS:
+            setattr(event, _NUMBERS[target], int(value))

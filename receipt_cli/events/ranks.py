@@ -134,19 +134,12 @@ def leading_rank(events: list[Event]) -> list[Event]:
     if not leaders:
         return events
     events = [e for event in events for e in (expand(event) if _other(event, leaders) else (event,))]
-    led: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
-    wanted: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
-    runs: dict[tuple[str, str], list[RowRun]] = {key: [] for key in leaders}
-    for event in events:
-        if event.step is None or (key := rule_of(event)) not in leaders:
-            continue
-        if event.rank == leaders[key]:
-            led[key].add(event.step)
-            runs[key] += [event.run] if event.run is not None else []
-        else:
-            wanted[key].add(event.step)
-    for key in leaders:
-        led[key] |= steps_among(wanted[key] - led[key], [run.steps for run in runs[key]])
+    led: dict[tuple[str, str], set[int]] = {}
+    for key, leader in leaders.items():
+        mine = [e for e in events if e.rank == leader and e.step is not None and rule_of(e) == key]
+        own = {e.step for e in mine if e.step is not None}
+        asked = {e.step for e in events if e.step is not None and _other(e, leaders) and rule_of(e) == key}
+        led[key] = own | steps_among(asked - own, [e.run.steps for e in mine if e.run is not None])
     return [e for e in events if not (_other(e, leaders) and e.step in led[rule_of(e)])]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.events.naming.blocks import Stretch, place_rows, ranks_of, stretches
 from receipt_cli.events.naming.digits import read_part
-from receipt_cli.events.naming.named import Named
+from receipt_cli.events.naming.named import Named, Notes
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
@@ -20,7 +20,6 @@ from receipt_cli.scan.extraction import Span, convert, is_other, plan_columns
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
 
 if TYPE_CHECKING:
-    from receipt_cli.events.naming import Naming
     from receipt_cli.numeric.array_types import Floats, Integers, Mask
 
 PIECE = 1 << 17
@@ -35,7 +34,7 @@ class _Piece:
     ``records`` are those of the texts, ``lines`` where they are, ``own`` the lines that print their values, if others do.
     """
 
-    def __init__(self, naming: Naming, made: Named, records: Integers, lines: Integers, own: Integers | None) -> None:
+    def __init__(self, naming: Notes, made: Named, records: Integers, lines: Integers, own: Integers | None) -> None:
         self.naming, self.made = naming, made
         self.records, self.lines, self.own = records, lines, own
         self._found: dict[tuple[bool, str], tuple[Floats, Mask]] = {}
@@ -87,7 +86,7 @@ class _Piece:
         return others
 
 
-def name_table(naming: Naming, rule: Rule, columns: RuleColumns) -> RuleColumns:
+def name_table(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
     """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
     import numpy as np
 
@@ -121,7 +120,7 @@ def name_table(naming: Naming, rule: Rule, columns: RuleColumns) -> RuleColumns:
     return made.finish(columns, kept)
 
 
-def name_blocks(naming: Naming, rule: Rule, columns: RuleColumns) -> RuleColumns | None:
+def name_blocks(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns | None:
     """Join the rows of each block to its opening line, or to the row that began it; None where that goes row by row."""
     import numpy as np
 
