@@ -128,8 +128,6 @@ def _unlabelled(events: list[Event]) -> list[Event]:
     if sum(event.records for event in steps) < 2 * FEWEST or not _may_recur(steps):
         return events
     printed, steps = events, list(chain.from_iterable(map(expand, steps)))
-    if _differ((hash(_key(event)) for event in steps), len(steps) // 2 + 2):  # no key is kept of a log of millions
-        return printed
     distinct: dict[Hashable, Hashable] = {}
     keys = [distinct.setdefault(key, key) for key in map(_key, steps)]
     if not _interleaved(keys):

@@ -139,7 +139,7 @@ def _number_single_passes(events: list[Event]) -> None:
         for event, number in zip(records, inside, strict=True):
             event.step, event.planned = number, length
             if event.run is not None and event.run.inside is not None:
-                event.run = replace(event.run, numbers=None, beyond=0)
+                event.run = replace(event.run, numbers=None, step=event.run.inside)
 
 
 class _Lengths:
@@ -217,7 +217,7 @@ def _count_run(event: Event, known: bool) -> None:
     if EPOCH in event.metrics and run.metric(EPOCH) is None:
         run = replace(run, epoch=event.metrics[EPOCH])
     if not known and event.step is not None and run.inside is not None:
-        run = replace(run, numbers=None, beyond=event.step - counters["epoch_step"])
+        run = replace(run, numbers=None, step=run.inside, beyond=event.step - counters["epoch_step"])
     event.run = run
 
 

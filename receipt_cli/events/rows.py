@@ -63,10 +63,9 @@ class RowRun:
 
     The copies of a rank (see ``ReadEvents``) are of that rank alone: their plans and steps may be any.
     ``metrics`` and ``unregistered`` name the columns that may hold values, that which counts first. ``numbers`` are the
-    steps; where it is None, they are so many ``beyond`` the counts inside the epoch, or, where that is None too, ``step`` is
-    the column that prints them, if one does. ``inside`` is the column that counts inside an epoch, ascending strictly too; the
-    other counters are those of the record before, and so is all else that an event has: grammar, rule, rank, planned steps,
-    meanings. ``epoch`` is that of all of them, where no column has it.
+    steps; where it is None, they are so many ``beyond`` those of the column ``step``, if there is one. ``inside`` is the column
+    that counts inside an epoch, ascending strictly too; the other counters are those of the record before, and so is all else
+    that an event has: grammar, rule, rank, planned steps, meanings. ``epoch`` is that of all, where no column has it.
     ``attached`` are the rows of ``columns`` that have the values of a companion, by its name.
     ``drawn`` is how many rows there were of them: a bar draws a record over, and its last frame counts.
     ``passed``: other events stand between the records (see ``model.in_order``).
@@ -81,7 +80,7 @@ class RowRun:
     unregistered: Mapping[str, Sequence[NumberColumn]]
     step: NumberColumn | None = None
     numbers: Integers | None = None
-    beyond: int | None = None
+    beyond: int = 0
     inside: NumberColumn | None = None
     epoch: float | None = None
     drawn: int = 0
@@ -99,13 +98,10 @@ class RowRun:
 
         if self.numbers is not None:
             return self.numbers
-        if self.beyond is not None and self.inside is not None:
-            counts: Integers = self._of(self.inside).astype(np.int64)
-            counts += self.beyond
-            return counts
-        if self.step is None:
-            return np.empty(0, np.int64)
-        return self._of(self.step).astype(np.int64)
+        found: Integers = np.empty(0, np.int64) if self.step is None else self._of(self.step).astype(np.int64)
+        if self.beyond:
+            found += self.beyond
+        return found
 
     def in_pieces(self) -> Iterator[RowRun]:
         """Yield the records in pieces; the pages of files are given back meanwhile."""

@@ -6,16 +6,14 @@ or the opening lines of the blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.naming.blocks import ranks_of
 from receipt_cli.events.naming.named import Named, Notes
-from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
-from receipt_cli.problems import EXCERPT_BYTES, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.extraction import bind_cells, bind_row, convert, read_unregistered
