@@ -169,19 +169,17 @@ class _Stretches:
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.all = [_Lengths(first)]
+        self.now = self.other = _Lengths(first)
 
     def steps_before(self, epoch: int, inside: int, length: int) -> int:
         """Return the steps of the epochs before ``epoch``, which has ``length``, in its launch and stage."""
-        now = self.all[-1]
+        now = self.now
         if now.length != length:
-            going_on = [one for one in self.all if one.length == length and (epoch, inside) > one.last]
-            if going_on:
-                self.all.remove(going_on[-1])
-                self.all.append(going_on[-1])
+            if self.other.length == length and (epoch, inside) > self.other.last:
+                self.now, self.other = self.other, now
             elif now.seen.get(epoch, length) != length or (now.length and (epoch, inside) < now.last):
-                self.all = [*self.all[-1:], _Lengths(self.first)]
-        return self.all[-1].steps_before(epoch, inside, length)
+                self.now, self.other = _Lengths(self.first), now
+        return self.now.steps_before(epoch, inside, length)
 
 
 def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: _Stretches) -> None:

@@ -335,7 +335,9 @@ def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats
         if isinstance(rows, slice):
             return (None if rows.stop <= len(values) else np.arange(len(values[rows]))), values[rows]
         known = int(np.searchsorted(rows, len(values)))
-        return (None if known == len(rows) else np.arange(known)), picked(values, rows[:known])
+        if known < len(values):
+            values = picked(values, rows[:known])
+        return None if known == len(rows) else np.arange(known), values
     held = np.asarray(column.rows)
     if isinstance(rows, slice):
         low, high = np.searchsorted(held, [rows.start, rows.stop]).tolist()
@@ -344,7 +346,9 @@ def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats
         return held, values
     places = np.searchsorted(held, rows)
     found = held[np.minimum(places, len(held) - 1)] == rows
-    return (None, values[places]) if found.all() else (np.flatnonzero(found), values[places[found]])
+    if found.all():
+        return None, values if len(values) == len(rows) else values[places]
+    return np.flatnonzero(found), values[places[found]]
 
 
 def count_distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:

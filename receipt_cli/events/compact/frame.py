@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from receipt_cli.events.rows import MAX_EPOCHS, RowRun, is_memory
+from receipt_cli.events.rows import MAX_EPOCHS, RowRun, is_memory, values_at
 from receipt_cli.grammar.model import COUNTERS, Rule
 from receipt_cli.numeric.spill import gathered, picked, pieces, slices
 from receipt_cli.records.envelope import NO_RANK
@@ -57,10 +57,9 @@ class Frame:
         self.inside = [columns.numbers[name] for name, t in targets.items() if t == INSIDE]
         rows, inside = slice(0, len(columns)) if chosen is None else chosen, self.inside[0] if self.inside else None
         self.whole = RowRun(columns, rows, len(columns) if chosen is None else len(chosen), metrics, others, inside=inside)
-        self.epoch_known = [self._mask(column.dense, column.rows) for column in metrics.get("epoch", ())]
-        odd = [columns.numbers[name].rows for name, t in targets.items() if t[0] == "fact"]
-        odd += [texts.rows for texts in columns.texts.values()]
-        self.odd = [self._mask(False, rows) for rows in odd]
+        self.epoch_known = [None if self._is_full(column) else self._among(column.index) for column in metrics.get("epoch", ())]
+        self.odd = [self._among(columns.numbers[name].index) for name, t in targets.items() if t[0] == "fact"]
+        self.odd += [self._among(np.asarray(texts.rows)) for texts in columns.texts.values()]
         self.steps, self.numbered = self._integers(self.step)
         self.plan, self.planned = self._integers([columns.numbers[n] for n, t in targets.items() if t == PLAN])
         self.ranks = self._ranks([columns.numbers[n] for n, t in targets.items() if t == RANK])
@@ -78,20 +77,16 @@ class Frame:
         None where every row is a record: where nothing numbers all of them, or a later frame may print less than another.
         """
         numbers = chain(*self.whole.metrics.values(), *self.whole.unregistered.values())
-        full = all(column.dense and len(column.values) == len(self.columns) for column in numbers)
-        if not full or any(map(is_memory, self.whole.metrics)):
+        if not all(map(self._is_full, numbers)) or any(map(is_memory, self.whole.metrics)):
             return None
         if self.numbered is None:
             return self.steps
         known = [self.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_steps", "epoch_step")]
         epochs, lengths, inside = (counts if mask is None else None for counts, mask in known)
-        if self.step or epochs is None or lengths is None or not self._fits(epochs, lengths):
+        if self.step or epochs is None or lengths is None:
             return None
-        return inside
-
-    def _fits(self, epochs: Integers, lengths: Integers) -> bool:
-        """True where no epoch is too large and none is empty."""
-        return all((piece < MAX_EPOCHS).all() for piece in pieces(epochs)) and all(piece.all() for piece in pieces(lengths))
+        counted = all((piece < MAX_EPOCHS).all() for piece in pieces(epochs)) and all(piece.all() for piece in pieces(lengths))
+        return inside if counted else None
 
     def breaks(self, one_rank: bool) -> Mask | None:
         """Return where a record is parted from the one before by more than its step (bool [rows]).
@@ -116,9 +111,8 @@ class Frame:
             if rising is not None:
                 later |= self._descends(rising[part])
             for mask in self.odd:
-                if mask is not None:
-                    found[part] |= mask[part]
-                    later |= mask[part][:-1]
+                found[part] |= mask[part]
+                later |= mask[part][:-1]
         return found
 
     def back(self) -> Mask:
@@ -163,24 +157,20 @@ class Frame:
             return run
         return replace(run, step=self.step[0]) if len(self.step) == 1 else replace(run, numbers=self.steps[chosen].copy())
 
-    def _taken(self, values: Any) -> Any:
-        """Return of an array of all rows those that count."""
-        if self.chosen is None:
-            return values
-        return picked(values, self.chosen) if values.itemsize == 8 and values.strides != (0,) else values[self.chosen]
+    def _is_full(self, column: NumberColumn) -> bool:
+        """True for a column with a value in every row."""
+        return column.dense and len(column.values) == len(self.columns)
 
-    def _mask(self, dense: bool, rows: Sequence[int]) -> Mask | None:
-        """Return which of the rows that count are among ``rows``; None for all."""
-        if dense and len(rows) == len(self.columns):
-            return None
+    def _among(self, rows: Rows) -> Mask:
+        """Return which of the rows that count are among ``rows``."""
         mask = np.zeros(len(self.columns), np.bool_)
-        mask[slice(len(rows)) if dense else np.asarray(rows)] = True
-        taken: Mask = self._taken(mask)
-        return taken
+        mask[rows] = True
+        return mask[self.whole.rows]
 
     def _ranks(self, columns: Sequence[NumberColumn]) -> Integers | None:
         """Return the rank of each row: as a field prints it, else the label of its line."""
-        labels: Integers = self._taken(self.columns.rank.whole())
+        labels: Integers = self.columns.rank.whole()
+        labels = labels if self.chosen is None else picked(labels, self.chosen)
         if not columns:
             return labels
         shown, known = self._integers(columns)
@@ -191,26 +181,21 @@ class Frame:
 
         The numbers are None where they are not exact in float64.
         """
-        if len(columns) == 1 and columns[0].dense and len(columns[0].values) == len(self.columns):
-            values = self._taken(columns[0].values.whole())
-            if all(np.isfinite(piece).all() for piece in pieces(values)):
-                large = any((np.abs(piece) >= EXACT).any() for piece in pieces(values))
-                return (None if large else _whole(values)), None
-        if not columns:
-            none = np.broadcast_to(np.int64(0), len(self.columns))
-            return self._taken(none), self._taken(none != 0) if len(none) else None
-        number = np.zeros(len(self.columns), np.int64)
-        known = np.zeros(len(self.columns), np.bool_)
-        for column in columns:
-            values = column.values.whole()
+        parts = [values_at(column, self.whole.rows) for column in columns]
+        if len(parts) == 1 and parts[0][0] is None and all(np.isfinite(piece).all() for piece in pieces(parts[0][1])):
+            large = any((np.abs(piece) >= EXACT).any() for piece in pieces(parts[0][1]))
+            return (None if large else _whole(parts[0][1])), None
+        if not parts:
+            none = np.broadcast_to(np.int64(0), self.whole.n)
+            return none, none != 0 if len(none) else None
+        number, known = np.zeros(self.whole.n, np.int64), np.zeros(self.whole.n, np.bool_)
+        for index, values in parts:
             finite = np.isfinite(values)
-            rows = np.flatnonzero(finite) if column.dense else np.asarray(column.rows)[finite]
-            values = values[finite]
-            if bool((np.abs(values) >= EXACT).any()):
+            if bool((np.abs(values[finite]) >= EXACT).any()):
                 return None, None
-            number[rows] = values.astype(np.int64)
+            rows = np.flatnonzero(finite) if index is None else index[finite]
+            number[rows] = values[finite].astype(np.int64)
             known[rows] = True
-        number, known = self._taken(number), self._taken(known)
         return number, None if bool(known.all()) else known
 
 

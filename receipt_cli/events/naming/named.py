@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise, repeat
 from typing import TYPE_CHECKING
 
 from receipt_cli.events.ledger import Ledger
+from receipt_cli.events.rows import values_at
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
@@ -192,25 +193,25 @@ class Named:
             own = named is self._numbers and self.rule.fields[name].target[0] == "metric"
             made[name] = Values(own)
             if is_large(column.values):
-                made[name].extend_with(*_of_records(column, rows))
+                at, found = values_at(column, rows.whole())
+                made[name].held.extend_bytes(found.tobytes(), None if at is None else at.tobytes(), 0)
                 continue
             for row, value in zip(column.rows, column.values, strict=True):
                 if (place := _place(rows, row)) >= 0:
                     made[name].add(place, value)
-        while named:
-            name = next(iter(named))
+        for name in list(named):
             values = named.pop(name)
-            into = made.setdefault(name, values)
-            if into is not values:
-                into.extend(values)
+            if name in made:
+                made[name].extend(values)
+            else:
+                made[name] = values
         return made
 
 
 def _columns(named: dict[str, Values], places: range | array[int]) -> dict[str, NumberColumn]:
     """Return the columns that are not empty; the values are used up one after the other, since they are many."""
     made: dict[str, NumberColumn] = {}
-    while named:
-        name = next(iter(named))
+    for name in list(named):
         column = named.pop(name).column(places)
         if len(column.values):
             made[name] = column
@@ -220,16 +221,6 @@ def _columns(named: dict[str, Values], places: range | array[int]) -> dict[str, 
 def _ascends(rows: Sequence[int]) -> bool:
     """True when each of ``rows`` is larger than the one before."""
     return all(before < after for before, after in pairwise(rows))
-
-
-def _of_records(column: NumberColumn, rows: Cells[int]) -> tuple[Integers, Floats]:
-    """Return the values of a column at ``rows``: for each its place among these, and the value."""
-    import numpy as np
-
-    printed, wanted = np.asarray(column.rows), rows.whole()
-    places = np.searchsorted(wanted, printed)
-    found = wanted[np.minimum(places, len(wanted) - 1)] == printed if len(wanted) else np.zeros(len(printed), np.bool_)
-    return places[found], column.values.whole()[found]
 
 
 def _place(rows: Cells[int], row: int) -> int:
