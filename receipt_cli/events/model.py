@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.rows import TAIL, ProgressBars, RowRun, indices_of
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.numeric.spill import gathered
 from receipt_cli.problems import Problem
+from receipt_cli.scan.columns import RuleColumns
 
 FIRST, PIECE = 1 << 5, 1 << 12
 """Records of a run that become events together: at first, since often no more are asked for, and at most."""
@@ -155,6 +156,25 @@ def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
     if left.keys() != right.keys():
         return False
     return all(value == right[name] or (math.isnan(value) and math.isnan(right[name])) for name, value in left.items())
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The numeric cells of the records that rules read: by key, how many are ``read`` into fields, kept under their label as
+    ``other`` metrics, and ``dropped``."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    other: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def take(self, columns: Iterable[RuleColumns]) -> None:
+        """Add the cells of the columns of rules. What only a header or an opening line names is added by who names it."""
+        for one in columns:
+            for name, numbers in one.numbers.items():
+                self.read[name] += len(numbers.values)
+            for name, numbers in one.unregistered.items():
+                self.other[name] += len(numbers.values)
+            self.dropped += one.dropped
 
 
 class ReadEvents(NamedTuple):

@@ -289,18 +289,6 @@ class KeptRows:
     runs: Mapping[int, RowRun]
     rank: int | None
 
-    def places(self, columns: RuleColumns) -> Iterable[tuple[int, int, int, float]]:
-        """Yield position, line, rank and clock of each of the rows kept."""
-        import numpy as np
-
-        parts = (columns.at, columns.line, columns.rank, columns.clock)
-        return zip(*(np.asarray(part)[self.rows].tolist() for part in parts), strict=True)
-
-    def values(self, numbers: NumberColumn) -> tuple[Iterable[int], list[float]]:
-        """Return the indices in ``rows`` of those that have a value, and the values."""
-        index, values = values_at(numbers, self.rows)
-        return range(len(values)) if index is None else index.tolist(), values.tolist()
-
 
 @dataclass(frozen=True, slots=True)
 class CompactRows:

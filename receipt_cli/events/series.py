@@ -49,7 +49,6 @@ class Selection:
 
     events: set[int] = field(default_factory=set)
     masks: dict[int, Mask] = field(default_factory=dict)
-    count: int = 0
 
 
 @dataclass(slots=True)

@@ -42,9 +42,9 @@ def _number(events: Sequence[Event], bars: Sequence[ProgressBars]) -> set[int]:
     records = [e for e in events if e.is_step and e.step is None]
     if total is None or sum(e.records for e in records) < MIN_RECORDS:
         return set()
-    if bars or any(e.run is not None for e in records):
-        return _number_runs(records, _bars_of(events, bars, total), total)
     shown = [n for n, e in enumerate(events) if e.rule.event == "progress" and e.planned == total and e.step is not None]
+    if bars or any(e.run is not None for e in records):
+        return _number_runs(records, _bars_of([events[n] for n in shown], bars, total), total)
     following = [bisect_left(shown, n) for n, e in enumerate(events) if e.is_step and e.step is None]
     if any(place >= later for place, later in pairwise([*following, len(shown)])):
         return set()
@@ -55,11 +55,10 @@ def _number(events: Sequence[Event], bars: Sequence[ProgressBars]) -> set[int]:
     return set()
 
 
-def _bars_of(events: Sequence[Event], bars: Sequence[ProgressBars], total: int) -> tuple[Integers, Integers]:
+def _bars_of(shown: Sequence[Event], bars: Sequence[ProgressBars], total: int) -> tuple[Integers, Integers]:
     """Return positions and steps of all bars of this total, in log order."""
     import numpy as np
 
-    shown = [e for e in events if e.rule.event == "progress" and e.planned == total and e.step is not None]
     found = [bar.of_total(total) for bar in bars]
     if not shown and len(found) == 1:
         return found[0]

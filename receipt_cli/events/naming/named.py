@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise, repeat
 from typing import TYPE_CHECKING
 
-from receipt_cli.events.ledger import Ledger
+from receipt_cli.events.model import Ledger
 from receipt_cli.events.rows import values_at
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import is_large
