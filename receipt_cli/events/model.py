@@ -228,15 +228,16 @@ def cut(event: Event, step: float) -> list[Event]:
     if run is None or event.step is None or event.step >= step or (count := bisect_left(run.steps, step)) == len(run):
         return [event]
     near = max(0, count - TAIL)
-    first = record_of(event, count)
+    first = record_of(event, count + 1)
     first.run = run.part(count + 1, len(run)) if count + 1 < len(run) else None
     return [replace(event, run=run.part(0, near) if near else None), *_records(event, run.part(near, count)), first]
 
 
 def record_of(event: Event, index: int) -> Event:
-    """Return one record of the run behind an event."""
-    assert event.run is not None
-    [record] = _records(event, event.run.part(index, index + 1))
+    """Return one of the records that an event represents, counted from 0 for itself."""
+    if not index or event.run is None:
+        return replace(event, run=None)
+    [record] = _records(event, event.run.part(index - 1, index))
     return record
 
 

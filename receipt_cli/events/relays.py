@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event, record_of
-from receipt_cli.lazy_dataclass import NamedTuple, replace
+from receipt_cli.lazy_dataclass import NamedTuple
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Integers
@@ -68,7 +68,7 @@ def first_records(event: Event) -> list[tuple[int, int]]:
 def part_of(event: Event, begin: int, end: int) -> Event:
     """Return the records of a relay from ``begin`` to ``end`` (exclusive), at least two, counted from 0 for the event itself."""
     assert event.run is not None
-    one = record_of(event, begin - 1) if begin else replace(event, run=None)
+    one = record_of(event, begin)
     one.run = event.run.part(begin, end - 1)
     return one
 
@@ -95,8 +95,7 @@ def _part(event: Event, records: Integers, begins: Integers | None) -> Event | N
     assert run is not None
     if not len(records):
         return None
-    first = int(records[0])
-    one = replace(event, run=None) if not first else record_of(event, first - 1)
+    one = record_of(event, int(records[0]))
     if len(records) > 1:
         one.run = run.chosen(records[1:] - 1, None if begins is None else begins - 1)
     return one

@@ -78,20 +78,11 @@ def set_aside(
 
 def _counted(rule: Rule, frame: Frame) -> Integers | None:
     """Return the steps that counts inside of epochs of one length give, as ``epochs`` counts them; else None."""
-    (epochs, some), (inside, few), (lengths, known) = (
-        frame.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_step", "epoch_steps")
-    )
-    if (
-        frame.step
-        or epochs is None
-        or inside is None
-        or lengths is None
-        or not len(lengths)
-        or "epochs_planned" in frame.counters
-    ):
+    known = [frame.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_step", "epoch_steps")]
+    epochs, inside, lengths = (counts if mask is None else None for counts, mask in known)
+    if frame.step or "epochs_planned" in frame.counters or epochs is None or inside is None or lengths is None:
         return None
-    masked = any(mask is not None for mask in (some, few, known))
-    if masked or not 0 < lengths[0] < LONGEST or bool((lengths != lengths[0]).any()):
+    if not len(lengths) or not 0 < lengths[0] < LONGEST or bool((lengths != lengths[0]).any()):
         return None
     if any((epochs[part] >= MAX_EPOCHS).any() for part in slices(len(epochs))):
         return None

@@ -81,8 +81,6 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
         runs[start] = replace(frame.run(slice(start + 1, stop), stop - start - 1), begins=begins - (start + 1))
         kept[start + 1 : stop] = False
     long = np.flatnonzero((stops - starts >= SPAN) & kept[np.minimum(starts + 1, len(at) - 1)])
-    if chosen is not None:
-        runs = {int(chosen[start]): run for start, run in runs.items()}
     for start, stop in zip(starts[long].tolist(), stops[long].tolist(), strict=True):
         ends = frame.ends(start, stop)
         if ends is not None and len(ends) < HEAD + TAIL + LEAST:
@@ -99,11 +97,13 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
                 rows = inner if ends is None else ends[slice(*np.searchsorted(ends, [inner.start, inner.stop]))]
                 run = frame.run(rows, end - begin - 2)
                 low, high = np.searchsorted(around.passing, [at[begin], at[end - 2]])
-                runs[begin if chosen is None else int(chosen[begin])] = replace(run, passed=True) if low < high else run
+                runs[begin] = replace(run, passed=True) if low < high else run
                 kept[begin + 1 : end - 1] = False
     if not runs:
         return None
-    return KeptRows(np.flatnonzero(kept) if chosen is None else chosen[kept], runs, around.rank)
+    if chosen is None:
+        return KeptRows(np.flatnonzero(kept), runs, around.rank)
+    return KeptRows(chosen[kept], {int(chosen[begin]): run for begin, run in runs.items()}, around.rank)
 
 
 def find_relays(frame: Frame, parted: Mask, starts: Integers, pauses: Integers) -> Iterator[tuple[int, int, Integers]]:

@@ -132,13 +132,8 @@ def name_blocks(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns 
     pieces = pairs.pieces(end for _, texts in parts for end in _ends(texts.start, texts.stop))
     made, opened, wanted = Named(rule), Cells[int]("q"), bytearray()
     for part, texts in parts:
-        rows = Stretch(
-            columns.at.whole()[part],
-            columns.line.whole()[part],
-            ranks[part],
-            pairs.rows.whole()[texts] - part.start,
-            key.whole()[texts],
-        )
+        at, line = (cells.whole()[part] for cells in (columns.at, columns.line))
+        rows = Stretch(at, line, ranks[part], pairs.rows.whole()[texts] - part.start, key.whole()[texts])
         placed = place_rows(spec, rows, naming.copied)
         if placed is None:
             return None
