@@ -88,7 +88,7 @@ def _figures(records: Sequence[Event], copies: Sequence[RowRun], peak: float | N
     runs = [e.run.steps for e in numbered if e.run is not None]
     count = count_distinct([e.step for e in numbered if e.step is not None], [*runs, *(copy.steps for copy in copies)])
     unnumbered = sum(e.records for e in records if e.step is None)
-    firsts: list[tuple[int, int | None]] = [(copy.record(0)[0], copy.values(0)[0]) for copy in copies]
+    firsts: list[tuple[int, int | None]] = [(copy.record(0)[0], copy.part(0, 1).last) for copy in copies]
     lasts: list[tuple[int, int | None]] = [(copy.record(len(copy) - 1)[0], copy.last) for copy in copies]
     firsts += [(e.at, e.step) for e in numbered[:1]]
     lasts += [(e.last_at, e.last_step) for e in numbered[-1:]]

@@ -97,7 +97,7 @@ class Piece:
     def step(self, place: int) -> int | None:
         """Return the step of the record that has a value."""
         piece, at = self._find(place)
-        return piece.events[at].step if piece.run is None else piece.run.values(at)[0]
+        return piece.events[at].step if piece.run is None else piece.run.part(at, at + 1).last
 
     def _find(self, place: int) -> tuple[Piece, int]:
         """Return the piece without parts that a value is of, and which of its records has it."""

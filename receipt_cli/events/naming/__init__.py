@@ -63,7 +63,7 @@ class Naming(Notes):
                 self._put(made, len(rows), name, text, line)
                 self.ledger.read[name] += 1
             for name, value in others.items():
-                made.other(name).add(len(rows), value)
+                made.others[name].add(len(rows), value)
                 self.ledger.other[name] += 1
             rows.append(row)
         return made.finish(columns, rows)
@@ -110,7 +110,7 @@ class Naming(Notes):
             if bound is not None:
                 name, text = bound
                 if not again and isinstance(text, float):
-                    made.other(name).add(block.number, text, line)
+                    made.others[name].add(block.number, text, line)
                 elif not again and isinstance(text, str):
                     self._put(made, block.number, name, text, block.first_line, line)
                     block.names.add(name)
@@ -124,7 +124,7 @@ class Naming(Notes):
         """Add the value of a field of the record at ``line``, which its line ``own`` prints."""
         value, readable = convert(made.rule.fields[name], text)
         if isinstance(value, str):
-            made.text(name).append(row, value)
+            made.texts[name].append(row, value)
         elif value is not None:
             made.number(name).add(row, value, own)
         elif not readable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate, pairwise, repeat
 from typing import TYPE_CHECKING
@@ -145,8 +146,10 @@ class Named:
         self.rule = rule
         self._first = {target: name for name, target in reversed([(n, f.target) for n, f in rule.fields.items()])}
         self._numbers: dict[str, Values] = {}
-        self._texts: dict[str, TextColumn] = {}
-        self._others: dict[str, Values] = {}
+        self.texts: defaultdict[str, TextColumn] = defaultdict(TextColumn)
+        """The texts of each field."""
+        self.others: defaultdict[str, Values] = defaultdict(lambda: Values(False))
+        """The values of each key that no field has."""
 
     def figure(self, name: str) -> tuple[str, bool]:
         """Return the first field that prints the figure of a field, and whether the first value of a record counts."""
@@ -158,26 +161,19 @@ class Named:
         first, keeps = self.figure(name)
         return self._numbers.get(first) or self._numbers.setdefault(first, Values(keeps))
 
-    def text(self, name: str) -> TextColumn:
-        """Return the texts of a field."""
-        return self._texts.get(name) or self._texts.setdefault(name, TextColumn())
-
-    def other(self, name: str) -> Values:
-        """Return the values of a key that no field has."""
-        return self._others.get(name) or self._others.setdefault(name, Values(False))
-
     def finish(self, columns: RuleColumns, rows: Cells[int], wanted: Sequence[int] | None = None) -> RuleColumns:
         """Return the columns of the records, which are at ``rows`` of ``columns``: all, or those that are ``wanted``."""
         places: range | array[int] = range(len(rows))
         if wanted is not None and not all(wanted):
             counts = accumulate(wanted, initial=0)
             places = array("q", [count if good else -1 for count, good in zip(counts, wanted, strict=False)])
-        self._others = dict(sorted(self._others.items(), key=lambda item: item[1].first))  # as the records name them
+        named = dict(sorted(self.others.items(), key=lambda item: item[1].first))  # as the records name them
+        self.others.clear()
         numbers = _columns(self._with(columns.numbers, self._numbers, rows), places)
-        others = _columns(self._with(columns.unregistered, self._others, rows), places)
+        others = _columns(self._with(columns.unregistered, named, rows), places)
         texts: dict[str, TextColumn] = {}
         for printed in (True, False):
-            for name, text in (columns.texts if printed else self._texts).items():
+            for name, text in (columns.texts if printed else self.texts).items():
                 for row, value in zip(text.rows, text.values, strict=True):
                     place = _place(rows, row) if printed else row
                     if place >= 0 and places[place] >= 0:

@@ -77,12 +77,12 @@ class _Piece:
         for field, name in sorted(self._found, key=self._begun.__getitem__):
             numbers, known = self._found[field, name]
             at = np.flatnonzero(known)
-            into = self.made.number(name) if field else self.made.other(name)
+            into = self.made.number(name) if field else self.made.others[name]
             into.extend_with(self.records[at].astype(np.int64), numbers[at], None if self.own is None else self.own[at])
             if not field:
                 others[name] = len(at)
         for place, _, name, text in sorted(self._texts):
-            self.made.text(name).append(int(self.records[place]), text)
+            self.made.texts[name].append(int(self.records[place]), text)
         return others
 
 
