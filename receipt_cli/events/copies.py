@@ -19,7 +19,6 @@ from itertools import chain, islice, pairwise
 from receipt_cli.events.model import Event, expand, numbers_of, rule_of, singles, steps_of
 from receipt_cli.events.relays import is_relay
 from receipt_cli.events.rows import LARGE
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 
@@ -226,35 +225,28 @@ def _printed(event: Event) -> Hashable:
     return event.grammar.id, event.rule.name, event.rank, event.step, event.planned, repr(event.clock), values, behind
 
 
-class Alone(NamedTuple):
-    """The events of a run without the records of those beside it, and the problem that says so."""
-
-    events: list[Event]
-    problems: list[Problem]
-
-
-def alone(events: list[Event]) -> Alone:
-    """Leave out the step records of other processes that took turns with the one which printed last.
+def alone(events: list[Event]) -> tuple[list[Event], list[Problem]]:
+    """Leave out the step records of other processes that took turns with the one which printed last; return the problem, too.
 
     ``events`` are those of one launch, in log order; they are returned as they are where the steps do not show that.
     """
     printed = list(filter(_counts, events))
     if not _turn_back(printed) or sum(event.records for event in events) > MOST_SINGLE:
-        return Alone(events, [])
+        return events, []
     found = _lanes(singles(events), _stride(printed))
     if found is None:
-        return Alone(events, [])
+        return events, []
     lanes = [lane for _, lane in found if lane is not None]
     sizes = Counter(lanes)
     turns = Counter(lane for lane, after in pairwise(lanes) if lane != after)
     shared = {lane for lane, size in sizes.items() if size >= TURNS and turns[lane] >= TURNS}
     if len(shared) < 2 or lanes[-1] not in shared or sum(sizes[lane] for lane in shared) < OF_LANES * len(lanes):
-        return Alone(events, [])
+        return events, []
     kept = [event for event, lane in found if lane in (None, lanes[-1])]
     others = [event for event, lane in found if lane not in (None, lanes[-1])]
     what = f"{len(shared)} processes, or attempts of them, print their steps in turns: the one that printed last is read"
     first = min(event.line for event in others)
-    return Alone(kept, [Problem("side_by_side", first, f"{what}; {len(others):,} records of others are left out", "")])
+    return kept, [Problem("side_by_side", first, f"{what}; {len(others):,} records of others are left out", "")]
 
 
 def _counts(event: Event) -> bool:

@@ -30,13 +30,12 @@ def compact(read: Sequence[Read]) -> CompactRows:
     for grammar, rule, columns in read:
         if not worth_it(rule, columns) or any(g is grammar and r.repeats for g, r, _ in read):
             continue
-        aside = set_aside(read, grammar, rule, columns)
-        rows = None if aside is None else aside[0]
+        rows, aside = set_aside(read, grammar, rule, columns) or (None, {})
         regular = find_runs(rule, columns, surroundings(read, grammar, rule, bars.keys(), passing), rows)
-        if aside is not None:
-            regular = regular or KeptRows(aside[0], {}, None)
-            for rank, run in aside[1].items():
-                others.setdefault(rank, []).append(run)
+        for rank, run in aside.items():
+            others.setdefault(rank, []).append(run)
+        if regular is None and rows is not None:
+            regular = KeptRows(rows, {}, None)
         if regular is not None:
             followed = attached.get((grammar.id, rule.name), {})
             runs = {row: replace(run, attached=followed) for row, run in regular.runs.items()} if followed else regular.runs
