@@ -13,6 +13,7 @@ from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import LARGE
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import rises
 from receipt_cli.problems import Problem
 
@@ -74,8 +75,6 @@ def _between(steps: Sequence[int]) -> list[Hole]:
 
 def _between_each(relay: Event) -> list[Hole]:
     """Do as ``_between`` for each attempt of a relay: most have no other rise than one stride."""
-    import numpy as np
-
     assert relay.run is not None
     steps, starts, lengths = np.append(relay.step or 0, relay.run.steps), starts_of(relay), lengths_of(relay)
     other = np.zeros(len(steps), np.bool_)  # rises that are not as the one before them
@@ -88,8 +87,6 @@ def _between_each(relay: Event) -> list[Hole]:
 
 def _between_many(records: Sequence[Event]) -> list[Hole]:
     """Do as ``_between`` for records some of which have a run: more than ``FEWEST``."""
-    import numpy as np
-
     steps = numbers_of(records, lambda event: event.step or 0, lambda run: run.steps)
     count = len(steps) - 2
     # what most of all rises are is in the middle of those of some piece

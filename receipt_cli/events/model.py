@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from receipt_cli.events.rows import TAIL, ProgressBars, RowRun, indices_of
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import gathered
 from receipt_cli.problems import Problem
 from receipt_cli.scan.columns import RuleColumns
@@ -248,7 +249,6 @@ def steps_of(event: Event) -> list[int]:
 
 def numbers_of(events: Sequence[Event], own: Callable[[Event], int], behind: Callable[[RowRun], Integers]) -> Integers:
     """Return a number of each record (int64 [n]): that of an event of its ``own``, and those of the run ``behind`` it."""
-    import numpy as np
 
     def parts() -> Iterator[Integers]:
         for event in events:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.events.series import Numbers, Piece, place_of
 from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import Statistic
 
 if TYPE_CHECKING:
@@ -53,6 +54,4 @@ def _not_finite(values: Numbers) -> tuple[Sequence[int] | Integers, Sequence[int
     if isinstance(values, list):
         odd = [place for place, value in enumerate(values) if value - value != 0]
         return [place for place in odd if math.isnan(values[place])], [place for place in odd if math.isinf(values[place])]
-    import numpy as np
-
     return np.flatnonzero(np.isnan(values)), np.flatnonzero(np.isinf(values))

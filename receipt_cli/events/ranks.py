@@ -12,6 +12,7 @@ from receipt_cli.events.model import Event, expand, rule_of
 from receipt_cli.events.rows import STEP_TIME, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.events.series import metric, read
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import joined
 from receipt_cli.numeric.statistics import exact_median, finite
 from receipt_cli.records.envelope import NO_RANK
@@ -100,8 +101,6 @@ def _median_time(records: Sequence[Event], copies: Sequence[RowRun]) -> float | 
     """Return the median of the step times that a rank printed, None where it printed none."""
     times = finite(read(records, metric(STEP_TIME)))
     if copies:
-        import numpy as np
-
         theirs = [found for copy in copies if (found := copy.filled(STEP_TIME)) is not None]
         times = finite(joined([np.asarray(times, np.float64), *theirs], np.float64))
     return exact_median(times)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event, record_of
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.lazy_numpy import np
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Integers
@@ -40,16 +41,12 @@ def is_relay(event: Event) -> bool:
 
 def starts_of(event: Event) -> Integers:
     """Return the first record of each attempt of a relay, counted from 0 for the event itself (int64 [n])."""
-    import numpy as np
-
     assert event.run is not None and event.run.begins is not None
     return np.concatenate([[0], event.run.begins + 1])
 
 
 def lengths_of(event: Event) -> Integers:
     """Return how many records each attempt of a relay has (int64 [n])."""
-    import numpy as np
-
     return np.diff(starts_of(event), append=event.records)
 
 
@@ -75,8 +72,6 @@ def part_of(event: Event, begin: int, end: int) -> Event:
 
 def resolve(event: Event, limit: float) -> tuple[Relay, int]:
     """Return a relay with what stands of it, and its lowest step; what follows it begins again at the step ``limit``."""
-    import numpy as np
-
     run, starts = event.run, starts_of(event)
     assert run is not None
     steps = np.concatenate([[event.step or 0], run.steps])

@@ -16,6 +16,7 @@ from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_in
 from receipt_cli.numeric.spill import gathered, picked, pieces, slices
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
@@ -94,8 +95,6 @@ class RowRun:
     @property
     def steps(self) -> Integers:
         """The step of each record (int64 [n]); empty where they have none."""
-        import numpy as np
-
         if self.numbers is not None:
             return self.numbers
         found: Integers = np.empty(0, np.int64) if self.step is None else self._of(self.step).astype(np.int64)
@@ -132,8 +131,6 @@ class RowRun:
 
     def largest(self, name: str) -> float | None:
         """Return the largest finite value of a metric, or None where there is none."""
-        import numpy as np
-
         values = self.filled(name)
         if values is None:
             return None
@@ -146,8 +143,6 @@ class RowRun:
         None where no record has one.
         """
         if name == "epoch" and self.epoch is not None:
-            import numpy as np
-
             return np.broadcast_to(np.float64(self.epoch), self.n), None
         return self._read(self.metrics.get(name, ()))
 
@@ -162,8 +157,6 @@ class RowRun:
 
     def between(self, start: int, end: int) -> RowRun | None:
         """Return the records from position ``start`` to ``end`` (exclusive); None where there are none."""
-        import numpy as np
-
         places = np.searchsorted(self.columns.at.whole(), [start, end])
         own = self.rows
         low, high = (places - own.start).clip(0, self.n) if isinstance(own, slice) else np.searchsorted(own, places)
@@ -240,8 +233,6 @@ class RowRun:
             index, values = values_at(columns[0], self.rows)
             if index is None:
                 return values, None
-        import numpy as np
-
         filled = np.full(self.n, np.nan)
         known = np.zeros(self.n, np.bool_)
         for column in reversed(columns):
@@ -267,8 +258,6 @@ class ProgressBars:
 
     def totals_shown(self) -> Counter[int]:
         """Return how many bars show each total."""
-        import numpy as np
-
         totals, counts = np.unique(self.totals, return_counts=True)
         return Counter(dict(zip(totals.tolist(), counts.tolist(), strict=True)))
 
@@ -308,16 +297,12 @@ class CompactRows:
 def indices_of(attached: Mapping[str, Integers], rows: Sequence[int] | Rows) -> Iterator[tuple[str, list[int]]]:
     """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
     for companion, owners in attached.items():
-        import numpy as np
-
         asked = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else np.asarray(rows)
         yield companion, np.flatnonzero(np.isin(asked, owners)).tolist()
 
 
 def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats]:
     """Return which of ``rows``, ascending, have a value in a column (None: all), counted from 0, and those values."""
-    import numpy as np
-
     values: Floats = column.values.whole()
     if column.dense:
         if isinstance(rows, slice):
@@ -358,7 +343,5 @@ def steps_among(steps: Iterable[int], more: Sequence[Integers]) -> set[int]:
     wanted = [step for step in steps if abs(step) < LARGE]
     if not wanted or not more:
         return set()
-    import numpy as np
-
     asked = np.array(wanted, np.int64)
     return set(asked[np.isin(asked, np.concatenate(more))].tolist())

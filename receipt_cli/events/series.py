@@ -10,6 +10,7 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import Joined
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import ascends, joined
 from receipt_cli.numeric.statistics import Values, finite
 
@@ -77,8 +78,6 @@ class Piece:
         """The steps of the records that have the values, NaN where one has none."""
         if self.run is None and not self.parts:
             return [math.nan if event.step is None else float(event.step) for event in self.events]
-        import numpy as np
-
         found = joined([part.steps for part in self.parts or (self.run,) if part is not None], np.float64)
         if not len(found):
             return np.full(len(self.values), np.nan)
@@ -123,8 +122,6 @@ def _in_order(found: Sequence[Piece]) -> list[Piece]:
 
 
 def _merge(parts: Sequence[Piece]) -> Piece:
-    import numpy as np
-
     order = np.argsort(np.concatenate([np.asarray(part.places, np.int64) for part in parts]), kind="stable")
     values = np.concatenate([np.asarray(part.values, np.float64) for part in parts])
     return Piece(values[order], [], None, order, parts)
@@ -159,8 +156,6 @@ def values_of(found: Sequence[Piece]) -> Numbers:
     parts = [piece.values for piece in found]
     if all(isinstance(part, list) for part in parts):
         return parts[0] if parts else []
-    import numpy as np
-
     return joined(parts, np.float64)
 
 
@@ -171,8 +166,6 @@ def read(events: Iterable[Event], figure: Figure, within: Selection | None = Non
 
 def placed(events: Iterable[Event], figure: Figure) -> tuple[Floats, Floats]:
     """Return steps and values (float64 [n] each) of a figure, in the order of ``events``; what has no step is left out."""
-    import numpy as np
-
     steps: list[Floats | list[float]] = [[]]
     values: list[Floats | list[float]] = [[]]
     for piece in pieces(events, figure):
@@ -205,8 +198,6 @@ def positions(events: Iterable[Event]) -> Sequence[int]:
     runs = [event.run.at for event in held if event.run is not None]
     if not runs:
         return sorted(singles)
-    import numpy as np
-
     places = joined([np.array(singles, np.int64), *runs], np.int64)
     if not ascends(places):
         places.sort(kind="stable")  # mostly in order
@@ -293,7 +284,5 @@ class Series(Mapping[str, Sequence[float]]):
         values = read(self._events, metric(name)) if name in self._names else []
         if isinstance(values, list):
             return max((value for value in values if not math.isnan(value)), default=None)
-        import numpy as np
-
         known = values[~np.isnan(values)]
         return float(known.max()) if len(known) else None

@@ -19,6 +19,7 @@ from receipt_cli.lazy_dataclass import replace
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import rises, slices
 
 MIN_RECORDS = 3
@@ -57,8 +58,6 @@ def _number(events: Sequence[Event], bars: Sequence[ProgressBars]) -> set[int]:
 
 def _bars_of(shown: Sequence[Event], bars: Sequence[ProgressBars], total: int) -> tuple[Integers, Integers]:
     """Return positions and steps of all bars of this total, in log order."""
-    import numpy as np
-
     found = [bar.of_total(total) for bar in bars]
     if not shown and len(found) == 1:
         return found[0]
@@ -70,8 +69,6 @@ def _bars_of(shown: Sequence[Event], bars: Sequence[ProgressBars], total: int) -
 
 def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], total: int) -> set[int]:
     """Do for records with runs, or for bars without events, what ``_number`` does for events."""
-    import numpy as np
-
     at = numbers_of(records, lambda event: event.at, lambda run: run.at)
     numbers = Cells[int]("q")
     for part in slices(len(at)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.grammar.model import Block, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 
@@ -37,8 +38,6 @@ def ranks_of(rule: Rule, columns: RuleColumns) -> Sequence[int]:
 
 def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> Iterator[tuple[slice, slice]]:
     """Yield rows of a rule that no block reaches out of, and their texts: about ``size`` each, or all where ranks differ."""
-    import numpy as np
-
     texts, count, begin, first = columns.pairs.rows.whole(), len(columns), 0, 0
     end = count if spec.open is None or (ranks != ranks[0]).any() else min(size, count)
     while begin < count:
@@ -59,8 +58,6 @@ def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integ
 
     ``copied`` as of ``Naming``. None where only some rows have a rank and others may join what these opened.
     """
-    import numpy as np
-
     labels, count = rows.rank, len(rows.at)
     order: Integers | None = None
     index: Array = np.arange(count, dtype=np.int32 if count < 1 << 31 else np.int64)
@@ -95,8 +92,6 @@ def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integ
 
 def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:
     """Return the opening line of each row; -1: none, or a row between is ``far`` from the one before it."""
-    import numpy as np
-
     latest = np.maximum.accumulate(np.where(opening, index, -1))
     held = latest >= np.maximum.accumulate(np.where(breaks, index, 0))
     torn = np.cumsum(far & ~opening, dtype=index.dtype)
@@ -106,8 +101,6 @@ def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:
 
 def _bare(index: Array, key: Array, breaks: Mask) -> Array:
     """Return the row that begins the block of each: one behind a break, or with a key that the block before has."""
-    import numpy as np
-
     order = np.argsort(key, kind="stable")
     again = key[order[1:]] == key[order[:-1]]
     before = np.full_like(index, -1)

@@ -14,6 +14,7 @@ from receipt_cli.events.rows import values_at
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import ascends
 from receipt_cli.problems import EXCERPT_BYTES, Problem
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
@@ -121,8 +122,6 @@ class Values:
 
     def _large_column(self, places: range | array[int]) -> NumberColumn:
         """Return what ``column`` does, of many values."""
-        import numpy as np
-
         values, lines = self.held.values.whole(), self.lines.whole()
         rows = np.arange(len(values)) if self.held.dense else self.held.sparse().whole()
         if (rows[1:] <= rows[:-1]).any():

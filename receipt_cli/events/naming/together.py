@@ -15,6 +15,7 @@ from receipt_cli.events.naming.named import Named, Notes
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.extraction import Span, convert, is_other, plan_columns
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
@@ -43,8 +44,6 @@ class _Piece:
 
     def add(self, name: str, at: Integers, texts: Part, cell: int = 0, *, field: bool) -> None:
         """Add what the texts ``at`` say in their ``cell``: in a field, or under a key that no field has."""
-        import numpy as np
-
         spec = self.made.rule.fields[name] if field else None
         read = read_part(*texts, spec)
         values, begun = read.values, at
@@ -71,8 +70,6 @@ class _Piece:
 
     def close(self) -> Counter[str]:
         """Give everything to the columns, as the texts say it one after the other; return how many say what no field has."""
-        import numpy as np
-
         others: Counter[str] = Counter()
         for field, name in sorted(self._found, key=self._begun.__getitem__):
             numbers, known = self._found[field, name]
@@ -88,8 +85,6 @@ class _Piece:
 
 def name_table(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
     """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
-    import numpy as np
-
     spec, cells = rule.table, columns.cells
     assert spec is not None
     made, kept = Named(rule), Cells[int]("q")
@@ -122,8 +117,6 @@ def name_table(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
 
 def name_blocks(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns | None:
     """Join the rows of each block to its opening line, or to the row that began it; None where that goes row by row."""
-    import numpy as np
-
     spec, pairs = rule.block, columns.pairs
     assert spec is not None
     keys, key = _distinct(pairs, lambda form: form.partition("\t")[0])
@@ -185,8 +178,6 @@ def _ends(begin: int, end: int) -> list[int]:
 
 def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[str], Cells[int]]:
     """Return the different texts, or the different beginnings of them that are such a ``part``, and which each has."""
-    import numpy as np
-
     numbers: dict[str, int] = {}
     parts = {form: part(form) for form in texts.forms}
     of_form = np.array([numbers.setdefault(text, len(numbers)) for text in parts.values()], np.int64)
@@ -208,8 +199,6 @@ def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[s
 
 def _distinct_rows(digits: Integers) -> tuple[Integers, Integers]:
     """Return the different rows of an array (int64 [n, k]), and which of them each is."""
-    import numpy as np
-
     if (digits == digits[0]).all():
         return digits[:1], np.zeros(len(digits), np.int64)
     rows, which = np.unique(digits, axis=0, return_inverse=True)
@@ -238,8 +227,6 @@ def _without_repeated(pairs: RowTexts, begin: int, block: Integers, key: Integer
 
     They are those of ``pairs`` from ``begin`` on.
     """
-    import numpy as np
-
     places = np.flatnonzero(held)
     codes = block[places].astype(np.int64) * keys + key[places]
     ordered = np.sort(codes)
