@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from receipt_cli.events.rows import TAIL, ProgressBars, RowRun, indices_of
+from receipt_cli.events.rows import TAIL, Found, ProgressBars, RowRun, indices_of
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import gathered
 from receipt_cli.problems import Problem
@@ -20,10 +21,6 @@ from receipt_cli.scan.columns import RuleColumns
 
 FIRST, PIECE = 1 << 5, 1 << 12
 """Records of a run that become events together: at first, since often no more are asked for, and at most."""
-
-if TYPE_CHECKING:
-    from receipt_cli.events.rows import Found
-    from receipt_cli.numeric.array_types import Integers
 
 Meaning = tuple[str | None, str | None]
 """Scope and definition of a metric, as its grammar declares them."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from receipt_cli.events.model import Event, record_of
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.lazy_numpy import np
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Integers
 
 NEVER = 1 << 62
 """A step that no record reaches."""

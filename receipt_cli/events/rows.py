@@ -10,10 +10,11 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field, replace
+from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.lazy_numpy import np
@@ -21,11 +22,8 @@ from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_in
 from receipt_cli.numeric.spill import gathered, picked, pieces, slices
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Floats, Integers, Mask
-
-    Found: TypeAlias = tuple[Floats, Mask | None]
-    Rows: TypeAlias = slice | Integers
+Found: TypeAlias = "tuple[Floats, Mask | None]"
+Rows: TypeAlias = "slice | Integers"
 
 
 Read = tuple[Grammar, Rule, RuleColumns]
@@ -109,20 +107,17 @@ class RowRun:
     @property
     def at(self) -> Integers:
         """The position of each record (int64 [n])."""
-        found: Integers = self._cut(self.columns.at)
-        return found
+        return self._cut(self.columns.at)
 
     @property
     def line(self) -> Integers:
         """The line number of each record (int64 [n])."""
-        found: Integers = self._cut(self.columns.line)
-        return found
+        return self._cut(self.columns.line)
 
     @property
     def clock(self) -> Floats:
         """The time stamp of each record, in seconds (float64 [n]); NaN where it has none."""
-        found: Floats = self._cut(self.columns.clock)
-        return found
+        return self._cut(self.columns.clock)
 
     @property
     def last(self) -> int | None:
@@ -216,9 +211,8 @@ class RowRun:
     def _row(self, index: int) -> int:
         return self.rows.start + index if isinstance(self.rows, slice) else int(self.rows[index])
 
-    def _cut(self, values: Cells[Any]) -> Any:
-        found = values.whole()
-        return found[self.rows] if isinstance(self.rows, slice) else picked(found, self.rows)
+    def _cut(self, values: Cells[Any]) -> Array:
+        return values.whole()[self.rows] if isinstance(self.rows, slice) else picked(values.whole(), self.rows)
 
     def _of(self, column: NumberColumn) -> Floats:
         """Return the values of a column that has one for every record."""

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from receipt_cli.events.model import Event
-from receipt_cli.events.rows import RowRun
+from receipt_cli.events.rows import Found, RowRun
 from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import Joined
 from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import ascends, joined
 from receipt_cli.numeric.statistics import Values, finite
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Floats, Integers, Mask
-
-    Found: TypeAlias = tuple[Floats, Mask | None]
 
 Numbers: TypeAlias = "list[float] | Floats"
 """The numbers of one figure: a list, or a float64 array [n]."""

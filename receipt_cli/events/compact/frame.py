@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from receipt_cli.events.rows import MAX_EPOCHS, RowRun, is_memory, values_at
+from receipt_cli.events.rows import MAX_EPOCHS, RowRun, Rows, is_memory, values_at
 from receipt_cli.grammar.model import COUNTERS, Rule
+from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.spill import gathered, picked, pieces, slices
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-
-    Rows: TypeAlias = slice | Integers
 
 EXACT = 1 << 53
 """Steps from here on are not exact in float64."""
@@ -133,8 +130,7 @@ class Frame:
 
     def _descends(self, counts: Integers) -> Mask:
         """Return which counts after the first are below the one before, or are the same and no frame of one record."""
-        lower: Mask = counts[1:] <= counts[:-1] if self.frames is None else counts[1:] < counts[:-1]
-        return lower
+        return counts[1:] <= counts[:-1] if self.frames is None else counts[1:] < counts[:-1]
 
     @property
     def prints_steps(self) -> bool:

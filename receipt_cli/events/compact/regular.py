@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from receipt_cli.events.compact.frame import STEP, Frame, labels
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, Read, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, picked, pieces, show
 from receipt_cli.scan.columns import RuleColumns
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Integers, Mask
 
 SPAN = 128
 """A stretch with fewer records is read record by record."""

@@ -7,20 +7,17 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate, pairwise, repeat
-from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Ledger
 from receipt_cli.events.rows import values_at
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import ascends
 from receipt_cli.problems import EXCERPT_BYTES, Problem
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Floats, Integers
 
 
 class Notes:
