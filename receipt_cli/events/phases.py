@@ -252,7 +252,11 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
     resolved: list[list[Event]] = []
     for attempt in reversed(attempts):
         if is_relay(attempt[0]):
-            limit = min(limit, _resolve_relay(phase, attempt[0], limit, resolved))
+            parted, lowest = resolve(attempt[0], limit)
+            phase.relays.append(parted)
+            resolved += [[]] * parted.empty + [[one] for one in (parted.retained,) if one is not None]
+            phase.superseded += [one for one in (parted.overtaken,) if one is not None]
+            limit = min(limit, lowest)
             continue
         retained, superseded = _split_superseded(attempt, limit)
         resolved.append(retained)
@@ -260,15 +264,6 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
         limit = min([limit, *(e.step for e in attempt if e.step is not None)])
     phase.attempts = resolved[::-1]
     phase.evals = _current_evals(phase, attempts)
-
-
-def _resolve_relay(phase: Phase, event: Event, limit: float, resolved: list[list[Event]]) -> int:
-    """Add what stands of a relay to the ``resolved`` attempts, and the rest to what is superseded; return its lowest step."""
-    relay, lowest = resolve(event, limit)
-    phase.relays.append(relay)
-    resolved += [[]] * relay.empty + [[one] for one in (relay.retained,) if one is not None]
-    phase.superseded += [one for one in (relay.overtaken,) if one is not None]
-    return lowest
 
 
 def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], list[Event]]:

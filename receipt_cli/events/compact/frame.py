@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from receipt_cli.numeric.spill import gathered, picked, pieces, slices
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 EXACT = 1 << 53
 """Steps from here on are not exact in float64."""
 STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_steps", "rank", "epoch_step"))
@@ -26,7 +22,7 @@ STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_s
 
 def labels(rule: Rule, columns: RuleColumns) -> set[float]:
     """Return ranks that the records are labelled with, at least the lowest and the highest."""
-    shown: list[NDArray[Any]] = [columns.rank.whole()]
+    shown: list[Array] = [columns.rank.whole()]
     shown += [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == RANK]
     found: set[float] = set()
     for values in (piece for column in shown for piece in ([column[:1]] if column.strides == (0,) else pieces(column))):
