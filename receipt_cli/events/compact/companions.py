@@ -13,7 +13,7 @@ import numpy as np
 
 from receipt_cli.events.compact.frame import STEP, labels
 from receipt_cli.events.compact.regular import worth_it
-from receipt_cli.events.rows import Read, are_many, values_at
+from receipt_cli.events.rows import Read, Rows, are_many, values_at
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
@@ -44,7 +44,7 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
                 continue
             owners, mask = _owners(columns, its, others)
             if bool(mask.any()):
-                rows = mask.nonzero()[0]
+                rows: Rows = slice(0, len(mask)) if mask.all() else mask.nonzero()[0]
                 found.setdefault(key, {})[companion.name] = owners[rows]
                 made[key] = (grammar, *_merged(rule, columns, companion, its, rows, owners[rows]))
                 made[its_key] = (grammar, companion, _chosen(its, (~mask).nonzero()[0]))
@@ -90,7 +90,7 @@ def _owners(main: RuleColumns, its: RuleColumns, others: Sequence[Integers]) -> 
 
 
 def _merged(
-    rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns, rows: Integers, owners: Integers
+    rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns, rows: Rows, owners: Integers
 ) -> tuple[Rule, RuleColumns]:
     """Return the rule with the companion's fields, and the columns with its values of ``rows`` at the rows that own them."""
     fields = dict(rule.fields)
@@ -102,14 +102,15 @@ def _merged(
     return replace(rule, fields=fields), replace(columns, numbers=numbers, unregistered={**columns.unregistered, **others})
 
 
-def _moved(column: NumberColumn, rows: Integers, places: Integers, count: int, line: Cells[int] | None = None) -> NumberColumn:
+def _moved(column: NumberColumn, rows: Rows, places: Integers, count: int, line: Cells[int] | None = None) -> NumberColumn:
     """Return the values at some ``rows``, each at its one of ``places`` among ``count``; ``line`` prints them, or else the column
     says what does."""
     index, values = values_at(column, rows)
     at = places if index is None else places[index]
     lines = None if column.printed is None else values_at(column.printed, rows)[1]
     if line is not None:
-        own = picked(line.whole(), rows if index is None else rows[index])
+        own = line.whole()[rows] if isinstance(rows, slice) else picked(line.whole(), rows)
+        own = own if index is None else own[index]
         lines = own if lines is None else np.where(lines, lines, own)
     return NumberColumn(Cells.of(values), None if len(at) == count else Cells.of(at), None if lines is None else Cells.of(lines))
 

@@ -87,17 +87,25 @@ def name_table(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
     made, kept = Named(rule), Cells[int]("q")
     headers, header = _distinct(columns.headers)
     names = [*(text.split("\t") for text in headers), []]  # the last: of rows that no header is before
-    which_header = np.append(header.whole(), len(headers))
     spans = {form: _cells_of(form)[spec.skip_cells :] for form in cells.forms}
     counts, wanted = (np.array([len(each) for each in lists], np.int64) for lists in (spans.values(), names))
-    for begin, groups in cells.pieces(_ends(0, len(cells))):
+    of, fitting = Cells[int]("q"), Cells[int]("q")
+    for begin in range(0, len(cells), PIECE):
         rows, which = (held.whole()[begin : begin + PIECE] for held in (cells.rows, cells.which))
-        last = which_header[np.searchsorted(columns.headers.rows.whole(), rows) - 1]
-        fits, lines = counts[which] == wanted[last], columns.line.whole()[rows]
-        for line in lines[~fits].tolist():
-            naming.without_header(rule, line)
-        piece = _Piece(naming, made, len(kept) - 1 + np.cumsum(fits), lines, None)
+        latest, last = np.searchsorted(columns.headers.rows.whole(), rows) - 1, np.full(len(rows), len(headers))
+        last[latest >= 0] = header.whole()[latest[latest >= 0]]
+        fits = counts[which] == wanted[last]
+        of.extend_array(last)
+        fitting.extend_array(fits.astype(np.int64))
         kept.extend_array(rows[fits])
+        for line in columns.line.whole()[rows[~fits]].tolist():
+            naming.without_header(rule, line)
+    done = 0
+    for begin, groups in cells.pieces(_ends(0, len(cells))):
+        part = slice(begin, begin + PIECE)
+        fits, last = fitting.whole()[part], of.whole()[part]
+        piece = _Piece(naming, made, done - 1 + np.cumsum(fits), columns.line.whole()[cells.rows.whole()[part]], None)
+        done += int(fits.sum())
         for form, every, all_digits in groups:
             for number, at, digits in _divided(last, every, all_digits):
                 if len(spans[form]) != len(names[number]):
