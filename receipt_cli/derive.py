@@ -38,8 +38,7 @@ from receipt_cli.events.doubts import carry_doubts, doubtful_launches
 from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, window
-from receipt_cli.events.ledger import Ledger
-from receipt_cli.events.model import Event, ReadEvents
+from receipt_cli.events.model import Event, Ledger, ReadEvents
 from receipt_cli.events.phases import first_facts, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
 from receipt_cli.events.seeds import with_seed

@@ -27,7 +27,7 @@ from receipt_cli.analysis.rates import StepRate, scaled
 from receipt_cli.analysis.stated.completion import Completed
 from receipt_cli.definitions.accelerators import Device
 from receipt_cli.events.model import Event
-from receipt_cli.events.series import Figure, ends, metric
+from receipt_cli.events.series import Figure, is_shown, metric
 from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic
@@ -117,7 +117,7 @@ def _rates(
 ) -> Iterator[tuple[str, Figure, str, Inputs]]:
     """Yield the rate of the job, and that of a device where the trainer prints it too."""
     figure = rate.figure
-    if ends(steps, figure) is None:
+    if not is_shown(steps, figure):
         return
     amounts = rate.amounts(steps)
     inputs: Inputs = {}
@@ -189,7 +189,7 @@ def _add_mfu(
         return
     counted = flops is not None and flops.convention != PRINTED
     named = counted and flops is not None and named_convention(_definition(metrics)) == flops.slug
-    if (work is None or counted) and printed_rate is not None and ends(steps, metric("flops_per_s_per_device")) is not None:
+    if (work is None or counted) and printed_rate is not None and is_shown(steps, metric("flops_per_s_per_device")):
         figure, slug, named = metric("flops_per_s_per_device"), trainer, True
         inputs: Inputs = {"flops_per_s_per_device": "as each record prints it", "flops_convention": PRINTED}
     elif work is not None and flops is not None:

@@ -30,7 +30,7 @@ from receipt_cli.events.series import (
     Piece,
     Selection,
     Series,
-    ends,
+    is_shown,
     metric,
     pieces,
     read,
@@ -194,7 +194,7 @@ def _resolution(values: Numbers) -> float | None:
 
 def _others(summary: Summary, events: list[Event]) -> None:
     names = list(dict.fromkeys(n for e in events for n in e.unregistered_names))
-    names = [name for name in names if ends(events, unregistered(name)) is not None]
+    names = [name for name in names if is_shown(events, unregistered(name))]
     if len(names) > MAX_OTHERS:  # in the order in which they were printed
         names = list(dict.fromkeys(n for event in events for e in expand(event) for n in e.unregistered))
     summary.dropped_others = max(0, len(names) - MAX_OTHERS)

@@ -15,15 +15,14 @@ PUBLIC = {
     "file_order": "SeveralRuns",
     "holes": "steps_missing",
     "launches": "SAID_DONE Launch window",
-    "ledger": "Ledger",
     "places": "Places find_places",
-    "model": "Event Meaning ReadEvents expand",
+    "model": "Event Ledger Meaning ReadEvents expand",
     "phases": "Phase first_facts in_single_file split_phases",
     "ranks": "RankFigures leading_rank rank_figures sole_rank",
     "relays": "Relay as_retained is_relay lengths_of part_of starts_of",
     "rows": "RowRun",
     "series": (
-        "Figure Numbers Piece Selection Series ends first_with metric not_finite_since pieces placed positions read steps_at "
+        "Figure Numbers Piece Selection Series first_with is_shown metric not_finite_since pieces placed positions read steps_at "
         "unregistered values_of"
     ),
     "seeds": "with_seed",

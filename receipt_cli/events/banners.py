@@ -172,12 +172,10 @@ def _shape(line: bytes) -> bytes:
     """Return the text of a line behind its heads with all numbers alike; empty without a letter."""
     record = plain(line + b"\n").strip(b"\r\n")
     form = form_of_heads(record)
-    return _shape_of(record) if form is None else _shape_short(form)
+    return _shape_of.__wrapped__(record) if form is None else _shape_of(form)
 
 
+@lru_cache(maxsize=4096)
 def _shape_of(record: bytes) -> bytes:
     text = behind_heads(record)
     return _DIGITS.sub(b"0", text.strip()) if _LETTER.search(text) else b""
-
-
-_shape_short = lru_cache(maxsize=4096)(_shape_of)

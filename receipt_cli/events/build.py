@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from receipt_cli.events.ledger import Ledger
-from receipt_cli.events.model import Event, ReadEvents
+from receipt_cli.events.model import Event, Ledger, ReadEvents
 from receipt_cli.events.naming import Naming
-from receipt_cli.events.rows import CompactRows, KeptRows, Read, are_many
+from receipt_cli.events.rows import CompactRows, KeptRows, Read, are_many, indices_of, values_at
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.problems import Problem
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
+
+_NUMBERS = {"step": "step", "planned_steps": "planned", "rank": "rank"}
+"""What of an event each structural field is that counts nothing."""
 
 
 def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar], *, runs: bool = False) -> ReadEvents:
@@ -48,16 +50,15 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
     printed = [spec for name, spec in rule.fields.items() if name in columns.numbers or rule.table or rule.block]
     meanings = {s.target[1]: (s.scope, s.definition) for s in reversed(printed) if s.target[0] == "metric"}
     rows: Sequence[int] = range(len(columns)) if kept is None else kept.rows.tolist()
-    every = zip(columns.at, columns.line, columns.rank, columns.clock, strict=True)
-    places = every if kept is None else kept.places(columns)
+    parts = (columns.at, columns.line, columns.rank, columns.clock)
+    places = zip(*(parts if kept is None else [part.whole()[kept.rows].tolist() for part in parts]), strict=True)
     own = (rule.name,)
     events = [
         Event(at, line, rank, math.nan if math.isnan(clock) else clock, grammar, rule, rules=own, meanings=meanings)
         for at, line, rank, clock in places
     ]
-    sought = kept is not None and (columns.texts or kept.runs)
-    where = dict(zip(rows, events, strict=True)) if sought else None
-    for companion, joined in compacted.companions(grammar, rule, rows):
+    by_row = dict(zip(rows, events, strict=True)) if kept is not None or columns.texts else {}
+    for companion, joined in indices_of(compacted.attached.get((grammar.id, rule.name), {}), rows):
         for place in joined:
             events[place].rules = (*events[place].rules, companion)
     for name, numbers in columns.numbers.items():
@@ -72,16 +73,15 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
                 _put(event, rule, name, value)
     for name, texts in columns.texts.items():
         for row, text in zip(texts.rows, texts.values, strict=True):
-            if where is None or row in where:
-                _put(events[row] if where is None else where[row], rule, name, text)
+            if row in by_row:
+                _put(by_row[row], rule, name, text)
     for name, numbers in columns.unregistered.items():
         _note_lines(events, name, numbers, kept)
         for event, value in _pairs(events, numbers, kept):
             event.add_unregistered(name, value)
     if kept is not None:
-        if where is not None:
-            for row, run in kept.runs.items():
-                where[row].run = run
+        for row, run in kept.runs.items():
+            by_row[row].run = run
         if kept.rank is not None:
             for event in events:
                 event.rank = kept.rank
@@ -102,29 +102,22 @@ def _pairs(events: Sequence[Event], numbers: NumberColumn, kept: KeptRows | None
         if numbers.dense:
             return zip(events, numbers.values, strict=False)
         return ((events[row], value) for row, value in zip(numbers.rows, numbers.values, strict=True))
-    index, values = kept.values(numbers)
-    return zip((events[i] for i in index), values, strict=True)
+    index, values = values_at(numbers, kept.rows)
+    return zip(events if index is None else [events[i] for i in index.tolist()], values.tolist(), strict=True)
 
 
 def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
     kind, target = rule.fields[name].target
-    if isinstance(value, str):
-        if kind == "fact":
-            event.facts = {**event.facts, target: value}
-        else:
-            event.texts = {**event.texts, target: value}
+    if kind == "fact":
+        event.facts = {**event.facts, target: value}
+    elif isinstance(value, str):
+        event.texts = {**event.texts, target: value}
     elif kind == "metric":
         event.metrics.setdefault(target, value)
-    elif kind == "fact":
-        event.facts = {**event.facts, target: value}
-    elif kind == "structural" and math.isfinite(value):
-        if target == "step":
-            event.step = int(value)
-        elif target == "planned_steps":
-            event.planned = int(value)
-        elif target == "rank":
-            event.rank = int(value)
-        elif target in COUNTERS:
-            event.counters = {**(event.counters or {}), target: int(value)}
     elif kind == "other":
         event.add_unregistered(target, value)
+    elif kind == "structural" and math.isfinite(value):
+        if target in COUNTERS:
+            event.counters = {**(event.counters or {}), target: int(value)}
+        elif target in _NUMBERS:
+            setattr(event, _NUMBERS[target], int(value))

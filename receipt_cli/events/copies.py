@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain, islice, pairwise
 
-from receipt_cli.events.model import Event, expand, rule_of, singles
+from receipt_cli.events.model import Event, expand, numbers_of, rule_of, singles, steps_of
 from receipt_cli.events.relays import is_relay
 from receipt_cli.events.rows import LARGE
-from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 
@@ -128,8 +128,6 @@ def _unlabelled(events: list[Event]) -> list[Event]:
     if sum(event.records for event in steps) < 2 * FEWEST or not _may_recur(steps):
         return events
     printed, steps = events, list(chain.from_iterable(map(expand, steps)))
-    if _differ((hash(_key(event)) for event in steps), len(steps) // 2 + 2):  # no key is kept of a log of millions
-        return printed
     distinct: dict[Hashable, Hashable] = {}
     keys = [distinct.setdefault(key, key) for key in map(_key, steps)]
     if not _interleaved(keys):
@@ -228,45 +226,28 @@ def _printed(event: Event) -> Hashable:
     return event.grammar.id, event.rule.name, event.rank, event.step, event.planned, repr(event.clock), values, behind
 
 
-class Alone(NamedTuple):
-    """The events of a run without the records of those beside it, and the problem that says so."""
-
-    events: list[Event]
-    problems: list[Problem]
-
-
-def alone(events: list[Event]) -> Alone:
-    """Leave out the step records of other processes that took turns with the one which printed last.
+def alone(events: list[Event]) -> tuple[list[Event], list[Problem]]:
+    """Leave out the step records of other processes that took turns with the one which printed last; return the problem, too.
 
     ``events`` are those of one launch, in log order; they are returned as they are where the steps do not show that.
     """
     printed = list(filter(_counts, events))
     if not _turn_back(printed) or sum(event.records for event in events) > MOST_SINGLE:
-        return Alone(events, [])
-    single: list[Event] = []
-    steps: list[Event] = []
-    lanes = _lanes(_noted(singles(events), single, steps), _stride(printed))
-    if lanes is None:
-        return Alone(events, [])
+        return events, []
+    found = _lanes(singles(events), _stride(printed))
+    if found is None:
+        return events, []
+    lanes = [lane for _, lane in found if lane is not None]
     sizes = Counter(lanes)
     turns = Counter(lane for lane, after in pairwise(lanes) if lane != after)
     shared = {lane for lane, size in sizes.items() if size >= TURNS and turns[lane] >= TURNS}
     if len(shared) < 2 or lanes[-1] not in shared or sum(sizes[lane] for lane in shared) < OF_LANES * len(lanes):
-        return Alone(events, [])
-    others = {id(event): event for event, lane in zip(steps, lanes, strict=True) if lane != lanes[-1]}
-    kept = [event for event in single if id(event) not in others]
+        return events, []
+    kept = [event for event, lane in found if lane in (None, lanes[-1])]
+    others = [event for event, lane in found if lane not in (None, lanes[-1])]
     what = f"{len(shared)} processes, or attempts of them, print their steps in turns: the one that printed last is read"
-    first = min(event.line for event in others.values())
-    return Alone(kept, [Problem("side_by_side", first, f"{what}; {len(others):,} records of others are left out", "")])
-
-
-def _noted(records: Iterable[Event], every: list[Event], steps: list[Event]) -> Iterator[Event]:
-    """Yield the step records, adding them to ``steps`` and all records to ``every``: no more than are asked for."""
-    for event in records:
-        every.append(event)
-        if _counts(event):
-            steps.append(event)
-            yield event
+    first = min(event.line for event in others)
+    return kept, [Problem("side_by_side", first, f"{what}; {len(others):,} records of others are left out", "")]
 
 
 def _counts(event: Event) -> bool:
@@ -279,16 +260,19 @@ def _turn_back(steps: Sequence[Event]) -> bool:
     return inside + sum((after.step or 0) < (before.last_step or 0) for before, after in pairwise(steps)) >= TURNS
 
 
-def _lanes(steps: Iterable[Event], stride: int) -> list[int] | None:
-    """Return the process of each record, by number, or None where there are more of them than ``MOST_LANES``.
+def _lanes(records: Iterable[Event], stride: int) -> list[tuple[Event, int | None]] | None:
+    """Return the records, each step record with the number of its process, or None where these are more than ``MOST_LANES``.
 
     A record goes on where the process is that is nearest below it, at most some strides; of several at one step, the one
     whose values are nearest.
     """
     last: list[tuple[int, int]] = []  # step and process, ascending
     latest: list[Event] = []
-    lanes: list[int] = []
-    for event in steps:
+    found: list[tuple[Event, int | None]] = []
+    for event in records:
+        if not _counts(event):
+            found.append((event, None))
+            continue
         step = event.step or 0
         place = bisect_left(last, (step, -1))
         if place and step - last[place - 1][0] <= MOST_AHEAD * stride:
@@ -302,8 +286,8 @@ def _lanes(steps: Iterable[Event], stride: int) -> list[int] | None:
         else:
             return None
         insort(last, (step, lane))
-        lanes.append(lane)
-    return lanes
+        found.append((event, lane))
+    return found
 
 
 def _distance(before: Event, event: Event) -> float:
@@ -315,10 +299,8 @@ def _distance(before: Event, event: Event) -> float:
 def _stride(steps: Sequence[Event]) -> int:
     """Return the commonest rise of a step to the nearest one below it that was printed before."""
     if not any(map(is_relay, steps)) or any(abs(event.step or 0) >= LARGE for event in steps):
-        return _commonest(step for event in steps for step in _steps_of(event))
-    import numpy as np
-
-    every = np.concatenate([np.array(_steps_of(event), np.int64) for event in steps])
+        return _commonest(step for event in steps for step in steps_of(event))
+    every = numbers_of(steps, lambda event: event.step or 0, lambda run: run.steps)
     ordered, first = np.unique(every, return_index=True)
     below = np.searchsorted(ordered, every) - 1
     higher = np.flatnonzero(below >= 0)
@@ -328,11 +310,6 @@ def _stride(steps: Sequence[Event]) -> int:
     rises, at, counts = np.unique(every[higher] - ordered[nearest], return_index=True, return_counts=True)
     most = counts == counts.max(initial=1)
     return int(rises[most][at[most].argmin()]) if len(rises) else 1
-
-
-def _steps_of(event: Event) -> Iterable[int]:
-    """Return the steps of a record and of those in its run."""
-    return (event.step or 0, *(event.run.steps.tolist() if event.run is not None else ()))
 
 
 def _commonest(numbers: Iterable[int]) -> int:

@@ -112,17 +112,13 @@ def _count_all(events: list[Event], unprinted: set[int]) -> None:
 
 def _whole_runs(events: list[Event]) -> set[tuple[str, str]]:
     """Return the rules whose bars count the epochs themselves: ``Epoch 3/20: 3/20`` in every record, and not only once."""
-    same: dict[tuple[str, str], set[int]] = {}
-    other: set[tuple[str, str]] = set()
+    seen: dict[tuple[str, str], set[int | None]] = {}
     for event in events:
         own = event.counters or {}
         if event.rule.event == "step" and "epoch_step" in own and "epochs_planned" in own:
-            key = rule_of(event)
-            if own["epoch_step"] == own.get("epoch_number") and own["epochs_planned"] == own.get("epoch_steps"):
-                same.setdefault(key, set()).add(own["epoch_step"])
-            else:
-                other.add(key)
-    return {key for key, seen in same.items() if len(seen) > 1 and key not in other}
+            whole = own["epoch_step"] == own.get("epoch_number") and own["epochs_planned"] == own.get("epoch_steps")
+            seen.setdefault(rule_of(event), set()).add(own["epoch_step"] if whole else None)
+    return {key for key, counts in seen.items() if len(counts) > 1 and None not in counts}
 
 
 def _number_single_passes(events: list[Event]) -> None:
@@ -143,7 +139,7 @@ def _number_single_passes(events: list[Event]) -> None:
         for event, number in zip(records, inside, strict=True):
             event.step, event.planned = number, length
             if event.run is not None and event.run.inside is not None:
-                event.run = event.run.numbered_beyond(0)
+                event.run = replace(event.run, numbers=None, step=event.run.inside)
 
 
 class _Lengths:
@@ -173,19 +169,17 @@ class _Stretches:
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.all = [_Lengths(first)]
+        self.now = self.other = _Lengths(first)
 
     def steps_before(self, epoch: int, inside: int, length: int) -> int:
         """Return the steps of the epochs before ``epoch``, which has ``length``, in its launch and stage."""
-        now = self.all[-1]
+        now = self.now
         if now.length != length:
-            going_on = [one for one in self.all if one.length == length and (epoch, inside) > one.last]
-            if going_on:
-                self.all.remove(going_on[-1])
-                self.all.append(going_on[-1])
+            if self.other.length == length and (epoch, inside) > self.other.last:
+                self.now, self.other = self.other, now
             elif now.seen.get(epoch, length) != length or (now.length and (epoch, inside) < now.last):
-                self.all = [*self.all[-1:], _Lengths(self.first)]
-        return self.all[-1].steps_before(epoch, inside, length)
+                self.now, self.other = _Lengths(self.first), now
+        return self.now.steps_before(epoch, inside, length)
 
 
 def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: _Stretches) -> None:
@@ -221,7 +215,7 @@ def _count_run(event: Event, known: bool) -> None:
     if EPOCH in event.metrics and run.metric(EPOCH) is None:
         run = replace(run, epoch=event.metrics[EPOCH])
     if not known and event.step is not None and run.inside is not None:
-        run = run.numbered_beyond(event.step - counters["epoch_step"])
+        run = replace(run, numbers=None, step=run.inside, beyond=event.step - counters["epoch_step"])
     event.run = run
 
 

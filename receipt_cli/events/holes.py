@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from receipt_cli.events.model import Event
+from receipt_cli.events.model import Event, numbers_of, steps_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import LARGE
 from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.numeric.spill import gathered, rises
+from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.lazy_numpy import np
+from receipt_cli.numeric.spill import rises
 from receipt_cli.problems import Problem
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Integers
 
 FEWEST = 8
 """Records of one attempt from which its stride can be seen."""
@@ -57,13 +55,8 @@ def _find_holes(phase: Phase) -> list[Hole]:
         if any(event.run is not None for event in numbered) and all(abs(event.step or 0) < LARGE for event in numbered):
             holes += _between_many(numbered)
         else:
-            holes += _between([step for event in numbered for step in _steps_of(event)])
+            holes += _between([step for event in numbered for step in steps_of(event)])
     return holes
-
-
-def _steps_of(event: Event) -> list[int]:
-    """Return the steps of a numbered record and of those of its run."""
-    return [event.step or 0, *(event.run.steps.tolist() if event.run is not None else ())]
 
 
 def _between(steps: Sequence[int]) -> list[Hole]:
@@ -79,8 +72,6 @@ def _between(steps: Sequence[int]) -> list[Hole]:
 
 def _between_each(relay: Event) -> list[Hole]:
     """Do as ``_between`` for each attempt of a relay: most have no other rise than one stride."""
-    import numpy as np
-
     assert relay.run is not None
     steps, starts, lengths = np.append(relay.step or 0, relay.run.steps), starts_of(relay), lengths_of(relay)
     other = np.zeros(len(steps), np.bool_)  # rises that are not as the one before them
@@ -93,9 +84,7 @@ def _between_each(relay: Event) -> list[Hole]:
 
 def _between_many(records: Sequence[Event]) -> list[Hole]:
     """Do as ``_between`` for records some of which have a run: more than ``FEWEST``."""
-    import numpy as np
-
-    steps = gathered(np.int64, sum(event.records for event in records), _all_steps(records))
+    steps = numbers_of(records, lambda event: event.step or 0, lambda run: run.steps)
     count = len(steps) - 2
     # what most of all rises are is in the middle of those of some piece
     likely = dict.fromkeys(int(np.partition(each, len(each) // 2)[len(each) // 2]) for _, each in rises(steps[1:]))
@@ -106,15 +95,6 @@ def _between_many(records: Sequence[Event]) -> list[Hole]:
         places = [first + at for first, each in rises(steps[1:]) for at in np.flatnonzero(each > stride).tolist()]
         return _holes_at([at for at in places if int(steps[at + 2] - steps[at + 1]) % stride == 0], steps, stride)
     return []
-
-
-def _all_steps(records: Sequence[Event]) -> Iterator[Integers]:
-    import numpy as np
-
-    for event in records:
-        yield np.array([event.step], np.int64)
-        if event.run is not None:
-            yield from (part.steps for part in event.run.in_pieces())
 
 
 def _holes_at(places: Sequence[int], steps: Sequence[int] | Integers, stride: int) -> list[Hole]:

@@ -126,11 +126,11 @@ class _Walk:
     def __init__(self, events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]) -> None:
         self.events = events
         self.banners = banners
-        self.troubles = _positions(body, catalogue, ("cause", "stop", "error"))
+        self.troubles = _at(body, [m.id for m in catalogue.markers if m.role in ("cause", "stop", "error")])
         memory = {at >> POSITION_BITS for at in _at(body, [m.id for m in catalogue.markers if m.reason == MEMORY])}
         self.fatal = [at for at in self.troubles if at >> POSITION_BITS not in memory]
         self.done = {at >> POSITION_BITS for at in _at(body, {SAID_DONE})}
-        self.restarts = _positions(body, catalogue, ("restart",), PREEMPTED)
+        self.restarts = _at(body, [m.id for m in catalogue.markers if m.role == "restart" or m.id == PREEMPTED])
         self.starts = Starts(events)
         self.keys = self.starts.keys
         self.signs: dict[int, str] = {}
@@ -366,10 +366,6 @@ class _Walk:
         if key not in self.tracks:
             self.tracks[key] = Track(clock, clock, event)
         self.tracks[key].add(clock, event)
-
-
-def _positions(body: SegmentBody, catalogue: Catalogue, roles: tuple[str, ...], also: str = "") -> list[int]:
-    return _at(body, [m.id for m in catalogue.markers if m.role in roles or m.id == also])
 
 
 def _at(body: SegmentBody, names: Collection[str]) -> list[int]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from receipt_cli.events.ledger import Ledger
-from receipt_cli.events.rows import TAIL, ProgressBars, RowRun
+from receipt_cli.events.rows import TAIL, Found, ProgressBars, RowRun, indices_of
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
+from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.lazy_numpy import np
+from receipt_cli.numeric.spill import gathered
 from receipt_cli.problems import Problem
+from receipt_cli.scan.columns import RuleColumns
 
 FIRST, PIECE = 1 << 5, 1 << 12
 """Records of a run that become events together: at first, since often no more are asked for, and at most."""
-
-if TYPE_CHECKING:
-    from receipt_cli.events.rows import Found
 
 Meaning = tuple[str | None, str | None]
 """Scope and definition of a metric, as its grammar declares them."""
@@ -154,6 +156,25 @@ def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
     return all(value == right[name] or (math.isnan(value) and math.isnan(right[name])) for name, value in left.items())
 
 
+@dataclass(slots=True)
+class Ledger:
+    """The numeric cells of the records that rules read: by key, how many are ``read`` into fields, kept under their label as
+    ``other`` metrics, and ``dropped``."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    other: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def take(self, columns: Iterable[RuleColumns]) -> None:
+        """Add the cells of the columns of rules. What only a header or an opening line names is added by who names it."""
+        for one in columns:
+            for name, numbers in one.numbers.items():
+                self.read[name] += len(numbers.values)
+            for name, numbers in one.unregistered.items():
+                self.other[name] += len(numbers.values)
+            self.dropped += one.dropped
+
+
 class ReadEvents(NamedTuple):
     """Events in log order, problems of naming them (table rows without a header), and records without an event:
     those of ranks other than the leading one (by rank), and progress bars. ``ledger`` counts all numeric cells."""
@@ -202,19 +223,37 @@ def cut(event: Event, step: float) -> list[Event]:
     The last records before it are events of their own, and so is the first from it on.
     """
     run = event.run
-    if run is None or event.step is None or event.step >= step or (count := run.before(step)) == len(run):
+    if run is None or event.step is None or event.step >= step or (count := bisect_left(run.steps, step)) == len(run):
         return [event]
     near = max(0, count - TAIL)
-    first = record_of(event, count)
+    first = record_of(event, count + 1)
     first.run = run.part(count + 1, len(run)) if count + 1 < len(run) else None
     return [replace(event, run=run.part(0, near) if near else None), *_records(event, run.part(near, count)), first]
 
 
 def record_of(event: Event, index: int) -> Event:
-    """Return one record of the run behind an event."""
-    assert event.run is not None
-    [record] = _records(event, event.run.part(index, index + 1))
+    """Return one of the records that an event represents, counted from 0 for itself."""
+    if not index or event.run is None:
+        return replace(event, run=None)
+    [record] = _records(event, event.run.part(index - 1, index))
     return record
+
+
+def steps_of(event: Event) -> list[int]:
+    """Return the steps of a numbered record and of those of its run."""
+    return [event.step or 0, *(event.run.steps.tolist() if event.run is not None else ())]
+
+
+def numbers_of(events: Sequence[Event], own: Callable[[Event], int], behind: Callable[[RowRun], Integers]) -> Integers:
+    """Return a number of each record (int64 [n]): that of an event of its ``own``, and those of the run ``behind`` it."""
+
+    def parts() -> Iterator[Integers]:
+        for event in events:
+            yield np.array([own(event)], np.int64)
+            if event.run is not None:
+                yield from map(behind, event.run.in_pieces())
+
+    return gathered(np.int64, sum(event.records for event in events), parts())
 
 
 def _records(event: Event, run: RowRun) -> list[Event]:
@@ -231,7 +270,7 @@ def _records(event: Event, run: RowRun) -> list[Event]:
     if printed is not None and counts is not None:
         for made, count in zip(events, counts.tolist(), strict=True):
             made.counters = {**printed, "epoch_step": count}
-    for companion, joined in run.followed():
+    for companion, joined in indices_of(run.attached, run.rows):
         for index in joined:
             events[index].rules = (*events[index].rules, companion)
     for name in run.metric_names:

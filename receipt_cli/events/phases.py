@@ -42,11 +42,10 @@ class Phase:
     attempts: list[list[Event]] = field(default_factory=list)
     superseded: list[Event] = field(default_factory=list)
     relays: list[Relay] = field(default_factory=list)
-    pairs: Counter[tuple[int | None, bool]] | None = None
-    """How often a record of a step is followed by one of the same step, or of another one; but for those inside of runs."""
-    again: int = 0
-    inside: Sequence[int] = ()
-    """The steps of records of runs that another one of the run follows, ascending."""
+    followed: Counter[int | None] | None = None
+    """How many records of each step are followed by another one; found where it is needed."""
+    again: Counter[int | None] = field(default_factory=Counter)
+    """How many of these by one of the same step."""
 
     @property
     def steps(self) -> list[Event]:
@@ -216,14 +215,15 @@ def _merge_nameless(phases: list[Phase]) -> list[Phase]:
         if into is not None:
             into.standalone_events += phase.standalone_events
             into.evals += phase.evals
-            into.ended, into.failed_end = into.ended or phase.ended, into.failed_end or phase.failed_end
         elif later is not None and later.grammar.id == phase.grammar.id:
-            later.standalone_events[:0] = phase.standalone_events
-            later.evals[:0] = phase.evals
-            later.first_at = phase.first_at
-            later.ended, later.failed_end = later.ended or phase.ended, later.failed_end or phase.failed_end
+            into = later
+            into.standalone_events[:0] = phase.standalone_events
+            into.evals[:0] = phase.evals
+            into.first_at = phase.first_at
         else:
             kept.append(phase)
+            continue
+        into.ended, into.failed_end = into.ended or phase.ended, into.failed_end or phase.failed_end
     return kept
 
 
@@ -252,7 +252,11 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
     resolved: list[list[Event]] = []
     for attempt in reversed(attempts):
         if is_relay(attempt[0]):
-            limit = min(limit, _resolve_relay(phase, attempt[0], limit, resolved))
+            parted, lowest = resolve(attempt[0], limit)
+            phase.relays.append(parted)
+            resolved += [[]] * parted.empty + [[one] for one in (parted.retained,) if one is not None]
+            phase.superseded += [one for one in (parted.overtaken,) if one is not None]
+            limit = min(limit, lowest)
             continue
         retained, superseded = _split_superseded(attempt, limit)
         resolved.append(retained)
@@ -260,15 +264,6 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
         limit = min([limit, *(e.step for e in attempt if e.step is not None)])
     phase.attempts = resolved[::-1]
     phase.evals = _current_evals(phase, attempts)
-
-
-def _resolve_relay(phase: Phase, event: Event, limit: float, resolved: list[list[Event]]) -> int:
-    """Add what stands of a relay to the ``resolved`` attempts, and the rest to what is superseded; return its lowest step."""
-    relay, lowest = resolve(event, limit)
-    phase.relays.append(relay)
-    resolved += [[]] * relay.empty + [[one] for one in (relay.retained,) if one is not None]
-    phase.superseded += [one for one in (relay.overtaken,) if one is not None]
-    return lowest
 
 
 def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], list[Event]]:
@@ -329,15 +324,14 @@ def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event,
     between = event.line - last.line - count_between(copied, last.line, event.line)
     if len(attempt) > 1 or last.run is not None or between < 2:
         return False
-    if phase.pairs is None:
+    if phase.followed is None:
         runs = [event.run for event in phase.step_events if event.run is not None]
-        phase.pairs = Counter((a.last_step, a.last_step == b.step) for a, b in pairwise(phase.step_events))
-        phase.pairs.update((event.step, False) for event in phase.step_events if event.run is not None)
-        phase.again = sum(n for (_, same), n in phase.pairs.items() if same)
-        phase.inside = sorted(step for run in runs for step in run.steps[:-1].tolist())
-    inside = len(phase.inside) - count_between(phase.inside, last.step or 0, (last.step or 0) + 1)
-    others = phase.pairs.total() + inside - phase.pairs[last.step, True] - phase.pairs[last.step, False]
-    return not others or 2 * (phase.again - phase.pairs[last.step, True]) < others
+        phase.followed = Counter(event.step for event in phase.step_events)
+        phase.followed.update(step for run in runs for step in (*run.steps[:-1].tolist(), run.last))
+        phase.followed[phase.step_events[-1].last_step] -= 1
+        phase.again = Counter(a.last_step for a, b in pairwise(phase.step_events) if a.last_step == b.step)
+    others = phase.followed.total() - phase.followed[last.step]
+    return not others or 2 * (phase.again.total() - phase.again[last.step]) < others
 
 
 def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:

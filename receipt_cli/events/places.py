@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from receipt_cli.events.series import Numbers, Piece, place_of
 from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import Statistic
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Integers
 
 
 @dataclass(slots=True)
@@ -53,8 +51,6 @@ def _not_finite(values: Numbers) -> tuple[Sequence[int] | Integers, Sequence[int
     if isinstance(values, list):
         odd = [place for place, value in enumerate(values) if value - value != 0]
         return [place for place in odd if math.isnan(values[place])], [place for place in odd if math.isinf(values[place])]
-    import numpy as np
-
     rows = np.flatnonzero(~np.isfinite(values))
     nans = np.isnan(values[rows])
     return rows[nans], rows[~nans]

@@ -12,6 +12,7 @@ from receipt_cli.events.model import Event, expand, rule_of
 from receipt_cli.events.rows import STEP_TIME, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.events.series import metric, read
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import joined
 from receipt_cli.numeric.statistics import exact_median, finite
 from receipt_cli.records.envelope import NO_RANK
@@ -88,7 +89,7 @@ def _figures(records: Sequence[Event], copies: Sequence[RowRun], peak: float | N
     runs = [e.run.steps for e in numbered if e.run is not None]
     count = count_distinct([e.step for e in numbered if e.step is not None], [*runs, *(copy.steps for copy in copies)])
     unnumbered = sum(e.records for e in records if e.step is None)
-    firsts: list[tuple[int, int | None]] = [(copy.record(0)[0], copy.values(0)[0]) for copy in copies]
+    firsts: list[tuple[int, int | None]] = [(copy.record(0)[0], copy.part(0, 1).last) for copy in copies]
     lasts: list[tuple[int, int | None]] = [(copy.record(len(copy) - 1)[0], copy.last) for copy in copies]
     firsts += [(e.at, e.step) for e in numbered[:1]]
     lasts += [(e.last_at, e.last_step) for e in numbered[-1:]]
@@ -100,8 +101,6 @@ def _median_time(records: Sequence[Event], copies: Sequence[RowRun]) -> float | 
     """Return the median of the step times that a rank printed, None where it printed none."""
     times = finite(read(records, metric(STEP_TIME)))
     if copies:
-        import numpy as np
-
         theirs = [found for copy in copies if (found := copy.filled(STEP_TIME)) is not None]
         times = finite(joined([np.asarray(times, np.float64), *theirs], np.float64))
     return exact_median(times)
@@ -134,19 +133,12 @@ def leading_rank(events: list[Event]) -> list[Event]:
     if not leaders:
         return events
     events = [e for event in events for e in (expand(event) if _other(event, leaders) else (event,))]
-    led: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
-    wanted: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
-    runs: dict[tuple[str, str], list[RowRun]] = {key: [] for key in leaders}
-    for event in events:
-        if event.step is None or (key := rule_of(event)) not in leaders:
-            continue
-        if event.rank == leaders[key]:
-            led[key].add(event.step)
-            runs[key] += [event.run] if event.run is not None else []
-        else:
-            wanted[key].add(event.step)
-    for key in leaders:
-        led[key] |= steps_among(wanted[key] - led[key], [run.steps for run in runs[key]])
+    led: dict[tuple[str, str], set[int]] = {}
+    for key, leader in leaders.items():
+        mine = [e for e in events if e.rank == leader and e.step is not None and rule_of(e) == key]
+        own = {e.step for e in mine if e.step is not None}
+        asked = {e.step for e in events if e.step is not None and _other(e, leaders) and rule_of(e) == key}
+        led[key] = own | steps_among(asked - own, [e.run.steps for e in mine if e.run is not None])
     return [e for e in events if not (_other(e, leaders) and e.step in led[rule_of(e)])]
 
 

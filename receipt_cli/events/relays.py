@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from receipt_cli.events.model import Event, record_of
-from receipt_cli.lazy_dataclass import NamedTuple, replace
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Integers
+from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.lazy_numpy import np
 
 NEVER = 1 << 62
 """A step that no record reaches."""
@@ -40,16 +37,12 @@ def is_relay(event: Event) -> bool:
 
 def starts_of(event: Event) -> Integers:
     """Return the first record of each attempt of a relay, counted from 0 for the event itself (int64 [n])."""
-    import numpy as np
-
     assert event.run is not None and event.run.begins is not None
     return np.concatenate([[0], event.run.begins + 1])
 
 
 def lengths_of(event: Event) -> Integers:
     """Return how many records each attempt of a relay has (int64 [n])."""
-    import numpy as np
-
     return np.diff(starts_of(event), append=event.records)
 
 
@@ -68,15 +61,13 @@ def first_records(event: Event) -> list[tuple[int, int]]:
 def part_of(event: Event, begin: int, end: int) -> Event:
     """Return the records of a relay from ``begin`` to ``end`` (exclusive), at least two, counted from 0 for the event itself."""
     assert event.run is not None
-    one = record_of(event, begin - 1) if begin else replace(event, run=None)
+    one = record_of(event, begin)
     one.run = event.run.part(begin, end - 1)
     return one
 
 
 def resolve(event: Event, limit: float) -> tuple[Relay, int]:
     """Return a relay with what stands of it, and its lowest step; what follows it begins again at the step ``limit``."""
-    import numpy as np
-
     run, starts = event.run, starts_of(event)
     assert run is not None
     steps = np.concatenate([[event.step or 0], run.steps])
@@ -95,8 +86,7 @@ def _part(event: Event, records: Integers, begins: Integers | None) -> Event | N
     assert run is not None
     if not len(records):
         return None
-    first = int(records[0])
-    one = replace(event, run=None) if not first else record_of(event, first - 1)
+    one = record_of(event, int(records[0]))
     if len(records) > 1:
         one.run = run.chosen(records[1:] - 1, None if begins is None else begins - 1)
     return one

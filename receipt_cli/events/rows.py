@@ -10,21 +10,20 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field, replace
+from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_in
 from receipt_cli.numeric.spill import gathered, picked, pieces, slices
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Floats, Integers, Mask
-
-    Found: TypeAlias = tuple[Floats, Mask | None]
-    Rows: TypeAlias = slice | Integers
+Found: TypeAlias = "tuple[Floats, Mask | None]"
+Rows: TypeAlias = "slice | Integers"
 
 
 Read = tuple[Grammar, Rule, RuleColumns]
@@ -63,10 +62,9 @@ class RowRun:
 
     The copies of a rank (see ``ReadEvents``) are of that rank alone: their plans and steps may be any.
     ``metrics`` and ``unregistered`` name the columns that may hold values, that which counts first. ``numbers`` are the
-    steps; where it is None, they are so many ``beyond`` the counts inside the epoch, or, where that is None too, ``step`` is
-    the column that prints them, if one does. ``inside`` is the column that counts inside an epoch, ascending strictly too; the
-    other counters are those of the record before, and so is all else that an event has: grammar, rule, rank, planned steps,
-    meanings. ``epoch`` is that of all of them, where no column has it.
+    steps; where it is None, they are so many ``beyond`` those of the column ``step``, if there is one. ``inside`` is the column
+    that counts inside an epoch, ascending strictly too; the other counters are those of the record before, and so is all else
+    that an event has: grammar, rule, rank, planned steps, meanings. ``epoch`` is that of all, where no column has it.
     ``attached`` are the rows of ``columns`` that have the values of a companion, by its name.
     ``drawn`` is how many rows there were of them: a bar draws a record over, and its last frame counts.
     ``passed``: other events stand between the records (see ``model.in_order``).
@@ -81,7 +79,7 @@ class RowRun:
     unregistered: Mapping[str, Sequence[NumberColumn]]
     step: NumberColumn | None = None
     numbers: Integers | None = None
-    beyond: int | None = None
+    beyond: int = 0
     inside: NumberColumn | None = None
     epoch: float | None = None
     drawn: int = 0
@@ -95,17 +93,12 @@ class RowRun:
     @property
     def steps(self) -> Integers:
         """The step of each record (int64 [n]); empty where they have none."""
-        import numpy as np
-
         if self.numbers is not None:
             return self.numbers
-        if self.beyond is not None and self.inside is not None:
-            counts: Integers = self._of(self.inside).astype(np.int64)
-            counts += self.beyond
-            return counts
-        if self.step is None:
-            return np.empty(0, np.int64)
-        return self._of(self.step).astype(np.int64)
+        found: Integers = np.empty(0, np.int64) if self.step is None else self._of(self.step).astype(np.int64)
+        if self.beyond:
+            found += self.beyond
+        return found
 
     def in_pieces(self) -> Iterator[RowRun]:
         """Yield the records in pieces; the pages of files are given back meanwhile."""
@@ -114,36 +107,25 @@ class RowRun:
     @property
     def at(self) -> Integers:
         """The position of each record (int64 [n])."""
-        found: Integers = self._cut(self.columns.at)
-        return found
+        return self._cut(self.columns.at)
 
     @property
     def line(self) -> Integers:
         """The line number of each record (int64 [n])."""
-        found: Integers = self._cut(self.columns.line)
-        return found
+        return self._cut(self.columns.line)
 
     @property
     def clock(self) -> Floats:
         """The time stamp of each record, in seconds (float64 [n]); NaN where it has none."""
-        found: Floats = self._cut(self.columns.clock)
-        return found
+        return self._cut(self.columns.clock)
 
     @property
     def last(self) -> int | None:
         """The step of the last record."""
         return next(iter(self.part(self.n - 1, self.n).steps.tolist()), None)
 
-    def before(self, step: float) -> int:
-        """Return how many records are of steps before ``step``."""
-        import numpy as np
-
-        return int(np.searchsorted(self.steps, step))
-
     def largest(self, name: str) -> float | None:
         """Return the largest finite value of a metric, or None where there is none."""
-        import numpy as np
-
         values = self.filled(name)
         if values is None:
             return None
@@ -156,8 +138,6 @@ class RowRun:
         None where no record has one.
         """
         if name == "epoch" and self.epoch is not None:
-            import numpy as np
-
             return np.broadcast_to(np.float64(self.epoch), self.n), None
         return self._read(self.metrics.get(name, ()))
 
@@ -172,8 +152,6 @@ class RowRun:
 
     def between(self, start: int, end: int) -> RowRun | None:
         """Return the records from position ``start`` to ``end`` (exclusive); None where there are none."""
-        import numpy as np
-
         places = np.searchsorted(self.columns.at.whole(), [start, end])
         own = self.rows
         low, high = (places - own.start).clip(0, self.n) if isinstance(own, slice) else np.searchsorted(own, places)
@@ -194,14 +172,6 @@ class RowRun:
         numbers = None if self.numbers is None else picked(self.numbers, indices)
         return replace(self, rows=rows, n=len(rows), numbers=numbers, drawn=len(rows), begins=begins)
 
-    def numbered(self, steps: Integers) -> RowRun:
-        """Return the same records with the steps that something else proves (int64 [n])."""
-        return replace(self, numbers=steps)
-
-    def numbered_beyond(self, steps: int) -> RowRun:
-        """Return the same records, each so many ``steps`` beyond its count inside the epoch."""
-        return replace(self, numbers=None, beyond=steps)
-
     @property
     def counts(self) -> Integers | None:
         """Where inside its epoch each record is (int64 [n]), or None where they do not print it."""
@@ -218,11 +188,6 @@ class RowRun:
         named = (*self.metrics.items(), *self.unregistered.items())
         return [name for name, columns in named if any(column.lines is not None for column in columns)]
 
-    def followed(self) -> Iterator[tuple[str, list[int]]]:
-        """Yield each companion of the records, and the indices of those that have its values."""
-        rows = range(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
-        return indices_of(self.attached, rows)
-
     def line_of(self, name: str, index: int) -> int:
         """Return the line that prints a metric of one record, in the registry or outside of it."""
         row = self._row(index)
@@ -232,12 +197,11 @@ class RowRun:
                 return (column.lines is not None and column.lines[at]) or self.columns.line[row]
         return self.columns.line[row]
 
-    def values(self, index: int) -> tuple[int | None, dict[str, float], dict[str, float]]:
-        """Return step, metrics and others of one record."""
+    def values(self, index: int) -> tuple[int | None, dict[str, float]]:
+        """Return step and metrics of one record."""
         one = self.part(index, index + 1)
         metrics = {name: float(found[0][0]) for name in self.metric_names if (found := one.metric(name)) is not None}
-        others = {name: float(found[0][0]) for name in self.unregistered if (found := one.unregistered_metric(name)) is not None}
-        return next(iter(one.steps.tolist()), None), metrics, others
+        return next(iter(one.steps.tolist()), None), metrics
 
     @property
     def metric_names(self) -> Iterable[str]:
@@ -247,9 +211,8 @@ class RowRun:
     def _row(self, index: int) -> int:
         return self.rows.start + index if isinstance(self.rows, slice) else int(self.rows[index])
 
-    def _cut(self, values: Cells[Any]) -> Any:
-        found = values.whole()
-        return found[self.rows] if isinstance(self.rows, slice) else picked(found, self.rows)
+    def _cut(self, values: Cells[Any]) -> Array:
+        return values.whole()[self.rows] if isinstance(self.rows, slice) else picked(values.whole(), self.rows)
 
     def _of(self, column: NumberColumn) -> Floats:
         """Return the values of a column that has one for every record."""
@@ -264,8 +227,6 @@ class RowRun:
             index, values = values_at(columns[0], self.rows)
             if index is None:
                 return values, None
-        import numpy as np
-
         filled = np.full(self.n, np.nan)
         known = np.zeros(self.n, np.bool_)
         for column in reversed(columns):
@@ -291,8 +252,6 @@ class ProgressBars:
 
     def totals_shown(self) -> Counter[int]:
         """Return how many bars show each total."""
-        import numpy as np
-
         totals, counts = np.unique(self.totals, return_counts=True)
         return Counter(dict(zip(totals.tolist(), counts.tolist(), strict=True)))
 
@@ -313,18 +272,6 @@ class KeptRows:
     runs: Mapping[int, RowRun]
     rank: int | None
 
-    def places(self, columns: RuleColumns) -> Iterable[tuple[int, int, int, float]]:
-        """Yield position, line, rank and clock of each of the rows kept."""
-        import numpy as np
-
-        parts = (columns.at, columns.line, columns.rank, columns.clock)
-        return zip(*(np.asarray(part)[self.rows].tolist() for part in parts), strict=True)
-
-    def values(self, numbers: NumberColumn) -> tuple[Iterable[int], list[float]]:
-        """Return the indices in ``rows`` of those that have a value, and the values."""
-        index, values = values_at(numbers, self.rows)
-        return range(len(values)) if index is None else index.tolist(), values.tolist()
-
 
 @dataclass(frozen=True, slots=True)
 class CompactRows:
@@ -340,29 +287,24 @@ class CompactRows:
     bars: list[ProgressBars] = field(default_factory=list)
     copies: dict[int, list[RowRun]] = field(default_factory=dict)
 
-    def companions(self, grammar: Grammar, rule: Rule, rows: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
-        """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
-        return indices_of(self.attached.get((grammar.id, rule.name), {}), rows)
 
-
-def indices_of(attached: Mapping[str, Integers], rows: Sequence[int] | Integers) -> Iterator[tuple[str, list[int]]]:
+def indices_of(attached: Mapping[str, Integers], rows: Sequence[int] | Rows) -> Iterator[tuple[str, list[int]]]:
     """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
     for companion, owners in attached.items():
-        import numpy as np
-
-        yield companion, np.flatnonzero(np.isin(np.asarray(rows), owners)).tolist()
+        asked = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else np.asarray(rows)
+        yield companion, np.flatnonzero(np.isin(asked, owners)).tolist()
 
 
 def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats]:
     """Return which of ``rows``, ascending, have a value in a column (None: all), counted from 0, and those values."""
-    import numpy as np
-
     values: Floats = column.values.whole()
     if column.dense:
         if isinstance(rows, slice):
             return (None if rows.stop <= len(values) else np.arange(len(values[rows]))), values[rows]
         known = int(np.searchsorted(rows, len(values)))
-        return (None if known == len(rows) else np.arange(known)), picked(values, rows[:known])
+        if known < len(values):
+            values = picked(values, rows[:known])
+        return None if known == len(rows) else np.arange(known), values
     held = np.asarray(column.rows)
     if isinstance(rows, slice):
         low, high = np.searchsorted(held, [rows.start, rows.stop]).tolist()
@@ -371,7 +313,9 @@ def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats
         return held, values
     places = np.searchsorted(held, rows)
     found = held[np.minimum(places, len(held) - 1)] == rows
-    return (None, values[places]) if found.all() else (np.flatnonzero(found), values[places[found]])
+    if found.all():
+        return None, values if len(values) == len(rows) else values[places]
+    return np.flatnonzero(found), values[places[found]]
 
 
 def count_distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:
@@ -393,7 +337,5 @@ def steps_among(steps: Iterable[int], more: Sequence[Integers]) -> set[int]:
     wanted = [step for step in steps if abs(step) < LARGE]
     if not wanted or not more:
         return set()
-    import numpy as np
-
     asked = np.array(wanted, np.int64)
     return set(asked[np.isin(asked, np.concatenate(more))].tolist())

@@ -27,31 +27,26 @@ _SETTING = compile_later(rb"[(,]\s?(?:random_|manual_)?seed=(\d{1,20})(?=[,)])")
 
 
 def with_seed(facts: Facts, gathered: Gathered, events: Sequence[Event]) -> Facts:
-    """Return the facts of the first run of a log with the seed that its beginning prints, where no rule read one."""
+    """Return the facts of the first run of a log with the seed that its beginning prints before its first record.
+
+    Not where a rule read one, or where two lines differ. A line must be about nothing but the seed (``seed: 42``, ``Random seed
+    set to 42``) and begin where lines begin, or be a namespace or JSON object of all options with a seed of its own: that of a
+    data set, further in, is not the run's.
+    """
     if not events or len(gathered.streams) > 1 or facts.keys() & {"seed", "data_seed"}:
         return facts
-    seed = printed_seed(gathered.heads[0], gathered.lines[0] + 1, events)
-    return facts if seed is None else {**facts, "seed": seed}
-
-
-def printed_seed(head: bytes, first_line: int, events: Sequence[Event]) -> tuple[int, int] | None:
-    """Return the seed that the beginning of a log prints before its first record, and the line of it.
-
-    ``head`` begins with line ``first_line``. A line must be about nothing but the seed (``seed: 42``, ``Random seed set
-    to 42``) and begin where lines begin, or be a namespace or JSON object of all options with a seed of its own: that of a
-    data set, further in, is not the run's. None where two lines differ.
-    """
+    head = gathered.heads[0]
     if b"eed" not in head and b"EED" not in head:
-        return None
+        return facts
     until = min((event.line for event in events if event.is_step or event.metrics), default=None)
     found: dict[int, int] = {}
-    for number, line in enumerate(plain(head[: head.rfind(b"\n") + 1]).split(b"\n"), first_line):
+    for number, line in enumerate(plain(head[: head.rfind(b"\n") + 1]).split(b"\n"), gathered.lines[0] + 1):
         if until is not None and number >= until:
             break
         if len(line) < LONGEST and b"seed" in line.lower():
             for seed in _seeds(line.rstrip()):
                 found.setdefault(seed, number)
-    return next(iter(found.items())) if len(found) == 1 and next(iter(found)) < MOST else None
+    return {**facts, "seed": next(iter(found.items()))} if len(found) == 1 and next(iter(found)) < MOST else facts
 
 
 def _seeds(line: bytes) -> Iterator[int]:

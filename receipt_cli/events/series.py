@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from receipt_cli.events.model import Event
-from receipt_cli.events.rows import RowRun
+from receipt_cli.events.rows import Found, RowRun
 from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import Joined
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import ascends, joined
 from receipt_cli.numeric.spill import pieces as parts_of
 from receipt_cli.numeric.statistics import Values, finite
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Floats, Integers, Mask
-
-    Found: TypeAlias = tuple[Floats, Mask | None]
 
 Numbers: TypeAlias = "list[float] | Floats"
 """The numbers of one figure: a list, or a float64 array [n]."""
@@ -50,27 +47,25 @@ class Selection:
 
     events: set[int] = field(default_factory=set)
     masks: dict[int, Mask] = field(default_factory=dict)
-    count: int = 0
 
 
 @dataclass(slots=True)
 class Piece:
     """Values of a figure that follow one another in the log: those of ``events``, or those of the run behind the only one.
 
-    ``index`` are the records of the run that have them; None: all.
+    Where records of several ``parts`` stand between each other's, it has their values in the order of the log. ``index`` is
+    which record of the run, or which value of all parts, each one is; None: all in turn.
     """
 
     values: Numbers
     events: list[Event]
     run: RowRun | None = None
-    index: Integers | None = None
-
-    def _at(self, place: int) -> int:
-        return place if self.index is None else int(self.index[place])
+    index: Integers | slice | None = None
+    parts: Sequence[Piece] = ()
 
     @property
     def places(self) -> Sequence[int] | Integers:
-        """The positions of the records that have the values, ascending."""
+        """The positions of the records that have the values, ascending; not asked of one with parts."""
         if self.run is None:
             return [event.at for event in self.events]
         return self.run.at if self.index is None else self.run.at[self.index]
@@ -78,72 +73,37 @@ class Piece:
     @property
     def steps(self) -> Numbers:
         """The steps of the records that have the values, NaN where one has none."""
-        if self.run is None:
+        if self.run is None and not self.parts:
             return [math.nan if event.step is None else float(event.step) for event in self.events]
-        import numpy as np
-
-        steps = self.run.steps.astype(np.float64)
-        if not len(steps):
+        found = joined([part.steps for part in self.parts or (self.run,) if part is not None], np.float64)
+        if not len(found):
             return np.full(len(self.values), np.nan)
-        return steps if self.index is None else steps[self.index]
+        return found if self.index is None else found[self.index]
 
     def record(self, place: int) -> tuple[int, int]:
         """Return position and line of the record that has a value."""
-        if self.run is None:
-            return self.events[place].at, self.events[place].line
-        return self.run.record(self._at(place))[:2]
+        piece, at = self._find(place)
+        return piece.run.record(at)[:2] if piece.run is not None else (piece.events[at].at, piece.events[at].line)
 
     def line_of(self, name: str, place: int) -> int:
         """Return the line that prints a value of the metric ``name``."""
-        return self.events[place].line_of(name) if self.run is None else self.run.line_of(name, self._at(place))
+        piece, at = self._find(place)
+        return piece.events[at].line_of(name) if piece.run is None else piece.run.line_of(name, at)
 
     def step(self, place: int) -> int | None:
         """Return the step of the record that has a value."""
-        return self.events[place].step if self.run is None else self.run.values(self._at(place))[0]
+        piece, at = self._find(place)
+        return piece.events[at].step if piece.run is None else piece.run.part(at, at + 1).last
 
-
-@dataclass(slots=True)
-class Merged(Piece):
-    """Values of several pieces whose records stand between each other's, in the order of the log.
-
-    ``order`` (int64 [n]) is where each is among those of all ``parts``.
-    """
-
-    parts: Sequence[Piece] = ()
-    order: Integers | None = None
-
-    def _part(self, place: int) -> tuple[Piece, int]:
-        """Return the piece that a value is of, and its place there."""
-        assert self.order is not None
-        within = int(self.order[place])
+    def _find(self, place: int) -> tuple[Piece, int]:
+        """Return the piece without parts that a value is of, and which of its records has it."""
+        index = self.index
+        place = place if index is None else place + index.start if isinstance(index, slice) else int(index[place])
         for part in self.parts:
-            if within < len(part.values):
-                return part, within
-            within -= len(part.values)
-        raise IndexError(place)
-
-    def record(self, place: int) -> tuple[int, int]:
-        """Return position and line of the record that has a value."""
-        part, within = self._part(place)
-        return part.record(within)
-
-    def line_of(self, name: str, place: int) -> int:
-        """Return the line that prints a value of the metric ``name``."""
-        part, within = self._part(place)
-        return part.line_of(name, within)
-
-    def step(self, place: int) -> int | None:
-        """Return the step of the record that has a value."""
-        part, within = self._part(place)
-        return part.step(within)
-
-    @property
-    def steps(self) -> Numbers:
-        """The steps of the records that have the values, NaN where one has none."""
-        import numpy as np
-
-        steps: Floats = np.concatenate([np.asarray(part.steps) for part in self.parts])[self.order]
-        return steps
+            if place < len(part.values):
+                return part._find(place)
+            place -= len(part.values)
+        return self, place
 
 
 def _in_order(found: Sequence[Piece]) -> list[Piece]:
@@ -160,11 +120,9 @@ def _in_order(found: Sequence[Piece]) -> list[Piece]:
 
 
 def _merge(parts: Sequence[Piece]) -> Piece:
-    import numpy as np
-
     order = np.argsort(np.concatenate([np.asarray(part.places, np.int64) for part in parts]), kind="stable")
     values = np.concatenate([np.asarray(part.values, np.float64) for part in parts])
-    return Merged(values[order], [], None, None, parts, order)
+    return Piece(values[order], [], None, order, parts)
 
 
 def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Piece]:
@@ -181,11 +139,9 @@ def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = N
             numbers, mask = printed
             chosen = within.masks.get(id(event)) if within is not None else None
             mask = chosen if mask is None else mask if chosen is None else mask & chosen
-            index = None if mask is None else mask.nonzero()[0]
-            if index is not None and len(index):
-                whole = index[-1] - index[0] == len(index) - 1
-                numbers = numbers[slice(index[0], index[-1] + 1) if whole else index]
-            if len(numbers) if index is None else len(index):
+            index = None if mask is None else _rows_in(mask)
+            numbers = numbers if index is None else numbers[index]
+            if len(numbers):
                 found += [Piece(values, held)] if held else []
                 held, values = [], []
                 found.append(Piece(numbers, [event], event.run, index))
@@ -194,13 +150,17 @@ def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = N
     return _in_order(found) if passed else found
 
 
+def _rows_in(mask: Mask) -> Integers | slice:
+    """Return the rows that are in a mask, mostly one stretch of them."""
+    first, count = int(mask.argmax()), int(np.count_nonzero(mask))
+    return slice(first, first + count) if mask[first : first + count].all() else mask.nonzero()[0]
+
+
 def values_of(found: Sequence[Piece]) -> Numbers:
     """Return the values of all pieces: a list, or one array where there are runs."""
     parts = [piece.values for piece in found]
     if all(isinstance(part, list) for part in parts):
         return parts[0] if parts else []
-    import numpy as np
-
     return joined(parts, np.float64)
 
 
@@ -211,8 +171,6 @@ def read(events: Iterable[Event], figure: Figure, within: Selection | None = Non
 
 def placed(events: Iterable[Event], figure: Figure) -> tuple[Floats, Floats]:
     """Return steps and values (float64 [n] each) of a figure, in the order of ``events``; what has no step is left out."""
-    import numpy as np
-
     steps: list[Floats | list[float]] = [[]]
     values: list[Floats | list[float]] = [[]]
     for piece in pieces(events, figure):
@@ -233,45 +191,21 @@ def steps_at(events: Iterable[Event], figure: Figure, places: Sequence[int]) -> 
     return found
 
 
-def ends(events: Sequence[Event], figure: Figure) -> tuple[float, float] | None:
-    """Return the first and the last value of a figure, or None where there is none."""
-    if any(event.run is not None and event.run.passed for event in events):
-        found = pieces(events, figure)
-        return (float(found[0].values[0]), float(found[-1].values[-1])) if found else None
-    first = next((value for event in events for value in _edge(event, figure, 0)), None)
-    last = next((value for event in reversed(events) for value in _edge(event, figure, -1)), None)
-    return None if first is None or last is None else (first, last)
-
-
-def _edge(event: Event, figure: Figure, index: int) -> Iterator[float]:
-    """Yield the value at one end of an event and its run."""
-    number = figure.of_event(event)
-    if index == 0 and number is not None:
-        yield number
-    found = figure.of_run(event.run) if event.run is not None else None
-    if found is not None:
-        numbers = found[0] if found[1] is None else found[0][found[1]]
-        if len(numbers):
-            yield float(numbers[index])
-    if number is not None:
-        yield number
+def is_shown(events: Iterable[Event], figure: Figure) -> bool:
+    """True where any record has a figure."""
+    return any(pieces((event,), figure) for event in events)
 
 
 def positions(events: Iterable[Event]) -> Sequence[int]:
     """Return the positions of all records, ascending."""
-    singles: list[int] = []
-    runs: list[RowRun] = []
-    for event in events:
-        singles.append(event.at)
-        runs += [event.run] if event.run is not None else []
+    held = list(events)
+    singles = [event.at for event in held]
+    runs = [event.run.at for event in held if event.run is not None]
     if not runs:
         return sorted(singles)
-    import numpy as np
-
-    parts = [np.array(singles, np.int64), *(run.at for run in runs)]
-    places = joined(parts, np.int64)
+    places = joined([np.array(singles, np.int64), *runs], np.int64)
     if not ascends(places):
-        places = places.copy() if any(np.may_share_memory(places, part) for part in parts) else places
+        places = places.copy() if any(np.may_share_memory(places, run) for run in runs) else places
         places.sort(kind="stable")  # mostly in order
     return places.data
 
@@ -359,7 +293,5 @@ class Series(Mapping[str, Sequence[float]]):
         values = read(self._events, metric(name)) if name in self._names else []
         if isinstance(values, list):
             return max((value for value in values if not math.isnan(value)), default=None)
-        import numpy as np
-
         known = values[~np.isnan(values)]
         return float(known.max()) if len(known) else None

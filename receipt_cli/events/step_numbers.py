@@ -8,16 +8,19 @@ first step apart. Otherwise no number is given.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
-from receipt_cli.events.model import Event, expand
+from receipt_cli.events.model import Event, expand, numbers_of
 from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
+from receipt_cli.lazy_dataclass import replace
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import gathered, rises, slices
+from receipt_cli.numeric.lazy_numpy import np
+from receipt_cli.numeric.spill import rises, slices
 
 MIN_RECORDS = 3
 
@@ -40,21 +43,21 @@ def _number(events: Sequence[Event], bars: Sequence[ProgressBars]) -> set[int]:
     records = [e for e in events if e.is_step and e.step is None]
     if total is None or sum(e.records for e in records) < MIN_RECORDS:
         return set()
+    shown = [n for n, e in enumerate(events) if e.rule.event == "progress" and e.planned == total and e.step is not None]
     if bars or any(e.run is not None for e in records):
-        return _number_runs(records, _bars_of(events, bars, total), total)
-    steps = _following(events, total)
-    if len(steps) != len(records) or not _constant_stride(steps):
+        return _number_runs(records, _bars_of([events[n] for n in shown], bars, total), total)
+    following = [bisect_left(shown, n) for n, e in enumerate(events) if e.is_step and e.step is None]
+    if any(place >= later for place, later in pairwise([*following, len(shown)])):
         return set()
-    for event, step in zip(records, steps, strict=True):
-        event.step, event.planned = step, total
+    steps = [events[shown[place]].step or 0 for place in following]
+    if _constant_stride(steps):
+        for event, step in zip(records, steps, strict=True):
+            event.step, event.planned = step, total
     return set()
 
 
-def _bars_of(events: Sequence[Event], bars: Sequence[ProgressBars], total: int) -> tuple[Integers, Integers]:
+def _bars_of(shown: Sequence[Event], bars: Sequence[ProgressBars], total: int) -> tuple[Integers, Integers]:
     """Return positions and steps of all bars of this total, in log order."""
-    import numpy as np
-
-    shown = [e for e in events if e.rule.event == "progress" and e.planned == total and e.step is not None]
     found = [bar.of_total(total) for bar in bars]
     if not shown and len(found) == 1:
         return found[0]
@@ -65,10 +68,8 @@ def _bars_of(events: Sequence[Event], bars: Sequence[ProgressBars], total: int) 
 
 
 def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], total: int) -> set[int]:
-    """Do for records with runs, or for bars without events, what ``_following`` and ``_constant_stride`` do for events."""
-    import numpy as np
-
-    at = gathered(np.int64, sum(event.records for event in records), _all_positions(records))
+    """Do for records with runs, or for bars without events, what ``_number`` does for events."""
+    at = numbers_of(records, lambda event: event.at, lambda run: run.at)
     numbers = Cells[int]("q")
     for part in slices(len(at)):
         places = np.searchsorted(bars[0], at[part], "right")
@@ -92,20 +93,11 @@ def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], tota
         event.step, event.planned = int(steps[first]), total
         last = first + event.records
         if event.run is not None:
-            event.run = event.run.numbered(steps[first + 1 : last])
+            event.run = replace(event.run, numbers=steps[first + 1 : last])
             near = np.searchsorted(breaks, [first - HEAD + 2, last + TAIL])  # a stretch may begin anew
             broken |= {id(event)} if near[0] < near[1] else set()
         first = last
     return broken
-
-
-def _all_positions(records: Sequence[Event]) -> Iterator[Integers]:
-    import numpy as np
-
-    for event in records:
-        yield np.array([event.at], np.int64)
-        if event.run is not None:
-            yield from (part.at for part in event.run.in_pieces())
 
 
 def _total(events: Sequence[Event], bars: Sequence[ProgressBars]) -> int | None:
@@ -117,21 +109,6 @@ def _total(events: Sequence[Event], bars: Sequence[ProgressBars]) -> int | None:
     for bar in bars:
         totals.update(bar.totals_shown())
     return max(totals, key=lambda total: (totals[total], total), default=None)
-
-
-def _following(events: Sequence[Event], total: int) -> list[int]:
-    """Return the step of the first bar after each unnumbered record; shorter when one has none before the next."""
-    steps: list[int] = []
-    waiting = False
-    for event in events:
-        if event.is_step and event.step is None:
-            if waiting:
-                return []
-            waiting = True
-        elif waiting and event.rule.event == "progress" and event.planned == total and event.step is not None:
-            steps.append(event.step)
-            waiting = False
-    return steps
 
 
 def _constant_stride(steps: Sequence[int]) -> bool:

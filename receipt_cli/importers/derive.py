@@ -16,7 +16,7 @@ from receipt_cli.definitions.failure_markers import Catalogue, Marker, load_cata
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.derive import Derivation, LaunchFacts, LineCounts, Options
 from receipt_cli.detect.choose import Detection
-from receipt_cli.events.ledger import Ledger
+from receipt_cli.events.model import Ledger
 from receipt_cli.events.phases import Phase, split_phases
 from receipt_cli.events.streams import LogFacts
 from receipt_cli.importers.model import DeclaredPhase, DeclaredStatistic, ForeignRun

@@ -11,6 +11,7 @@ PUBLIC = {
     "arrays": "Joined distinct_values is_large last_of_each",
     "column": "Cells shifted",
     "intervals": "INTERVAL_RULE MIN_VALUES Spread difference drift interval mean_spread median_spread without_outliers",
+    "lazy_numpy": "np",
     "ordinals": "OrdinalSet count_switches ordinals_at ordinals_from ordinals_in",
     "precision": "TOLERANCE resolution",
     "spill": "ascends gathered joined picked pieces rises scratch show slices take",

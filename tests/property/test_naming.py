@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from benchmarks.identity import plain_columns
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.events import naming
-from receipt_cli.events.ledger import Ledger
+from receipt_cli.events.model import Ledger
 from receipt_cli.events.naming import Naming, named, together
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from receipt_cli.analysis.goodput.model import Wall
 from receipt_cli.derive import Options, read_log
 from receipt_cli.events import banners, copies, rows
-from receipt_cli.events.compact import regular, relays
+from receipt_cli.events.compact import regular
 from receipt_cli.events.rows import HEAD, TAIL
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import assemble
@@ -197,8 +197,7 @@ def in_columns(wanted: bool, longest: int, most: int) -> Iterator[None]:
     """Leave all records in their columns that may stay there, or none; ``longest`` and ``most`` are limits of relays."""
     with (
         small_pieces(),
-        patch.multiple(regular, SPAN=HEAD + TAIL + 2, LEAST=1),
-        patch.multiple(relays, FEWEST=2, LONGEST=longest),
+        patch.multiple(regular, SPAN=HEAD + TAIL + 2, LEAST=1, FEWEST=2, LONGEST=longest),
         patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0),
         patch.object(banners, "MOST_STARTS", most),
         patch.object(copies, "MOST_LANES", most),

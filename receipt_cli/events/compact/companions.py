@@ -7,22 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from receipt_cli.events.compact.frame import STEP, labels
 from receipt_cli.events.compact.regular import worth_it
-from receipt_cli.events.rows import Read, are_many
+from receipt_cli.events.rows import Read, Rows, are_many, values_at
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import ascends, gathered, picked, slices
+from receipt_cli.numeric.spill import ascends, picked, slices
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Attached = Mapping[tuple[str, str], Mapping[str, "Integers"]]
 """By grammar and rule of step records: by companion, the rows (ascending) that have its values."""
@@ -47,8 +44,9 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
                 continue
             owners, mask = _owners(columns, its, others)
             if bool(mask.any()):
-                found.setdefault(key, {})[companion.name] = _of(owners, mask)
-                made[key] = (grammar, *_merged(rule, columns, companion, its, owners, mask))
+                rows: Rows = slice(0, len(mask)) if mask.all() else mask.nonzero()[0]
+                found.setdefault(key, {})[companion.name] = owners[rows]
+                made[key] = (grammar, *_merged(rule, columns, companion, its, rows, owners[rows]))
                 made[its_key] = (grammar, companion, _chosen(its, (~mask).nonzero()[0]))
     return [entry for entry in made.values() if len(entry[2])], found
 
@@ -102,56 +100,37 @@ def _rows_before(mine: Integers, at: Integers) -> Integers:
 
 
 def _merged(
-    rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns, owners: Integers, mask: Mask
+    rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns, rows: Rows, owners: Integers
 ) -> tuple[Rule, RuleColumns]:
-    """Return the rule with the companion's fields, and the columns with its values at the rows that own them."""
+    """Return the rule with the companion's fields, and the columns with its values of ``rows`` at the rows that own them."""
     fields = dict(rule.fields)
     numbers: dict[str, Any] = dict(columns.numbers)
     for name, column in its.numbers.items():
         fields[f"{companion.name}\t{name}"] = companion.fields[name]
-        numbers[f"{companion.name}\t{name}"] = _moved(column, owners, mask, len(columns), its.line)
-    others = {name: _moved(column, owners, mask, len(columns), its.line) for name, column in its.unregistered.items()}
+        numbers[f"{companion.name}\t{name}"] = _moved(column, rows, owners, len(columns), its.line)
+    others = {name: _moved(column, rows, owners, len(columns), its.line) for name, column in its.unregistered.items()}
     return replace(rule, fields=fields), replace(columns, numbers=numbers, unregistered={**columns.unregistered, **others})
 
 
-def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int, line: Cells[int] | None = None) -> NumberColumn:
-    """Return the values whose rows are in ``mask``, each at its row's place among ``count`` rows; ``line`` prints them."""
-    held, values = column.index, column.values.whole()
-    chosen, rows = mask[held], places[held]
-    lines = _lines(column, line)
-    if not chosen.all():
-        values, rows = _of(values, chosen), _of(rows, chosen)
-        lines = None if lines is None else _of(lines, chosen)
-    return NumberColumn(
-        Cells.of(values), None if len(rows) == count else Cells.of(rows), None if lines is None else Cells.of(lines)
-    )
-
-
-def _lines(column: NumberColumn, line: Cells[int] | None) -> Integers | None:
-    """Return the lines that print the values of a column, which ``line`` are where it names no other (None: none are kept)."""
-    printed = None if column.lines is None else column.lines.whole()
-    if line is None:
-        return printed
-    held, own = column.index, line.whole()
-    own = own[held] if isinstance(held, slice) else picked(own, held)
-    if printed is None:
-        return own
-    return gathered(np.int64, len(own), (np.where(printed[part], printed[part], own[part]) for part in slices(len(own))))
-
-
-def _of(values: NDArray[Any], chosen: Mask) -> NDArray[Any]:
-    """Return the values (of eight bytes) that are ``chosen``."""
-    parts = (values[part][chosen[part]] for part in slices(len(values)))
-    return gathered(values.dtype.type, int(np.count_nonzero(chosen)), parts)
+def _moved(column: NumberColumn, rows: Rows, places: Integers, count: int, line: Cells[int] | None = None) -> NumberColumn:
+    """Return the values at some ``rows``, each at its one of ``places`` among ``count``; ``line`` prints them, or else the column
+    says what does."""
+    index, values = values_at(column, rows)
+    at = places if index is None else places[index]
+    lines = None if column.printed is None else values_at(column.printed, rows)[1]
+    if line is not None:
+        own = line.whole()[rows] if isinstance(rows, slice) else picked(line.whole(), rows)
+        own = own if index is None else own[index]
+        lines = own if lines is None else np.where(lines, lines, own)
+    return NumberColumn(Cells.of(values), None if len(at) == count else Cells.of(at), None if lines is None else Cells.of(lines))
 
 
 def _chosen(columns: RuleColumns, rows: Integers) -> RuleColumns:
     """Return the columns of some of the rows."""
-    mask, places = np.zeros(len(columns), np.bool_), np.zeros(len(columns), np.int64)
-    mask[rows], places[rows] = True, np.arange(len(rows))
+    places = np.arange(len(rows))
     at, line, rank, clock = (Cells.of(part.whole()[rows]) for part in (columns.at, columns.line, columns.rank, columns.clock))
     numbers, others = (
-        {name: _moved(column, places, mask, len(rows)) for name, column in named.items()}
+        {name: _moved(column, rows, places, len(rows)) for name, column in named.items()}
         for named in (columns.numbers, columns.unregistered)
     )
     return RuleColumns(at, line, rank, clock, numbers, {}, others)

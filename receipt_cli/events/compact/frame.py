@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import chain
 
 import numpy as np
 
-from receipt_cli.events.rows import MAX_EPOCHS, RowRun, is_memory
+from receipt_cli.events.rows import MAX_EPOCHS, RowRun, Rows, is_memory, values_at
 from receipt_cli.grammar.model import COUNTERS, Rule
+from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.spill import gathered, picked, pieces, slices
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-
-    Rows: TypeAlias = slice | Integers
 
 EXACT = 1 << 53
 """Steps from here on are not exact in float64."""
@@ -28,7 +22,7 @@ STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_s
 
 def labels(rule: Rule, columns: RuleColumns) -> set[float]:
     """Return ranks that the records are labelled with, at least the lowest and the highest."""
-    shown: list[NDArray[Any]] = [columns.rank.whole()]
+    shown: list[Array] = [columns.rank.whole()]
     shown += [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == RANK]
     found: set[float] = set()
     for values in (piece for column in shown for piece in ([column[:1]] if column.strides == (0,) else pieces(column))):
@@ -43,15 +37,22 @@ class Frame:
     def __init__(self, rule: Rule, columns: RuleColumns, chosen: Integers | None) -> None:
         self.columns, self.chosen = columns, chosen
         targets = {name: rule.fields[name].target for name in columns.numbers}
-        self.metrics = [(t[1], columns.numbers[name]) for name, t in targets.items() if t[0] == "metric"]
-        self.unregistered = [(t[1], columns.numbers[name]) for name, t in targets.items() if t[0] == "other"]
-        self.unregistered += columns.unregistered.items()
+        metrics: dict[str, list[NumberColumn]] = {}
+        others: dict[str, list[NumberColumn]] = {}
+        for name, (kind, target) in targets.items():
+            if kind == "metric":
+                metrics.setdefault(target, []).append(columns.numbers[name])  # of two fields of one metric the first counts
+            elif kind == "other":
+                others.setdefault(target, []).insert(0, columns.numbers[name])  # and of two others the last
+        for name, column in columns.unregistered.items():
+            others.setdefault(name, []).insert(0, column)
         self.step = [columns.numbers[name] for name, t in targets.items() if t == STEP]
-        self.epoch_known = [self._mask(column.dense, column.rows) for name, column in self.metrics if name == "epoch"]
         self.inside = [columns.numbers[name] for name, t in targets.items() if t == INSIDE]
-        odd = [columns.numbers[name].rows for name, t in targets.items() if t[0] == "fact"]
-        odd += [texts.rows for texts in columns.texts.values()]
-        self.odd = [self._mask(False, rows) for rows in odd]
+        rows, inside = slice(0, len(columns)) if chosen is None else chosen, self.inside[0] if self.inside else None
+        self.whole = RowRun(columns, rows, len(columns) if chosen is None else len(chosen), metrics, others, inside=inside)
+        self.epoch_known = [None if self._is_full(column) else self._among(column.index) for column in metrics.get("epoch", ())]
+        self.odd = [self._among(columns.numbers[name].index) for name, t in targets.items() if t[0] == "fact"]
+        self.odd += [self._among(np.asarray(texts.rows)) for texts in columns.texts.values()]
         self.steps, self.numbered = self._integers(self.step)
         self.plan, self.planned = self._integers([columns.numbers[n] for n, t in targets.items() if t == PLAN])
         self.ranks = self._ranks([columns.numbers[n] for n, t in targets.items() if t == RANK])
@@ -60,7 +61,7 @@ class Frame:
             for name in COUNTERS
             if ("structural", name) in targets.values()
         }
-        self.epochs = self.metric("epoch") if self.numbered is not None else np.empty(0)
+        self.epochs = self.whole.filled("epoch") if self.numbered is not None else None
         self.frames = self._frames() if rule.redraw else None
 
     def _frames(self) -> Integers | None:
@@ -68,21 +69,17 @@ class Frame:
 
         None where every row is a record: where nothing numbers all of them, or a later frame may print less than another.
         """
-        numbers = [column for _, column in (*self.metrics, *self.unregistered)]
-        full = all(column.dense and len(column.values) == len(self.columns) for column in numbers)
-        if not full or any(is_memory(name) for name, _ in self.metrics):
+        numbers = chain(*self.whole.metrics.values(), *self.whole.unregistered.values())
+        if not all(map(self._is_full, numbers)) or any(map(is_memory, self.whole.metrics)):
             return None
         if self.numbered is None:
             return self.steps
         known = [self.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_steps", "epoch_step")]
         epochs, lengths, inside = (counts if mask is None else None for counts, mask in known)
-        if self.step or epochs is None or lengths is None or not self._fits(epochs, lengths):
+        if self.step or epochs is None or lengths is None:
             return None
-        return inside
-
-    def _fits(self, epochs: Integers, lengths: Integers) -> bool:
-        """True where no epoch is too large and none is empty."""
-        return all((piece < MAX_EPOCHS).all() for piece in pieces(epochs)) and all(piece.all() for piece in pieces(lengths))
+        counted = all((piece < MAX_EPOCHS).all() for piece in pieces(epochs)) and all(piece.all() for piece in pieces(lengths))
+        return inside if counted else None
 
     def breaks(self, one_rank: bool) -> Mask | None:
         """Return where a record is parted from the one before by more than its step (bool [rows]).
@@ -107,9 +104,8 @@ class Frame:
             if rising is not None:
                 later |= self._descends(rising[part])
             for mask in self.odd:
-                if mask is not None:
-                    found[part] |= mask[part]
-                    later |= mask[part][:-1]
+                found[part] |= mask[part]
+                later |= mask[part][:-1]
         return found
 
     def back(self) -> Mask:
@@ -123,14 +119,14 @@ class Frame:
                 known = np.zeros(len(later), np.bool_)
                 for mask in self.epoch_known:
                     known |= True if mask is None else mask[part][1:]
-                lower = ~(self.epochs[part][1:] >= self.epochs[part][:-1])
-                later[...] = np.where(self.numbered[part][1:], later, known & lower)
+                if self.epochs is not None:
+                    known &= ~(self.epochs[part][1:] >= self.epochs[part][:-1])
+                later[...] = np.where(self.numbered[part][1:], later, known)
         return found
 
     def _descends(self, counts: Integers) -> Mask:
         """Return which counts after the first are below the one before, or are the same and no frame of one record."""
-        lower: Mask = counts[1:] <= counts[:-1] if self.frames is None else counts[1:] < counts[:-1]
-        return lower
+        return counts[1:] <= counts[:-1] if self.frames is None else counts[1:] < counts[:-1]
 
     @property
     def prints_steps(self) -> bool:
@@ -147,42 +143,26 @@ class Frame:
     def run(self, chosen: Rows, drawn: int) -> RowRun:
         """Return the run of the ``chosen`` ones of the rows that count, of which ``drawn`` were printed."""
         assert self.steps is not None
-        metrics: dict[str, list[NumberColumn]] = {}
-        others: dict[str, list[NumberColumn]] = {}
-        for name, column in self.metrics:
-            metrics.setdefault(name, []).append(column)  # of two fields of one metric the first counts
-        for name, column in self.unregistered:
-            others.setdefault(name, []).insert(0, column)  # and of two others the last
         first, n = (chosen.start, chosen.stop - chosen.start) if isinstance(chosen, slice) else (chosen[0], len(chosen))
-        rows = chosen if self.chosen is None else self.chosen[chosen]
-        run = RowRun(self.columns, rows, n, metrics, others, inside=self.inside[0] if self.inside else None, drawn=drawn)
-        if not self._numbered(first):
+        run = replace(self.whole, rows=chosen if self.chosen is None else self.chosen[chosen], n=n, drawn=drawn)
+        if self.numbered is not None and not self.numbered[first]:
             return run
-        if len(self.step) == 1:
-            return replace(run, step=self.step[0])
-        return run.numbered(self.steps[chosen].copy())
+        return replace(run, step=self.step[0]) if len(self.step) == 1 else replace(run, numbers=self.steps[chosen].copy())
 
-    def _numbered(self, index: int) -> bool:
-        return self.numbered is None or bool(self.numbered[index])
+    def _is_full(self, column: NumberColumn) -> bool:
+        """True for a column with a value in every row."""
+        return column.dense and len(column.values) == len(self.columns)
 
-    def _taken(self, values: Any) -> Any:
-        """Return of an array of all rows those that count."""
-        if self.chosen is None:
-            return values
-        return picked(values, self.chosen) if values.itemsize == 8 and values.strides != (0,) else values[self.chosen]
-
-    def _mask(self, dense: bool, rows: Sequence[int]) -> Mask | None:
-        """Return which of the rows that count are among ``rows``; None for all."""
-        if dense and len(rows) == len(self.columns):
-            return None
+    def _among(self, rows: Rows) -> Mask:
+        """Return which of the rows that count are among ``rows``."""
         mask = np.zeros(len(self.columns), np.bool_)
-        mask[slice(len(rows)) if dense else np.asarray(rows)] = True
-        taken: Mask = self._taken(mask)
-        return taken
+        mask[rows] = True
+        return mask[self.whole.rows]
 
     def _ranks(self, columns: Sequence[NumberColumn]) -> Integers | None:
         """Return the rank of each row: as a field prints it, else the label of its line."""
-        labels: Integers = self._taken(self.columns.rank.whole())
+        labels: Integers = self.columns.rank.whole()
+        labels = labels if self.chosen is None else picked(labels, self.chosen)
         if not columns:
             return labels
         shown, known = self._integers(columns)
@@ -193,41 +173,22 @@ class Frame:
 
         The numbers are None where they are not exact in float64.
         """
-        if len(columns) == 1 and columns[0].dense and len(columns[0].values) == len(self.columns):
-            values = self._taken(columns[0].values.whole())
-            if all(np.isfinite(piece).all() for piece in pieces(values)):
-                large = any((np.abs(piece) >= EXACT).any() for piece in pieces(values))
-                return (None if large else _whole(values)), None
-        if not columns:
-            none = np.broadcast_to(np.int64(0), len(self.columns))
-            return self._taken(none), self._taken(none != 0) if len(none) else None
-        number = np.zeros(len(self.columns), np.int64)
-        known = np.zeros(len(self.columns), np.bool_)
-        for column in columns:
-            values = column.values.whole()
+        parts = [values_at(column, self.whole.rows) for column in columns]
+        if len(parts) == 1 and parts[0][0] is None and all(np.isfinite(piece).all() for piece in pieces(parts[0][1])):
+            large = any((np.abs(piece) >= EXACT).any() for piece in pieces(parts[0][1]))
+            return (None if large else _whole(parts[0][1])), None
+        if not parts:
+            none = np.broadcast_to(np.int64(0), self.whole.n)
+            return none, none != 0 if len(none) else None
+        number, known = np.zeros(self.whole.n, np.int64), np.zeros(self.whole.n, np.bool_)
+        for index, values in parts:
             finite = np.isfinite(values)
-            rows = np.flatnonzero(finite) if column.dense else np.asarray(column.rows)[finite]
-            values = values[finite]
-            if bool((np.abs(values) >= EXACT).any()):
+            if bool((np.abs(values[finite]) >= EXACT).any()):
                 return None, None
-            number[rows] = values.astype(np.int64)
+            rows = np.flatnonzero(finite) if index is None else index[finite]
+            number[rows] = values[finite].astype(np.int64)
             known[rows] = True
-        number, known = self._taken(number), self._taken(known)
         return number, None if bool(known.all()) else known
-
-    def metric(self, name: str) -> Floats:
-        """Return what each row prints for a metric, NaN where nothing; not to be changed."""
-        columns = [column for target, column in reversed(self.metrics) if target == name]  # the first field counts
-        if not columns:
-            found: Floats = np.broadcast_to(np.float64(np.nan), len(self.columns))
-        elif columns[-1].dense and len(columns[-1].values) == len(self.columns):
-            found = columns[-1].values.whole()
-        else:
-            found = np.full(len(self.columns), np.nan)
-            for column in columns:
-                found[column.index] = column.values.whole()
-        taken: Floats = self._taken(found)
-        return taken
 
 
 def _whole(values: Floats) -> Integers:

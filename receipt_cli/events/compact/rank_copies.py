@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from receipt_cli.events.compact.frame import Frame, labels
 from receipt_cli.events.rows import MAX_EPOCHS, Read, RowRun
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
+from receipt_cli.lazy_dataclass import replace
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, gathered, picked, scratch, slices
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Integers
 
 LONGEST = 1 << 40
 """Steps of an epoch that many of which are no number too large."""
@@ -71,26 +69,17 @@ def set_aside(
             done += len(found)
         if begin < done:
             run = frame.run(rows[begin:done], done - begin)
-            copies[rank] = run.numbered(picked(steps, rows[begin:done])) if rule in counted else run
+            copies[rank] = replace(run, numbers=picked(steps, rows[begin:done])) if rule in counted else run
     return np.flatnonzero(~theirs), copies
 
 
 def _counted(rule: Rule, frame: Frame) -> Integers | None:
     """Return the steps that counts inside of epochs of one length give, as ``epochs`` counts them; else None."""
-    (epochs, some), (inside, few), (lengths, known) = (
-        frame.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_step", "epoch_steps")
-    )
-    if (
-        frame.step
-        or epochs is None
-        or inside is None
-        or lengths is None
-        or not len(lengths)
-        or "epochs_planned" in frame.counters
-    ):
+    known = [frame.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_step", "epoch_steps")]
+    epochs, inside, lengths = (counts if mask is None else None for counts, mask in known)
+    if frame.step or "epochs_planned" in frame.counters or epochs is None or inside is None or lengths is None:
         return None
-    masked = any(mask is not None for mask in (some, few, known))
-    if masked or not 0 < lengths[0] < LONGEST or bool((lengths != lengths[0]).any()):
+    if not len(lengths) or not 0 < lengths[0] < LONGEST or bool((lengths != lengths[0]).any()):
         return None
     if any((epochs[part] >= MAX_EPOCHS).any() for part in slices(len(epochs))):
         return None

@@ -7,28 +7,30 @@ compares a record with those around it looks no further.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from receipt_cli.events.compact.frame import STEP, Frame, labels
-from receipt_cli.events.compact.relays import find_relays
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, Read, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, picked, pieces, show
 from receipt_cli.scan.columns import RuleColumns
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Integers
 
 SPAN = 128
 """A stretch with fewer records is read record by record."""
 LEAST = 16
 """Fewer records between two evaluations stay events."""
+FEWEST = 128
+"""A relay with fewer records is read attempt by attempt."""
+LONGEST = 4096
+"""An attempt that is longer is worth a run of its own."""
+FRESH = 1.5
+"""As many strides from its beginning a run may print its first record (see ``starts.Starts.are_fresh``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,6 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
         runs[start] = replace(frame.run(slice(start + 1, stop), stop - start - 1), begins=begins - (start + 1))
         kept[start + 1 : stop] = False
     long = np.flatnonzero((stops - starts >= SPAN) & kept[np.minimum(starts + 1, len(at) - 1)])
-    if chosen is not None:
-        runs = {int(chosen[start]): run for start, run in runs.items()}
     for start, stop in zip(starts[long].tolist(), stops[long].tolist(), strict=True):
         ends = frame.ends(start, stop)
         if ends is not None and len(ends) < HEAD + TAIL + LEAST:
@@ -94,11 +94,38 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
                 rows = inner if ends is None else ends[slice(*np.searchsorted(ends, [inner.start, inner.stop]))]
                 run = frame.run(rows, end - begin - 2)
                 low, high = np.searchsorted(around.passing, [at[begin], at[end - 2]])
-                runs[begin if chosen is None else int(chosen[begin])] = replace(run, passed=True) if low < high else run
+                runs[begin] = replace(run, passed=True) if low < high else run
                 kept[begin + 1 : end - 1] = False
     if not runs:
         return None
-    return KeptRows(np.flatnonzero(kept) if chosen is None else chosen[kept], runs, around.rank)
+    if chosen is None:
+        return KeptRows(np.flatnonzero(kept), runs, around.rank)
+    return KeptRows(chosen[kept], {int(chosen[begin]): run for begin, run in runs.items()}, around.rank)
+
+
+def find_relays(frame: Frame, parted: Mask, starts: Integers, pauses: Integers) -> Iterator[tuple[int, int, Integers]]:
+    """Yield each relay, attempts in turn that each begin at a step of the one before: its first record, the one behind its
+    last, and the first record of each attempt but its first.
+
+    ``starts`` are the records that do not go on from the one before, of which those in ``parted`` are parted from it by more
+    than their step; ``pauses`` those with an evaluation or a checkpoint before them, ascending.
+    """
+    stops = np.append(starts[1:], len(parted))
+    if not frame.prints_steps or len(starts) < 4:  # two attempts, and one on each side that are none of it
+        return
+    steps, lengths = frame.steps, stops - starts
+    assert steps is not None
+    first, second = steps[starts], steps[np.minimum(starts + 1, len(steps) - 1)]
+    goes_back = ~parted[starts] & (lengths > 1) & (first < steps[starts - 1]) & (first > 1) & (first > (second - first) * FRESH)
+    goes_back &= ~np.isin(first, first[~goes_back])  # a copy of the log may begin there, or a loop over runs
+    paused = np.searchsorted(pauses, stops, "right") > np.searchsorted(pauses, starts)
+    together = goes_back & np.append(goes_back[1:], False) & (lengths <= LONGEST) & ~paused
+    edges = np.flatnonzero(np.diff(together, prepend=False, append=False))
+    for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        while begin < end and lengths[begin - 1] < TAIL:
+            begin += 1  # what else is printed about a step must be able to find the record before
+        if end - begin > 1 and starts[end] - starts[begin] >= FEWEST:
+            yield int(starts[begin]), int(starts[end]), starts[begin + 1 : end]
 
 
 def surroundings(

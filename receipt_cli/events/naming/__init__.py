@@ -6,17 +6,14 @@ or the opening lines of the blocks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
-from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.naming.blocks import ranks_of
-from receipt_cli.events.naming.named import Named
-from receipt_cli.events.naming.notes import Notes
-from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.events.naming.named import Named, Notes
+from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
-from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.extraction import bind_cells, bind_row, convert, read_unregistered
@@ -27,17 +24,8 @@ WEIGHT = 2
 """What a row weighs in the choice to name many together (see ``is_large``)."""
 
 
-class Naming:
+class Naming(Notes):
     """Names the cells of one grammar's rules, and collects what is wrong with them."""
-
-    def __init__(self, grammar: Grammar, ledger: Ledger, copied: Sequence[int]) -> None:
-        """Lines that are ``copied`` are not between the rows of a block."""
-        self.notes, self.ledger, self.copied = Notes(grammar), ledger, copied
-
-    @property
-    def problems(self) -> list[Problem]:
-        """What is wrong, and the rows without a block."""
-        return self.notes.problems
 
     def named(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
         """Return the columns with all cells named."""
@@ -47,36 +35,35 @@ class Naming:
                 return self._table(rule, columns)
             from receipt_cli.events.naming.together import name_table
 
-            return name_table(self.notes, self.ledger, rule, columns)
+            return name_table(self, rule, columns)
         if rule.block is None:
             return columns
         if is_large(columns.pairs, WEIGHT):
             from receipt_cli.events.naming.together import name_blocks
 
-            made = name_blocks(self.notes, self.ledger, rule, columns, self.copied)
+            made = name_blocks(self, rule, columns)
         return self._blocks(rule, columns) if made is None else made
 
     def _table(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
         """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
         assert rule.table is not None
         made, rows = Named(rule), Cells[int]("q")
-        headers, cells = _Texts(columns.headers), _Texts(columns.cells)
         header: tuple[str, ...] = ()
-        for row, line in enumerate(columns.line):
-            names, texts = headers.at(row), cells.at(row)
+        headers, cells = (_by_row(texts, len(columns)) for texts in (columns.headers, columns.cells))
+        for row, (line, names, texts) in enumerate(zip(columns.line, headers, cells, strict=True)):
             if names is not None:
                 header = tuple(names.split("\t"))
                 continue
             bound = None if texts is None else bind_cells(rule.table, header, tuple(texts.split("\t")))
             if bound is None:
-                self.notes.without_header(rule, line)
+                self.without_header(rule, line)
                 continue
             fields, others = bound
             for name, text in fields.items():
                 self._put(made, len(rows), name, text, line)
                 self.ledger.read[name] += 1
             for name, value in others.items():
-                made.other(name).add(len(rows), value)
+                made.others[name].add(len(rows), value)
                 self.ledger.other[name] += 1
             rows.append(row)
         return made.finish(columns, rows)
@@ -94,9 +81,9 @@ class Naming:
         """Of each block whether it has the rows that it must have."""
         begun: dict[int, _Open] = {}
         latest: _Open | None = None
-        pairs = _Texts(columns.pairs)
-        for row, (at, line, rank) in enumerate(zip(columns.at, columns.line, ranks_of(rule, columns), strict=True)):
-            ordinal, pair = at >> POSITION_BITS, pairs.at(row)
+        every = zip(columns.at, columns.line, ranks_of(rule, columns), _by_row(columns.pairs, len(columns)), strict=True)
+        for row, (at, line, rank, pair) in enumerate(every):
+            ordinal = at >> POSITION_BITS
             block = None if pair is None else begun.get(rank)
             key, _, value = (pair or "").partition("\t")
             if pair is not None and block is None and rank == NO_RANK and spec.open is not None:
@@ -107,7 +94,7 @@ class Naming:
                     block = None
             if block is None:
                 if pair is not None and spec.open is not None:
-                    self.notes.orphan(rule, key, at, line)
+                    self.orphan(rule, key, at, line)
                     continue
                 block = begun[rank] = _Open(len(rows), line, ordinal, line)
                 latest = block if pair is None else latest
@@ -116,14 +103,14 @@ class Naming:
             if pair is None:
                 continue
             block.last, block.line = ordinal, line
-            self.notes.joined.append(at)
+            self.joined.append(at)
             again = key in block.keys
             same = block.keys.setdefault(key, value) == value  # a block may print a row twice
             bound = bind_row(spec, (key, value)) if same else None
             if bound is not None:
                 name, text = bound
                 if not again and isinstance(text, float):
-                    made.other(name).add(block.number, text, line)
+                    made.others[name].add(block.number, text, line)
                 elif not again and isinstance(text, str):
                     self._put(made, block.number, name, text, block.first_line, line)
                     block.names.add(name)
@@ -137,11 +124,11 @@ class Naming:
         """Add the value of a field of the record at ``line``, which its line ``own`` prints."""
         value, readable = convert(made.rule.fields[name], text)
         if isinstance(value, str):
-            made.text(name).append(row, value)
+            made.texts[name].append(row, value)
         elif value is not None:
             made.number(name).add(row, value, own)
         elif not readable:
-            self.notes.unreadable(made.rule, name, text, line)
+            self.unreadable(made.rule, name, text, line)
 
 
 @dataclass(slots=True)
@@ -156,16 +143,13 @@ class _Open:
     names: set[str] = field(default_factory=set)
 
 
-class _Texts:
-    """The texts of a column, asked for by ascending rows."""
-
-    def __init__(self, column: RowTexts) -> None:
-        self._pairs = zip(column.rows, column.texts(), strict=True)
-        self._next = next(self._pairs, None)
-
-    def at(self, row: int) -> str | None:
-        """Return the text of a row, None where it has none."""
-        if self._next is None or self._next[0] != row:
-            return None
-        text, self._next = self._next[1], next(self._pairs, None)
-        return text
+def _by_row(texts: RowTexts, count: int) -> Iterator[str | None]:
+    """Yield the text of each of so many rows, None where one has none."""
+    pairs = zip(texts.rows, texts.texts(), strict=True)
+    held = next(pairs, None)
+    for row in range(count):
+        if held is None or held[0] != row:
+            yield None
+        else:
+            yield held[1]
+            held = next(pairs, None)

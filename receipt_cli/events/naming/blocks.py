@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from receipt_cli.grammar.model import Block, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.array_types import Array, Integers, Mask
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Array, Integers, Mask
 
 
 class Stretch(NamedTuple):
@@ -23,13 +21,6 @@ class Stretch(NamedTuple):
     rank: Integers
     texts: Integers
     keys: Integers
-
-
-class Placed(NamedTuple):
-    """The block of each row, -1 for one that has none, and the rows that begin the blocks, ascending."""
-
-    block: Integers
-    openings: Integers
 
 
 def ranks_of(rule: Rule, columns: RuleColumns) -> Sequence[int]:
@@ -44,8 +35,6 @@ def ranks_of(rule: Rule, columns: RuleColumns) -> Sequence[int]:
 
 def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> Iterator[tuple[slice, slice]]:
     """Yield rows of a rule that no block reaches out of, and their texts: about ``size`` each, or all where ranks differ."""
-    import numpy as np
-
     texts, count, begin, first = columns.pairs.rows.whole(), len(columns), 0, 0
     end = count if spec.open is None or (ranks != ranks[0]).any() else min(size, count)
     while begin < count:
@@ -61,13 +50,11 @@ def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> 
         begin, first, end = cut, last, min(count, cut + size)
 
 
-def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> Placed | None:
-    """Return the blocks of rows; ``copied`` as of ``Naming``.
+def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integers, Integers] | None:
+    """Return the block of each row, -1 for one that has none, and the rows that begin the blocks, ascending.
 
-    None where only some rows have a rank and others may join what these opened.
+    ``copied`` as of ``Naming``. None where only some rows have a rank and others may join what these opened.
     """
-    import numpy as np
-
     labels, count = rows.rank, len(rows.at)
     order: Integers | None = None
     index: Array = np.arange(count, dtype=np.int32 if count < 1 << 31 else np.int64)
@@ -97,13 +84,11 @@ def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> Placed | No
     block = np.where(start >= 0, number[start], -1)
     if order is not None:
         block[order] = block.copy()
-    return Placed(block, openings)
+    return block, openings
 
 
 def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:
     """Return the opening line of each row; -1: none, or a row between is ``far`` from the one before it."""
-    import numpy as np
-
     latest = np.maximum.accumulate(np.where(opening, index, -1))
     held = latest >= np.maximum.accumulate(np.where(breaks, index, 0))
     torn = np.cumsum(far & ~opening, dtype=index.dtype)
@@ -113,8 +98,6 @@ def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:
 
 def _bare(index: Array, key: Array, breaks: Mask) -> Array:
     """Return the row that begins the block of each: one behind a break, or with a key that the block before has."""
-    import numpy as np
-
     order = np.argsort(key, kind="stable")
     again = key[order[1:]] == key[order[:-1]]
     before = np.full_like(index, -1)

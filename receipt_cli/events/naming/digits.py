@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from receipt_cli.grammar.model import Field
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.numeric.array_types import Floats, Integers, Mask
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.scan.extraction import Span, convert, read_unregistered
 from receipt_cli.scan.number_forms import is_plain, number_form, scale_of
 from receipt_cli.scan.row_texts import places_of, with_digits
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Floats, Integers, Mask
 
 EXACT = 1 << 53
 """Integers up to it are float64s."""
@@ -50,8 +48,6 @@ def read_part(form: str, span: Span, digits: Integers, spec: Field | None) -> Re
 
     ``digits`` are the integers of the texts (int64 [n, integers of the form]).
     """
-    import numpy as np
-
     begin, end = span
     part, count = form[begin:end], len(digits)
     if "0" not in part:
@@ -109,8 +105,6 @@ def _recipe(form: str, of: Span, spec: Field | None) -> _Recipe | None:
 
 def _compute(recipe: _Recipe, digits: Integers) -> tuple[Floats, Mask | None]:
     """Return the numbers, and which of them are certain to be rounded once (None: all)."""
-    import numpy as np
-
     whole = digits[:, recipe.whole]
     known = whole <= EXACT // recipe.times
     values = (whole * recipe.times).astype(np.float64)
@@ -132,6 +126,4 @@ def _compute(recipe: _Recipe, digits: Integers) -> tuple[Floats, Mask | None]:
 
 @lru_cache(1)
 def _tens() -> Floats:
-    import numpy as np
-
     return np.array([float(f"1e{power}") for power in range(MOST_POWER + 1)])

@@ -1,21 +1,54 @@
-"""The columns of a rule whose cells are being named: values by record, of which a record may have several."""
+"""The columns of a rule whose cells are being named: values by record, of which a record may have several; what is wrong."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from itertools import accumulate, pairwise, repeat
 
-from receipt_cli.grammar.model import Rule
+from receipt_cli.events.model import Ledger
+from receipt_cli.events.rows import values_at
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import ascends
+from receipt_cli.problems import EXCERPT_BYTES, Problem
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
 
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Floats, Integers
+
+class Notes:
+    """What is counted of the cells of one grammar's rules, and what is wrong with them."""
+
+    def __init__(self, grammar: Grammar, ledger: Ledger, copied: Sequence[int]) -> None:
+        """Lines that are ``copied`` are not between the rows of a block."""
+        self.grammar, self.ledger, self.copied = grammar, ledger, copied
+        self.found: list[Problem] = []
+        self.orphans: dict[int, Problem] = {}
+        self.joined: Cells[int] = Cells("q")
+        """Positions of the rows that joined a block: what one rule has no block for may be a row of another's."""
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong, and the rows without a block."""
+        joined = set(self.joined) if self.orphans else ()
+        return [*self.found, *(problem for at, problem in self.orphans.items() if at not in joined)]
+
+    def unreadable(self, rule: Rule, name: str, text: str, line: int) -> None:
+        """Note a value of a field that cannot be read."""
+        detail = f"{self.grammar.ref} {rule.name}.{name}: {text[:64]!r}"
+        self.found.append(Problem("unreadable_value", line, detail, text[:EXCERPT_BYTES]))
+
+    def without_header(self, rule: Rule, line: int) -> None:
+        """Note a row of a table that does not fit the header before it."""
+        self.found.append(Problem("table_row_without_header", line, f"{rule.name}: cells do not fit the header", ""))
+
+    def orphan(self, rule: Rule, key: str, at: int, line: int) -> None:
+        """Note a row at ``at`` that has no block of this rule."""
+        self.orphans[at] = Problem("block_row_without_opening", line, f"{rule.name}: {key[:64]!r}", "")
 
 
 class Values:
@@ -75,23 +108,17 @@ class Values:
             return NumberColumn(values, None if dense else held.sparse(), lines or None)
         if large:
             return self._large_column(places)
-        if not _ascends(rows):
-            order = sorted(range(len(rows)), key=rows.__getitem__)
-            firsts = [at for n, at in enumerate(order) if not n or rows[order[n - 1]] != rows[at]]
-            lasts = [at for n, at in enumerate(order, 1) if n == len(order) or rows[order[n]] != rows[at]]
-            values = Cells("d", [values[at] for at in (firsts if self.first_counts else lasts)])
-            rows, lines = [rows[at] for at in firsts], Cells("q", [lines[at] for at in firsts] if lines else ())
-        if not isinstance(places, range):
-            kept = [at for at, row in enumerate(rows) if places[row] >= 0]
-            values = Cells("d", [values[at] for at in kept])
-            rows, lines = [places[rows[at]] for at in kept], Cells("q", [lines[at] for at in kept] if lines else ())
-        dense = not rows or rows[-1] == len(rows) - 1
-        return NumberColumn(values, None if dense else Cells("q", rows), lines or None)
+        found: dict[int, tuple[float, int]] = {}
+        for row, value, line in zip(rows, values, lines or repeat(0), strict=False):
+            first = found.get(row)
+            found[row] = (value, line) if first is None else first if self.first_counts else (value, first[1])
+        kept = {places[row]: found[row] for row in sorted(found) if places[row] >= 0}  # places ascend as rows do
+        held_lines = Cells("q", [line for _, line in kept.values()]) if lines else None
+        dense = not kept or max(kept) == len(kept) - 1
+        return NumberColumn(Cells("d", [v for v, _ in kept.values()]), None if dense else Cells("q", kept), held_lines)
 
     def _large_column(self, places: range | array[int]) -> NumberColumn:
         """Return what ``column`` does, of many values."""
-        import numpy as np
-
         values, lines = self.held.values.whole(), self.lines.whole()
         rows = np.arange(len(values)) if self.held.dense else self.held.sparse().whole()
         if (rows[1:] <= rows[:-1]).any():
@@ -115,8 +142,10 @@ class Named:
         self.rule = rule
         self._first = {target: name for name, target in reversed([(n, f.target) for n, f in rule.fields.items()])}
         self._numbers: dict[str, Values] = {}
-        self._texts: dict[str, TextColumn] = {}
-        self._others: dict[str, Values] = {}
+        self.texts: defaultdict[str, TextColumn] = defaultdict(TextColumn)
+        """The texts of each field."""
+        self.others: defaultdict[str, Values] = defaultdict(lambda: Values(False))
+        """The values of each key that no field has."""
 
     def figure(self, name: str) -> tuple[str, bool]:
         """Return the first field that prints the figure of a field, and whether the first value of a record counts."""
@@ -128,30 +157,23 @@ class Named:
         first, keeps = self.figure(name)
         return self._numbers.get(first) or self._numbers.setdefault(first, Values(keeps))
 
-    def text(self, name: str) -> TextColumn:
-        """Return the texts of a field."""
-        return self._texts.get(name) or self._texts.setdefault(name, TextColumn())
-
-    def other(self, name: str) -> Values:
-        """Return the values of a key that no field has."""
-        return self._others.get(name) or self._others.setdefault(name, Values(False))
-
     def finish(self, columns: RuleColumns, rows: Cells[int], wanted: Sequence[int] | None = None) -> RuleColumns:
         """Return the columns of the records, which are at ``rows`` of ``columns``: all, or those that are ``wanted``."""
         places: range | array[int] = range(len(rows))
         if wanted is not None and not all(wanted):
             counts = accumulate(wanted, initial=0)
             places = array("q", [count if good else -1 for count, good in zip(counts, wanted, strict=False)])
-        self._others = dict(sorted(self._others.items(), key=lambda item: item[1].first))  # as the records name them
+        named = dict(sorted(self.others.items(), key=lambda item: item[1].first))  # as the records name them
+        self.others.clear()
         numbers = _columns(self._with(columns.numbers, self._numbers, rows), places)
-        others = _columns(self._with(columns.unregistered, self._others, rows), places)
+        others = _columns(self._with(columns.unregistered, named, rows), places)
         texts: dict[str, TextColumn] = {}
-        for name, text in (*columns.texts.items(), *self._texts.items()):
-            own = name in self._texts and text is self._texts[name]
-            for row, value in zip(text.rows, text.values, strict=True):
-                place = row if own else _place(rows, row)
-                if place >= 0 and places[place] >= 0:
-                    texts.setdefault(name, TextColumn()).append(places[place], value)
+        for printed in (True, False):
+            for name, text in (columns.texts if printed else self.texts).items():
+                for row, value in zip(text.rows, text.values, strict=True):
+                    place = _place(rows, row) if printed else row
+                    if place >= 0 and places[place] >= 0:
+                        texts.setdefault(name, TextColumn()).append(places[place], value)
         kept = rows if isinstance(places, range) else Cells("q", [r for r, place in zip(rows, places, strict=True) if place >= 0])
         at, line, rank = (part.picked(kept) for part in (columns.at, columns.line, columns.rank))
         return RuleColumns(at, line, rank, columns.clock.picked(kept), numbers, texts, others)
@@ -163,25 +185,25 @@ class Named:
             own = named is self._numbers and self.rule.fields[name].target[0] == "metric"
             made[name] = Values(own)
             if is_large(column.values):
-                made[name].extend_with(*_of_records(column, rows))
+                at, found = values_at(column, rows.whole())
+                made[name].held.extend_bytes(found.tobytes(), None if at is None else at.tobytes(), 0)
                 continue
             for row, value in zip(column.rows, column.values, strict=True):
                 if (place := _place(rows, row)) >= 0:
                     made[name].add(place, value)
-        while named:
-            name = next(iter(named))
+        for name in list(named):
             values = named.pop(name)
-            into = made.setdefault(name, values)
-            if into is not values:
-                into.extend(values)
+            if name in made:
+                made[name].extend(values)
+            else:
+                made[name] = values
         return made
 
 
 def _columns(named: dict[str, Values], places: range | array[int]) -> dict[str, NumberColumn]:
     """Return the columns that are not empty; the values are used up one after the other, since they are many."""
     made: dict[str, NumberColumn] = {}
-    while named:
-        name = next(iter(named))
+    for name in list(named):
         column = named.pop(name).column(places)
         if len(column.values):
             made[name] = column
@@ -191,16 +213,6 @@ def _columns(named: dict[str, Values], places: range | array[int]) -> dict[str, 
 def _ascends(rows: Sequence[int]) -> bool:
     """True when each of ``rows`` is larger than the one before."""
     return all(before < after for before, after in pairwise(rows))
-
-
-def _of_records(column: NumberColumn, rows: Cells[int]) -> tuple[Integers, Floats]:
-    """Return the values of a column at ``rows``: for each its place among these, and the value."""
-    import numpy as np
-
-    printed, wanted = np.asarray(column.rows), rows.whole()
-    places = np.searchsorted(wanted, printed)
-    found = wanted[np.minimum(places, len(wanted) - 1)] == printed if len(wanted) else np.zeros(len(printed), np.bool_)
-    return places[found], column.values.whole()[found]
 
 
 def _place(rows: Cells[int], row: int) -> int:

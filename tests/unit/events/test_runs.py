@@ -11,7 +11,7 @@ import pytest
 
 from receipt_cli.events.model import Event, cut, expand
 from receipt_cli.events.rows import TAIL, RowRun, count_distinct, steps_among
-from receipt_cli.events.series import ends, first_with, metric, not_finite_since, positions, read
+from receipt_cli.events.series import first_with, is_shown, metric, not_finite_since, positions, read
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, place
@@ -54,18 +54,16 @@ def test_a_run_reads_as_its_events_do(event: Event) -> None:
     assert [e.line for e in events] == list(range(1, ROWS + 1))
     for name in ("loss", "grad_norm"):
         assert repr([float(v) for v in read([event], metric(name))]) == repr(read(events, metric(name)))
-        assert ends([event], metric(name)) == ends(events, metric(name))
+        assert is_shown([event], metric(name)) and is_shown(events, metric(name))
     assert list(positions([event])) == positions(events)
     assert (event.records, event.last_step, event.last_at) == (ROWS, 88, place(ROWS - 1))
 
 
 def test_the_first_of_two_columns_counts(event: Event) -> None:
     assert event.run is not None
-    _, _, others = event.run.values(2)
-    assert others == {"width": 3.0}
-    assert event.run.values(3)[2] == {"width": 5 - 4 / 10}
     found = event.run.unregistered_metric("width")
-    assert found is not None and found[1] is not None and found[1].tolist().index(False) == ROWS - 3  # row 38 has neither
+    assert found is not None and (found[0][2], found[0][3]) == (3.0, 5 - 4 / 10)
+    assert found[1] is not None and found[1].tolist().index(False) == ROWS - 3  # row 38 has neither
 
 
 def test_a_run_is_cut_before_a_step(event: Event) -> None:
