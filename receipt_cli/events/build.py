@@ -15,6 +15,9 @@ from receipt_cli.scan.columns import NumberColumn, RuleColumns
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
+_ATTRIBUTES = {"step": "step", "planned_steps": "planned", "rank": "rank"}
+"""The attribute of an event that a structural field sets."""
+
 
 def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar], *, runs: bool = False) -> ReadEvents:
     """Return the events that ``grammars`` read.
@@ -67,6 +70,13 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
         if kind == "metric":
             for event, value in pairs:
                 event.metrics.setdefault(target, value)
+        elif kind == "other":
+            for event, value in pairs:
+                event.add_unregistered(target, value)
+        elif (attribute := _ATTRIBUTES.get(target) if kind == "structural" else None) is not None:
+            for event, value in pairs:
+                if math.isfinite(value):
+                    setattr(event, attribute, int(value))
         else:
             for event, value in pairs:
                 _put(event, rule, name, value)
@@ -118,12 +128,8 @@ def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
     elif kind == "fact":
         event.facts = {**event.facts, target: value}
     elif kind == "structural" and math.isfinite(value):
-        if target == "step":
-            event.step = int(value)
-        elif target == "planned_steps":
-            event.planned = int(value)
-        elif target == "rank":
-            event.rank = int(value)
+        if target in _ATTRIBUTES:
+            setattr(event, _ATTRIBUTES[target], int(value))
         elif target in COUNTERS:
             event.counters = {**(event.counters or {}), target: int(value)}
     elif kind == "other":
