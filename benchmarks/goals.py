@@ -31,6 +31,8 @@ ARCHIVES = {"fixtures": (7 << 20, 1600), "real logs of 8 kB": (24_000, 1600), "r
 """By archive: bytes of the largest log in it, and how many logs it has."""
 FIXTURES = "fixtures"
 REAL_SIZE = "12MB"
+WORKERS = {"one worker": 2.0, "two workers": 1.4}
+"""How many times as long as another program so many workers may take."""
 
 
 class Goal(NamedTuple):
@@ -63,14 +65,21 @@ def checked(sources: Sequence[str], size: int) -> list[str]:
     return wrong
 
 
-def cases(sources: Sequence[str], size: int) -> dict[str, Case]:
-    """Return the commands of one round on generated logs, by name."""
+def cases(sources: Sequence[str], size: int, large: int | None) -> dict[str, Case]:
+    """Return the commands of one round on generated logs, by name; on a ``large`` one of dense steps, too."""
     made = {source: receipt_case(source, source, size, "--workers", "1") for source in sources}
-    made["two workers"] = receipt_case("two workers", "dense", size, "--workers", "2")
     peers = {peer.name: peer for peer in PEERS["dense"]}
-    made["rg"] = peer_case(peers["rg -c"], "dense", size)
     made["wc"] = peer_case(peers["wc -l"], "sparse", size)
+    for one in dense_sizes(size, large):
+        of = f"dense, {print_size(one)}"
+        made |= {f"{of}, {count}": receipt_case(of, "dense", one, "--workers", str(i)) for i, count in enumerate(WORKERS, 1)}
+        made[f"{of}, rg"] = peer_case(peers["rg -c"], "dense", one)
     return made
+
+
+def dense_sizes(size: int, large: int | None) -> list[int]:
+    """Return the sizes at which dense logs are set beside other programs."""
+    return [size] if large in (None, size) else [size, large]
 
 
 def starts() -> tuple[list[float], list[float]]:
@@ -105,12 +114,12 @@ def measure(options: argparse.Namespace) -> list[Goal]:
     least: list[float] = []
     median: list[float] = []
     memory = {source: run(receipt_case(source, source, options.memory)).memory for source in sources} if options.memory else {}
-    round_of = cases(sources, options.size)
+    round_of = cases(sources, options.size, options.memory)
     for turn in range(options.rounds + 1):  # the first fills the system's cache, and is not counted
         for name, case in round_of.items():
             sample = run(case)
             samples.setdefault(name, []).extend([sample] if turn else [])
-            tell(f"round {turn}: {name:<14} {sample.wall:8.3f} s")
+            tell(f"round {turn}: {name:<26} {sample.wall:8.3f} s")
         if not turn:
             continue
         more = starts()
@@ -124,7 +133,12 @@ def measure(options: argparse.Namespace) -> list[Goal]:
             least.append(min(rates))
             median.append(statistics.median(rates))
             tell(f"round {turn}: {len(rates)} real logs: least {least[-1]:.0f}, median {median[-1]:.0f} MB/s")
-    found = lines(samples, {name: case.size for name, case in round_of.items()}, sources)
+    found = [
+        Goal(f"{of} ÷ `rg -c`", quotients(samples, of, f"{of.rpartition(', ')[0]}, rg"), bound)
+        for one in dense_sizes(options.size, options.memory)
+        for of, bound in ((f"dense, {print_size(one)}, {count}", bound) for count, bound in WORKERS.items())
+    ]
+    found += lines(samples, {name: case.size for name, case in round_of.items()}, sources)
     found += [Goal("cold start of a 29 kB log ÷ `python -c pass`", warm, 10), Goal("the same in a fresh HOME", fresh, 10)]
     found += [Goal(f"archive of {name}, two cores", speed, 120, False, " logs/s") for name, speed in speeds.items()]
     if options.folder is not None:
@@ -150,18 +164,17 @@ def archives(folder: Path | None) -> dict[str, float]:
     return found
 
 
+def quotients(samples: dict[str, list[Sample]], over: str, under: str) -> list[float]:
+    """Return how many times as long one command took as another one, round by round."""
+    return [a.wall / b.wall for a, b in zip(samples[over], samples[under], strict=True)]
+
+
 def lines(samples: dict[str, list[Sample]], sizes: dict[str, int], sources: Sequence[str]) -> list[Goal]:
-    """Return the goals of generated logs."""
-
-    def ratios(over: str, under: str) -> list[float]:
-        return [a.wall / b.wall for a, b in zip(samples[over], samples[under], strict=True)]
-
+    """Return the goals of the generated logs of one size."""
     each = {source: [sample.cpu / sizes[source] for sample in samples[source]] for source in sources}
     best = [min(values) for values in zip(*each.values(), strict=True)]
     return [
-        Goal("dense, one worker ÷ `rg -c`", ratios("dense", "rg"), 2),
-        Goal("dense, two workers ÷ `rg -c`", ratios("two workers", "rg"), 1.4),
-        Goal("sparse ÷ `wc -l`", ratios("sparse", "wc"), 12),
+        Goal("sparse ÷ `wc -l`", quotients(samples, "sparse", "wc"), 12),
         *(
             Goal(f"{source} ÷ the best generated log", [a / b for a, b in zip(each[source], best, strict=True)], 2,
                  note=f"processor time a byte; {statistics.median(s.cpu for s in samples[source]):.2f} s")
@@ -176,7 +189,7 @@ def main() -> int:
     parser.add_argument("--size", type=parse_size, default="256MiB")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="real logs, a folder a kind")
-    parser.add_argument("--memory", type=parse_size, help="measure peak memory on logs of this size, too")
+    parser.add_argument("--memory", type=parse_size, help="measure peak memory, and dense logs, at this size, too")
     parser.add_argument("--results", type=Path, help="the file that the table is written to")
     options = parser.parse_args()
     CACHE.mkdir(parents=True, exist_ok=True)

@@ -55,4 +55,6 @@ def _not_finite(values: Numbers) -> tuple[Sequence[int] | Integers, Sequence[int
         return [place for place in odd if math.isnan(values[place])], [place for place in odd if math.isinf(values[place])]
     import numpy as np
 
-    return np.flatnonzero(np.isnan(values)), np.flatnonzero(np.isinf(values))
+    rows = np.flatnonzero(~np.isfinite(values))
+    nans = np.isnan(values[rows])
+    return rows[nans], rows[~nans]

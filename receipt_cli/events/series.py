@@ -11,6 +11,7 @@ from receipt_cli.events.rows import RowRun
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import Joined
 from receipt_cli.numeric.spill import ascends, joined
+from receipt_cli.numeric.spill import pieces as parts_of
 from receipt_cli.numeric.statistics import Values, finite
 
 if TYPE_CHECKING:
@@ -181,10 +182,13 @@ def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = N
             chosen = within.masks.get(id(event)) if within is not None else None
             mask = chosen if mask is None else mask if chosen is None else mask & chosen
             index = None if mask is None else mask.nonzero()[0]
+            if index is not None and len(index):
+                whole = index[-1] - index[0] == len(index) - 1
+                numbers = numbers[slice(index[0], index[-1] + 1) if whole else index]
             if len(numbers) if index is None else len(index):
                 found += [Piece(values, held)] if held else []
                 held, values = [], []
-                found.append(Piece(numbers if index is None else numbers[index], [event], event.run, index))
+                found.append(Piece(numbers, [event], event.run, index))
                 passed |= event.run.passed
     found += [Piece(values, held)] if held else []
     return _in_order(found) if passed else found
@@ -267,6 +271,7 @@ def positions(events: Iterable[Event]) -> Sequence[int]:
     parts = [np.array(singles, np.int64), *(run.at for run in runs)]
     places = joined(parts, np.int64)
     if not ascends(places):
+        places = places.copy() if any(np.may_share_memory(places, part) for part in parts) else places
         places.sort(kind="stable")  # mostly in order
     return places.data
 
@@ -283,9 +288,12 @@ def place_of(values: Numbers, value: float) -> int | None:
     """Return where a value is first; None where it is not."""
     if isinstance(values, list):
         return values.index(value) if value in values else None
-    equal = values == value
-    place = int(equal.argmax()) if len(equal) else 0
-    return place if len(equal) and equal[place] else None
+    seen = 0
+    for part in parts_of(values):
+        if (equal := part == value).any():
+            return seen + int(equal.argmax())
+        seen += len(part)
+    return None
 
 
 def not_finite_since(events: Sequence[Event], figure: Figure) -> int | None:

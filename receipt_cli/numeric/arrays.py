@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence, Sized
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
@@ -71,7 +71,16 @@ class Joined(Sequence[float]):
     def __getitem__(self, index: SupportsIndex | slice) -> float | Sequence[float]:
         """Return one number, or a list of those in a slice."""
         places = range(len(self))[index]
-        return self._at(places) if isinstance(places, int) else [self._at(place) for place in places]
+        if isinstance(places, int):
+            return self._at(places)
+        if places.step < 0 or len(places) < len(self._parts):
+            return [self._at(place) for place in places]
+        found: list[float] = []
+        for part, end in zip(self._parts, self._ends, strict=True):
+            start = end - len(part)
+            inside = places[bisect_left(places, start) : bisect_left(places, end)]
+            found += map(float, part[inside.start - start : inside.stop - start : inside.step] if inside else ())
+        return found
 
     def __eq__(self, other: object) -> bool:
         """True for the same numbers in the same order, however they are divided into parts."""

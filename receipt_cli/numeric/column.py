@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.spill import Room, picked
+from receipt_cli.numeric.spill import picked
 
 if TYPE_CHECKING:
     import numpy as np
 
     from receipt_cli.numeric.array_types import Array
+    from receipt_cli.numeric.room import Room
 
 N = TypeVar("N", int, float)
 
@@ -260,6 +261,8 @@ class Cells(Sequence[N], Generic[N]):
     def _roomy(self, count: int) -> Room:
         """Return room for ``count`` entries, with those that there are."""
         if self._room is None:
+            from receipt_cli.numeric.room import Room
+
             held = self._bytes()
             room = Room(8 * (LEAD + count))
             room.write(8 * LEAD, held)

@@ -17,7 +17,7 @@ def resolution(values: Iterable[float]) -> float:
     printed ``repr``, a rescaled figure) has none that is coarse; whole numbers show nothing, for trailing zeros may be exact.
     """
     most = 0
-    for text in map(repr, map(float, list(dict.fromkeys(values))[:MAX_LOOKED_AT])):  # numpy's repr names its type
+    for text in map(repr, list(dict.fromkeys(map(float, values)))[:MAX_LOOKED_AT]):  # numpy's repr names its type
         digits, power = text, 0
         if "e" in text:
             digits, _, exponent = text.partition("e")

@@ -16,6 +16,8 @@ from receipt_cli.numeric.spill import pieces, take
 
 Values: TypeAlias = "Sequence[float] | Floats"
 """A list, an ``array('d')`` or a float64 array (n,)."""
+Ranges: TypeAlias = "Sequence[tuple[float, float]]"
+"""The smallest and the largest of each piece of a column; empty where nobody looked yet."""
 
 PIECE_BITS = 16
 """A sum is taken over pieces of 2**16 values, which stay in the second-level cache."""
@@ -47,19 +49,19 @@ class Statistic(NamedTuple):
     median: float | None
 
 
-def exact_mean(values: Values) -> float | None:
+def exact_mean(values: Values, ranges: Ranges = ()) -> float | None:
     """Return the correctly rounded sum over ``n``, or None for no values or a sum beyond float64."""
     if not len(values):
         return None
     try:
-        return exact_sum(values) / len(values)
+        return exact_sum(values, ranges) / len(values)
     except OverflowError:
         return None
 
 
-def exact_sum(values: Values) -> float:
+def exact_sum(values: Values, ranges: Ranges = ()) -> float:
     """Return the correctly rounded sum. Raises ``OverflowError`` where it is beyond float64."""
-    return _sum(_array(values)) if is_large(values) else math.fsum(values)
+    return _sum(_array(values), ranges) if is_large(values) else math.fsum(values)
 
 
 def exact_median(values: Values) -> float | None:
@@ -91,8 +93,8 @@ def describe(printed: Values, windowed: Values, window: str, *, scope: str | Non
 
     NaN and infinities are counted and take no part; a first or last that is not finite is None.
     """
-    kept = finite(windowed)
-    lowest, highest = value_range(kept)
+    kept, ranges = _finite(windowed)
+    lowest, highest = value_range(kept, ranges)
     first, last = float(printed[0]), float(printed[-1])
     return Statistic(
         window=window,
@@ -104,7 +106,7 @@ def describe(printed: Values, windowed: Values, window: str, *, scope: str | Non
         last=last if math.isfinite(last) else None,
         min=lowest,
         max=highest,
-        mean=exact_mean(kept),
+        mean=exact_mean(kept, ranges),
         median=exact_median(kept),
     )
 
@@ -127,6 +129,20 @@ def finite(values: Values) -> Values:
     return array if count == len(array) else take(array, np.isfinite, count)
 
 
+def _finite(values: Values) -> tuple[Values, Ranges]:
+    """Return the finite values, in order, and the ranges of their pieces where these are known."""
+    if not is_large(values):
+        return finite(values), ()
+    ranges = _ranges(_array(values))
+    if all(math.isfinite(low) and math.isfinite(high) for low, high in ranges):
+        return _array(values), ranges
+    return finite(values), ()
+
+
+def _ranges(values: Floats) -> Ranges:
+    return [(float(piece.min()), float(piece.max())) for piece in pieces(values)]
+
+
 def count_above(values: Values, bound: float) -> tuple[int, float]:
     """Return how many values are finite and above ``bound``, and the largest of them, 0.0 where there is none."""
     kept = finite(values)
@@ -137,14 +153,14 @@ def count_above(values: Values, bound: float) -> tuple[int, float]:
     return sum(map(len, highest)), max((float(high.max()) for high in highest if len(high)), default=0.0)
 
 
-def value_range(values: Values) -> tuple[float | None, float | None]:
+def value_range(values: Values, ranges: Ranges = ()) -> tuple[float | None, float | None]:
     """Return the first of the smallest and the first of the largest of finite values: zero has two signs."""
     if not len(values):
         return None, None
     if not is_large(values):
         return min(values), max(values)
     array = _array(values)
-    ranges = [(float(piece.min()), float(piece.max())) for piece in pieces(array)]
+    ranges = ranges or _ranges(array)
     lowest, highest = min(low for low, _ in ranges), max(high for _, high in ranges)
     zero = 0.0
     if 0 in (lowest, highest):
@@ -152,7 +168,7 @@ def value_range(values: Values) -> tuple[float | None, float | None]:
     return lowest or zero, highest or zero
 
 
-def _sum(values: Floats) -> float:
+def _sum(values: Floats, ranges: Ranges) -> float:
     """Return the correctly rounded sum of at least one value.
 
     As in the pre-rounded sums of J. Demmel and H. D. Nguyen (2013): each pass takes the leading bits of all values, few
@@ -160,7 +176,7 @@ def _sum(values: Floats) -> float:
     """
     import numpy as np
 
-    ranges = [(float(piece.min()), float(piece.max())) for piece in pieces(values)]
+    ranges = ranges or _ranges(values)
     lowest, highest = min(low for low, _ in ranges), max(high for _, high in ranges)
     if lowest == highest:
         return _product(lowest, len(values))
@@ -206,11 +222,18 @@ def _ranked(values: Floats, low: int, high: int) -> list[float]:
     sample = np.sort(values[:: max(1, len(values) // SAMPLE)])
     floor = sample[max(0, low * len(sample) // len(values) - MARGIN)]
     ceiling = sample[min(len(sample) - 1, high * len(sample) // len(values) + MARGIN)]
-    below = sum(int(np.count_nonzero(piece < floor)) for piece in pieces(values))
-    if floor == ceiling and below <= low and high < below + sum(int(np.count_nonzero(p == floor)) for p in pieces(values)):
+    below, same, held = 0, 0, list[Floats]()
+    for piece in pieces(values):
+        less = piece < floor
+        below += int(np.count_nonzero(less))
+        if floor == ceiling:
+            same += int(np.count_nonzero(piece == floor))
+        else:
+            held.append(piece[(piece <= ceiling) ^ less])
+    if floor == ceiling and below <= low and high < below + same:
         found = [float(floor)] * (high + 1 - low)
     else:
-        inside = np.concatenate([piece[(piece <= ceiling) ^ (piece < floor)] for piece in pieces(values)])
+        inside = np.concatenate(held) if held else values[values == floor]
         if not below <= low <= high < below + len(inside):
             below, inside = 0, values  # the sample does not represent all
         found = _at_ranks(inside, [rank - below for rank in range(low, high + 1)])

@@ -264,8 +264,9 @@ class _Walk:
         """Take many records in order."""
         import numpy as np
 
-        known = ~np.isnan(clocks)
-        clocks, lines = clocks[known], lines[known]
+        if len(clocks) < 2 or not (clocks[1:] >= clocks[:-1]).all():  # some go back, or are not known
+            known = ~np.isnan(clocks)
+            clocks, lines = clocks[known], lines[known]
         if not len(clocks):
             return
         self.take(float(clocks[0]), int(lines[0]))

@@ -80,15 +80,25 @@ def _owners(main: RuleColumns, its: RuleColumns, others: Sequence[Integers]) -> 
     at, mine = its.at.whole(), main.at.whole()
     between = np.sort(np.concatenate([np.empty(0, np.int64), *others]))
     ascending = ascends(mine) and ascends(at)
-    owners = np.searchsorted(mine, at) - 1
+    owners = _rows_before(mine, at)
     mask: Mask = (owners >= 0) & ascending
     mask[1:] &= owners[1:] != owners[:-1]
-    mask &= np.searchsorted(between, mine[np.maximum(owners, 0)]) == np.searchsorted(between, at)
+    if len(between):
+        mask &= np.searchsorted(between, mine[np.maximum(owners, 0)]) == np.searchsorted(between, at)
     times, own = its.clock.whole(), main.clock.whole()
     for part in slices(len(at)):  # a stamp out of turn counts, and is that of an event
         owner = np.maximum(owners[part], 0)
         mask[part] &= ~((times[part] < own[owner]) | (times[part] > own[np.minimum(owner + 1, len(own) - 1)]))
     return owners, mask
+
+
+def _rows_before(mine: Integers, at: Integers) -> Integers:
+    """Return the number of the last of ``mine`` before each of ``at``, -1 where none is; both ascend."""
+    count = len(at)
+    mostly = count <= len(mine) and all((mine[part] < at[part]).all() for part in slices(count))
+    if mostly and all((at[p] <= mine[p.start + 1 : p.stop + 1]).all() for p in slices(min(count, len(mine) - 1))):
+        return np.arange(count)  # each has one of its own
+    return np.searchsorted(mine, at) - 1
 
 
 def _merged(

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from receipt_cli.errors import UsageError
 from receipt_cli.numeric import column as cells
-from receipt_cli.numeric import spill as room
+from receipt_cli.numeric import room, spill
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import Room, bound
+from receipt_cli.numeric.room import Room, bound
 
 MANY = 3 * cells.FEW
 
@@ -164,7 +164,7 @@ def refused(descriptor: int, data: Any, at: int) -> NoReturn:
 @pytest.mark.parametrize("memory", ["1GiB", "0"])
 def test_long_columns_are_written_and_gathered(memory: str, write: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(room.VARIABLE, memory)
-    monkeypatch.setattr(room, "_LARGE", 1 << 12)
+    monkeypatch.setattr(spill, "_LARGE", 1 << 12)
     if write is not None:
         monkeypatch.setattr(os, "pwrite", write)
     found: Cells[float] = Cells("d")
@@ -175,10 +175,42 @@ def test_long_columns_are_written_and_gathered(memory: str, write: object, monke
     assert view is not None and view.tolist() == list(range(len(view)))
     values, odd = found.whole(), np.arange(1, 300_000, 2)
     assert (values == np.arange(300_000)).all()
-    assert (room.picked(values, odd) == odd).all()
-    assert (room.take(values, lambda piece: piece % 2 == 1, len(odd)) == odd).all()
-    assert (room.joined([[-1.0], values, np.empty(0), values], np.float64) == [-1, *range(300_000), *range(300_000)]).all()
+    assert (spill.picked(values, odd) == odd).all()
+    assert (spill.take(values, lambda piece: piece % 2 == 1, len(odd)) == odd).all()
+    assert (spill.joined([[-1.0], values, np.empty(0), values], np.float64) == [-1, *range(300_000), *range(300_000)]).all()
     del found, view, values
+
+
+@pytest.mark.parametrize("memory", ["1GiB", "0"])
+def test_what_is_written_is_shown_wherever_it_waits(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(room.VARIABLE, memory)
+    monkeypatch.setattr(room, "_WRITTEN", 400)
+    held, wanted = Room(8 * 1000), np.zeros(1000, np.int64)
+    for start, count in [(0, 7), (7, 20), (27, 30), (500, 3), (503, 90), (2, 4), (593, 1), (594, 60)]:
+        wanted[start : start + count] = np.arange(start, start + count) + 1
+        held.write(8 * start, wanted[start : start + count].tobytes())
+        if start in (27, 2):
+            assert held.view(np.int64, 0, 1000).tolist() == wanted.tolist()
+    held.grow(1 << 20)
+    assert held.numbers("q", 0, 1000).tolist() == wanted.tolist()
+
+
+def test_parts_that_follow_one_another_are_joined_without_a_copy() -> None:
+    whole = np.array([-0.0, np.nan, *np.arange(1000.0), 0.0])
+    in_order = [[-0.0], [], [np.nan, 0.0], whole[3:500], whole[500:900], [898.0, 899.0]]
+    found = spill.joined(in_order, np.float64)
+    assert np.shares_memory(found, whole) and found.tobytes() == whole[:902].tobytes()
+    for other in (
+        [[0.0], [np.nan], whole[2:500]],  # another zero
+        [whole[2:500], whole[501:900]],
+        [whole[500:900], whole[2:500]],
+        [[7.0], whole],
+        [whole[2:], [1.0]],
+        [whole[::2], [1.0]],
+    ):
+        made = spill.joined(other, np.float64)
+        assert not np.shares_memory(made, whole)
+        assert made.tobytes() == np.concatenate([np.asarray(part) for part in other]).tobytes()
 
 
 def no_space(descriptor: int, start: int, length: int) -> NoReturn:
