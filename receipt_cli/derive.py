@@ -302,7 +302,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     edges = reading.edges.of_run(number, len(reading.launches) - 1)
     explanation = Explanation()
     if ending.reason is not None:
-        explanation = explain(ending, own_body, engine.catalogue, every, edges.last, _last_lines(reading, number))
+        explanation = explain(ending, own_body, engine.catalogue, every, edges.tail, _last_lines(reading, number))
         ending = explanation.improved(ending)
     starts = [max(launch.start, phase.first_at) for phase in every]
     spans = list(zip(starts, [*starts[1:], launch.end], strict=False))

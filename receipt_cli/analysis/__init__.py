@@ -17,7 +17,7 @@ PUBLIC = {
     "goodput.account": "Account account",
     "goodput.log_time": "find_log_time",
     "goodput.model": "CLASSES GOODPUT_RULE Goodput OF_COMMAND Wall",
-    "goodput.timestamps": "Edges LogTime find_time is_zoned log_edges",
+    "goodput.timestamps": "Edges LogTime Stamps find_time is_zoned log_edges",
     "limits": "largest dropped left_out lowest",
     "memory": "MEMORY_RULE",
     "omissions": "loss_missing",

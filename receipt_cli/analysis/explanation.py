@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from receipt_cli.analysis.failure import Ending, Sighting
-from receipt_cli.analysis.goodput.timestamps import Stamp
+from receipt_cli.analysis.goodput.timestamps import Stamps
 from receipt_cli.analysis.survival import FRAME, HEAD
 from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
 from receipt_cli.definitions.failure_markers import Catalogue, Retry
@@ -118,7 +118,7 @@ def explain(
     body: SegmentBody,
     catalogue: Catalogue,
     phases: Sequence[Phase],
-    stamps: Sequence[Stamp],
+    stamps: Stamps,
     lines: Sequence[tuple[int, bytes]],
 ) -> Explanation:
     """Return what explains the failure ``ending``.
@@ -270,7 +270,7 @@ def _retry(ending: Ending, catalogue: Catalogue) -> tuple[Retry, str]:
     return catalogue.retry.get(ending.reason or "", "unknown"), f"reason:{ending.reason}"
 
 
-def _progress(phases: Sequence[Phase], stamps: Sequence[Stamp]) -> LastProgress | None:
+def _progress(phases: Sequence[Phase], stamps: Stamps) -> LastProgress | None:
     """Return the last sign of progress. The usual gap is the median of at most the last hundred between step records."""
     phase = next((phase for phase in reversed(phases) if phase.steps), None)
     if phase is None:
@@ -280,9 +280,9 @@ def _progress(phases: Sequence[Phase], stamps: Sequence[Stamp]) -> LastProgress 
     clocks = _last_clocks(phase.steps)
     gaps = [b - a for a, b in pairwise(clocks) if b >= a]
     usual = _rounded(exact_median(gaps)) if len(gaps) > 1 else None
-    after = [stamp.clock - clocks[-1] for stamp in stamps if stamp.line >= line] if clocks else []
-    mixed = len({stamp.zoned for stamp in stamps}) > 1
-    silence = _rounded(after[-1]) if after and after[-1] >= 0 and not mixed else None
+    last = stamps.last if clocks and len(stamps.zones) == 1 else None
+    after = last.clock - clocks[-1] if last is not None and last.line >= line else None
+    silence = _rounded(after) if after is not None and after >= 0 else None
     stalled = silence > max(STALL_RATIO * usual, STALL_SECONDS) if silence is not None and usual is not None else None
     return LastProgress(line, event.last_step, silence, usual, stalled)
 

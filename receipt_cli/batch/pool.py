@@ -36,8 +36,8 @@ MOST_KINDS = 1 << 16
 """Kinds whose worker is remembered; when there are more, all are forgotten."""
 YOUNG_OBJECTS = 10_000
 """New objects after which the interpreter looks for cycles: fewer than those of a small log."""
-ROUNDS_KEPT = 64
-"""Rounds of work after which a worker visits all of its objects again."""
+ROUNDS_KEPT = 256
+"""Rounds of work after which a worker visits all of its objects again: it takes as long as ten logs, and finds hardly any."""
 OUT_OF_MEMORY = 86
 """Exit status of a worker that needed more memory than it may use."""
 STARTS = 4

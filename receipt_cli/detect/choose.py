@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from receipt_cli.grammar.model import Evidence, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
@@ -134,9 +135,10 @@ def _identifies(rule: Rule, columns: RuleColumns) -> bool:
     return rule.event in IDENTIFYING and _whole(columns, rule)
 
 
-def _names_trainer(name: str, rule: Rule) -> bool:
+@lru_cache(maxsize=4096)
+def _names_trainer(name: str, literals: Sequence[bytes], sources: Sequence[str]) -> bool:
     """True for a rule whose text has the name of its trainer: ``Validation loss:`` and ``seed:`` are printed by many."""
-    text = b" ".join(rule.literals).decode("utf-8", "replace") + "".join(rule.sources)
+    text = b" ".join(literals).decode("utf-8", "replace") + "".join(sources)
     return name.replace("-", "") in _OTHERS.sub("", text.lower())
 
 
@@ -164,7 +166,7 @@ def _candidate(
         step_records=len(steps[name]),
         alone_steps=len(_without_rivals(name, steps[name], layers, records)),
         rules=max(len(rules) for rules in reading),
-        named=layer != "trainer" or any(_names_trainer(name, rule) for rules in reading for rule in rules),
+        named=layer != "trainer" or any(_names_trainer(name, rule.literals, rule.sources) for rules in reading for rule in rules),
     )
 
 

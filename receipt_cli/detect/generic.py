@@ -54,7 +54,7 @@ def may_train(lacks: Sequence[Lack]) -> bool:
 
 def announces_training(heads: Sequence[bytes]) -> bool:
     """Return whether an unread log with these first bytes announces a training."""
-    return any(_ANNOUNCED.search(plain(head)) for head in heads)
+    return any(_ANNOUNCED.search(head) for head in map(plain, heads) if b" training" in head.lower())
 
 
 def is_generic(name: str | None) -> bool:
@@ -195,6 +195,9 @@ def _with_steps_of(
     suffice where the learned steps add no loss. Steps of a benchmark are left out, and suffice where they alone have a loss.
     """
     beside = {f"{g.id}{BESIDE}{r.name}": g.layer for g in base for r in g.rules if r.event == "step"}
+    alone = not learned.needs_steps and {"library", "benchmark"}.isdisjoint(beside.values())
+    if alone and _has_steps(engine, body, grammar):
+        return grammar
     library = replace(grammar, rules=tuple(r for r in grammar.rules if beside.get(r.name) == "library"))
     benchmark = replace(grammar, rules=tuple(r for r in grammar.rules if beside.get(r.name) == "benchmark"))
     grammar = replace(grammar, rules=tuple(r for r in grammar.rules if r not in benchmark.rules))
@@ -210,6 +213,13 @@ def _with_steps_of(
     if not losses or theirs:
         return None
     return grammar if _step_numbers(printed) <= _step_numbers(steps) - {None} else own
+
+
+def _has_steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> bool:
+    """True where ``_steps`` certainly finds a record: rows of tables and blocks may be none, and announced ones are left out."""
+    plain_steps = [r for r in grammar.rules if r.event == "step" and not (r.companion or r.table or r.block)]
+    read = (engine.columns(body, grammar, rule) for rule in plain_steps)
+    return not any(rule.repeats for rule in grammar.rules) and any(columns for columns in read)
 
 
 def _steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> tuple[list[Event], bool]:

@@ -184,7 +184,11 @@ def _is_json(document: object) -> bool:
         for value in level:
             kind = type(value)
             if kind is dict:
-                if not all(type(key) is str and (key.isascii() or _is_utf8(key)) for key in value):
+                try:
+                    keys = "".join(value)
+                except TypeError:
+                    return False
+                if not keys.isascii() and not _is_utf8(keys):
                     return False
                 below += value.values()
             elif kind is list:

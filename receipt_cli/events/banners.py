@@ -76,7 +76,7 @@ def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozense
     again = source.reopen() if spans[0][1] - spans[0][0] >= COMMON else None
     if again is None:
         return frozenset()
-    head, *others = (frozenset(filter(None, map(_shape, lines))) for lines in _lines_of(again, spans))
+    head, *others = (frozenset(filter(None, _shapes(lines))) for lines in _lines_of(again, spans))
     return frozenset(
         event.at for (_, event), shapes in zip(backs, others, strict=False) if len(head & shapes) >= max(COMMON, len(head) / 2)
     )
@@ -111,7 +111,7 @@ def _part_failed_starts(
     if again is None:
         return launches
     [lines] = _lines_of(again, [(source.lines_before, last)])
-    shapes = [_shape(line) for line in lines]
+    shapes = _shapes(lines)
     until = first - 1 - source.lines_before
     opening = _opening(shapes, until)
     head = {*shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until]} - {b""}
@@ -168,11 +168,12 @@ def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list
     yield from (lines[max(before, end - MOST_LINES) - first : end - first] for before, end in wanted)
 
 
-def _shape(line: bytes) -> bytes:
-    """Return the text of a line behind its heads with all numbers alike; empty without a letter."""
-    record = plain(line + b"\n").strip(b"\r\n")
-    form = form_of_heads(record)
-    return _shape_of.__wrapped__(record) if form is None else _shape_of(form)
+def _shapes(lines: Sequence[bytes]) -> list[bytes]:
+    """Return the text of each line behind its heads with all numbers alike; empty without a letter."""
+    records = [record.strip(b"\r") for record in plain(b"\n".join([*lines, b""])).split(b"\n")[:-1]]
+    forms = map(form_of_heads, records)
+    asked = zip(records, forms, strict=True)
+    return [_shape_of.__wrapped__(record) if form is None else _shape_of(form) for record, form in asked]
 
 
 @lru_cache(maxsize=4096)

@@ -68,6 +68,13 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
         if kind == "metric":
             for event, value in pairs:
                 event.metrics.setdefault(target, value)
+        elif kind == "other":
+            for event, value in pairs:
+                event.add_unregistered(target, value)
+        elif (attribute := _NUMBERS.get(target) if kind == "structural" else None) is not None:
+            for event, value in pairs:
+                if math.isfinite(value):
+                    setattr(event, attribute, int(value))
         else:
             for event, value in pairs:
                 _put(event, rule, name, value)

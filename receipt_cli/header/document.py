@@ -6,6 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, NoReturn
 
 from receipt_cli.header.facts import HeaderFact
@@ -36,8 +37,13 @@ def _empty_section(name: str) -> dict[str, None] | None:
 
 
 def _fixed_keys(section: str) -> dict[str, None] | None:
-    keys = [split_pointer(pointer)[1] for pointer in LEAVES if pointer.startswith(f"/{section}/")]
+    keys = _names_in(section)
     return dict.fromkeys(keys) if keys else None
+
+
+@cache
+def _names_in(section: str) -> tuple[str, ...]:
+    return tuple(split_pointer(pointer)[1] for pointer in LEAVES if pointer.startswith(f"/{section}/"))
 
 
 def merge(facts: Iterable[HeaderFact]) -> dict[str, Any]:

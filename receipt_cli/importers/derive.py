@@ -10,6 +10,7 @@ from receipt_cli.analysis.checks import CORE, Checks, evaluate
 from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.explanation import explain
 from receipt_cli.analysis.failure import Ending, judge
+from receipt_cli.analysis.goodput.timestamps import Stamps
 from receipt_cli.analysis.steady import SteadyState
 from receipt_cli.analysis.summary import MAX_OTHERS, Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue, Marker, load_catalogue
@@ -48,7 +49,7 @@ def derive_import(foreign: ForeignRun, log: LogFacts) -> Derivation:
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
         checks=_checks(foreign, phases, summaries, ending),
         ending=ending,
-        explanation=explain(ending, SegmentBody(), catalogue, phases, (), ()),
+        explanation=explain(ending, SegmentBody(), catalogue, phases, Stamps(), ()),
         tail=tuple(_tail(foreign, ending)),
         lines=LineCounts(foreign.matched, foreign.ignored, foreign.unmatched, 0),
         near_misses=(0, ()),

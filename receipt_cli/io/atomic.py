@@ -29,7 +29,7 @@ def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> No
                 file.write(data)
         else:
             mode = None if old is None else stat.S_IMODE(old.st_mode)
-            _replace(path.resolve(), data, mode, scratch)
+            _replace(path.resolve() if path.is_symlink() else path, data, mode, scratch)
 
 
 def make_folder(path: Path) -> None:

@@ -115,12 +115,15 @@ def has_log_name(name: str) -> bool:
     return suffix in _LOG or suffix[1:].isdigit()
 
 
+_CONTROLS = bytes(c for c in range(32) if c not in b"\t\n\r\f\b\x1b")
+
+
 def is_log_text(head: bytes) -> bool:
     """True where the first ``HEAD_BYTES`` of a file are text, or compressed; not for a receipt, a script or nothing."""
     if not head or document_kind(head) is not None or head.startswith(b"#!"):
         return False
     text = head.replace(b"\0", b"")  # a file that was cut while somebody wrote to it
-    controls = sum(text.count(bytes([c])) for c in range(32) if c not in b"\t\n\r\f\b\x1b")
+    controls = len(text) - len(text.translate(None, _CONTROLS))
     return compression_of(head) is not None or (bool(text) and controls * 20 < len(text))
 
 

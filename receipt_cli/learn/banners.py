@@ -14,6 +14,7 @@ _BEGINS = re.compile(
     rb"|sha: [\w/.]{1,40}, status: [^\n,]{1,40}, branch: )[^\n]{0,60}"
 )
 _TELLING = (b"raining", b"RAINING", b"Namespace(", b", branch: ")
+_OF_TRAINING = _TELLING[:2]
 PROGRAM = "program_begins"
 """The rule where a log has such lines of several programs: each is a launch, whatever its records look like."""
 MAX_SPELLINGS = 4
@@ -39,7 +40,8 @@ class Banners:
             while at >= 0:
                 start, end = buffer.rfind(b"\n", 0, at) + 1, buffer.find(b"\n", at)
                 end = len(buffer) if end < 0 else end
-                self._add(_BEGINS.match(buffer, start, min(end, start + MAX_LINE)))
+                if word not in _OF_TRAINING or _may_begin(buffer[start : min(end, start + MAX_LINE)]):
+                    self._add(_BEGINS.match(buffer, start, min(end, start + MAX_LINE)))
                 at = buffer.find(word, end)
 
     def _add(self, found: re.Match[bytes] | None) -> None:
@@ -49,6 +51,12 @@ class Banners:
             if len(self.samples) < MAX_KEPT:
                 text = found.group()[found.start("words") - found.start() :].strip()
                 self.samples.setdefault(found["words"], text)
+
+
+def _may_begin(line: bytes) -> bool:
+    """True for a line that speaks of a beginning: most that speak of training do not, and ``_BEGINS`` takes its time."""
+    lowered = line.lower()
+    return any(word in lowered for word in (b"start", b"begin", b"begun", b"namespace(", b"sha: "))
 
 
 def induce_banner(banners: Banners, records: int) -> Induced | None:

@@ -44,9 +44,10 @@ def glued_bar(shape: Shape) -> int:
     The columns of a bar are inside its brackets, or before it.
     """
     for at, column in enumerate(shape.columns):
-        behind = shape.literals[at + 1].strip()
-        if column.kind == RATE and behind.startswith(b"]") and (len(behind) > 1 or at + 1 < len(shape.columns)):
-            return at
+        if column.kind == RATE:
+            behind = shape.literals[at + 1].strip()
+            if behind.startswith(b"]") and (len(behind) > 1 or at + 1 < len(shape.columns)):
+                return at
     return -1
 
 
@@ -59,7 +60,8 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
     epochs = [at for at, r in enumerate(roles) if r is not None and r.kind == EPOCH and columns[at].integer and columns[at].count]
     head = next((at for at, r in enumerate(roles) if r is not None and r.kind not in (STEP, EPOCH)), len(columns))
     places = range(head if head < len(columns) or not epochs else len(columns))
-    free = [at for at in places if at > glued_bar(shape) and at not in epochs and at not in named]
+    glued = glued_bar(shape)
+    free = [at for at in places if at > glued and at not in epochs and at not in named]
     nameless = [at for at in free if _nameless(shape, names, at)]
     steps = counting or few
     if not steps:

@@ -196,13 +196,13 @@ class Shape:
         if not self.columns:
             self.columns = [Column(read_token(text).kind) for text in form.parts(record)[1::2]]
         if self.followed <= FULL_RECORDS:
-            places: Iterable[int] = range(len(self.columns))
+            places: Sequence[int] = range(len(self.columns))
         else:
             if self.followed == FULL_RECORDS + 1:
                 counters = [i for i, c in enumerate(self.columns) if c.may_count]
                 self.tracked = tuple(counters[:MAX_TRACKED])
             places = self.tracked
-        before = {i: self.columns[i].last for i in places}
+        before = [self.columns[i].last for i in places]
         fell = False
         for i in places:
             column = self.columns[i]
@@ -215,7 +215,7 @@ class Shape:
             went = column.add(token)
             fell = fell or (went < 0 and column.integer)
         if fell:
-            self._note(before, {i: self.columns[i].last for i in before})
+            self._note(dict(zip(places, before, strict=True)), {i: self.columns[i].last for i in places})
 
     def _note(self, before: dict[int, float | None], after: dict[int, float | None]) -> None:
         if len(self.drops) < MAX_DROPS:

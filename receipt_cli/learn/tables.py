@@ -81,7 +81,7 @@ class Table:
     def _read(self, buffer: bytes) -> None:
         """Look for the header in ``buffer``, and for rows behind it; both may have the heads of a collector before them."""
         lines = buffer.split(b"\n")
-        rows = [at for at, line in enumerate(lines) if _ends_in_cells(line)]
+        rows = [at for at, line in enumerate(lines) if line and line[-1] in _OF_CELLS and _ends_in_cells(line)]
         if not rows:
             return
         text, at = _stripped(lines, rows) if _have_heads(buffer) else buffer, 0

@@ -16,9 +16,14 @@ def resolution(values: Iterable[float]) -> float:
     The finest of them counts: ``131.9`` and ``132`` were printed with one decimal. A float that needs all its digits (a
     printed ``repr``, a rescaled figure) has none that is coarse; whole numbers show nothing, for trailing zeros may be exact.
     """
-    finest = 0
-    for value in list(dict.fromkeys(map(float, values)))[:MAX_LOOKED_AT]:  # numpy's repr names its type
-        digits, _, power = repr(value).partition("e")  # of "nan" and "inf", which have no point, it is 0
-        places = len(digits) - digits.find(".") - 1 if digits[-2:] != ".0" and "." in digits else 0
-        finest = min(finest, int(power or 0) - places)
-    return float(Decimal(1).scaleb(finest)) if finest else 0.0
+    most = 0
+    for text in map(repr, list(dict.fromkeys(map(float, values)))[:MAX_LOOKED_AT]):  # numpy's repr names its type
+        digits, power = text, 0
+        if "e" in text:
+            digits, _, exponent = text.partition("e")
+            power = int(exponent)
+        point = digits.find(".")  # "nan" and "inf" have none
+        places = (len(digits) - point - 1 if point >= 0 else 0) - power
+        if places > most and digits[-2:] != ".0":
+            most = places
+    return float(Decimal(1).scaleb(-most)) if most else 0.0

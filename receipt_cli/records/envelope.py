@@ -127,7 +127,7 @@ _RANK = compile_later(
     rb"|(?<!\S)RANK:(\d{1,7})(?=[\s,;|])"  # actor logs
 )
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
-_TIME = compile_later(
+_TIMES = (
     rb"(?:(?<!\d)(?P<y1>\d{4})(?:[-/](?P<m1>\d\d)[-/](?P<d1>\d\d)(?:[T _-]|, ?)|\.(?P<m2>\d\d)\.(?P<d2>\d\d)[ _-]"
     rb"|\xe5\xb9\xb4(?P<m3>\d{1,2})\xe6\x9c\x88(?P<d3>\d{1,2})\xe6\x97\xa5 ?)"
     rb"|(?<!\d)(?P<d4>\d{1,2})[ -](?P<m4>" + _MONTH + rb")[a-z]{0,6}[ -](?P<y4>\d{4}|\d\d),? "
@@ -139,6 +139,8 @@ _TIME = compile_later(
     rb"|(?<!\d)(?P<y9>20\d\d)(?P<m9>\d\d)(?P<d9>\d\d)[ T](?P<clock9>\d\d:\d\d:\d\d)\b"
     rb"|\b(?P<m0>[A-Z][a-z]{2}) (?P<d0>[ \d]\d) (?P<clock0>\d\d:\d\d:\d\d)(?: (?:(?P<zone0>[A-Z]{3,5}) )?)(?P<y0>(?:19|20)\d\d)\b"
 )
+_TIME = compile_later(_TIMES)
+_TIME_MASKED = compile_later(_TIMES.replace(rb"(?:19|20)\d\d", rb"\d{4}").replace(rb"20\d\d", rb"\d{4}"))
 _BARE_CLOCK = compile_later(rb"(?<![\d:])\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])")
 _UNIX = compile_later(rb"(?<!\d)([12]\d{9})\.(\d{3,9})(?= )")
 MASK = bytes.maketrans(b"123456789", b"000000000")
@@ -225,7 +227,7 @@ def form_of_heads(record: bytes) -> bytes | None:
     if len(record) > _SHORT:
         return None
     masked = record.translate(MASK)
-    return masked if is_blind(masked) else record
+    return record if b">0" in masked or b"#0" in masked else masked  # as ``is_blind`` says
 
 
 def is_blind(masked: bytes) -> bool:
@@ -285,6 +287,11 @@ def read_clock(prefix: bytes) -> float:
     """
     whole, fraction, offset = read_moment(prefix)
     return whole + fraction - offset
+
+
+def may_have_time(masked: bytes) -> bool:
+    """False where ``read_clock`` finds no time in any text with these bytes, each digit as 0."""
+    return UNIX_MASKED in masked or (CLOCK_MASKED in masked and _TIME_MASKED.search(masked) is not None)
 
 
 def read_moment(prefix: bytes) -> tuple[float, float, float]:

@@ -23,7 +23,8 @@ _SEQUENCE = compile_later("\x1b\\[[0-?]*+[ -/]*+[@-~]|\x1b\\][^\x07\x1b\r\n]*+(?
 _REACH = 24
 """Lines in which a secret may have begun that a terminal wrapped; only private keys are longer."""
 _KEY = compile_later(rb"PRIVATE KEY|Private-Lines: ")
-_SPELLED = compile_later(rb"\x1b\[[0-?]*+[ -/]*+[@-~]|[^\t\n -~]")
+_SPELLED = compile_later(rb"\x1b\[[0-?]*+[ -/]*+[@-~]")
+_UNSHOWN = bytes(byte for byte in range(256) if byte not in b"\t\n" and not ord(" ") <= byte <= ord("~"))
 """What may divide the words of ``_KEY`` and is not shown."""
 _SHORT = 80
 """Characters of a text whose masking is remembered: receipts repeat names, units and ids."""
@@ -75,7 +76,7 @@ def mask_texts(value: Any, name: str = "", depth: int = 0) -> Any:
         return None if isinstance(value, dict | list) else value
     if isinstance(value, dict):
         return {
-            mask_secrets(key): item
+            _masked_key(key): item
             if type(item) in _NUMBERS
             else _masked_short(key, item)
             if type(item) is str and len(item) <= _SHORT
@@ -85,6 +86,9 @@ def mask_texts(value: Any, name: str = "", depth: int = 0) -> Any:
     if isinstance(value, list):
         return [mask_texts(item, name, depth + 1) for item in value]
     return value
+
+
+_masked_key = lru_cache(maxsize=8192)(mask_secrets)
 
 
 @lru_cache(maxsize=8192)
@@ -102,7 +106,7 @@ def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:
     raw = raw.rstrip(b"\r\n\t ")
     near = _last_lines(raw, TAIL_LINES + _REACH)
     lines = _masked_lines(near)
-    if len(near) < len(raw) and (len(lines) < TAIL_LINES + _REACH or _KEY.search(_SPELLED.sub(b"", raw)) is not None):
+    if len(near) < len(raw) and (len(lines) < TAIL_LINES + _REACH or _KEY.search(_spelled(raw)) is not None):
         lines = _masked_lines(raw)
     kept: list[str] = []
     size = 0
@@ -113,6 +117,11 @@ def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:
             break
         kept.append(line)
     return kept[::-1] if any(kept) else []
+
+
+def _spelled(raw: bytes) -> bytes:
+    """Return what is shown of ``raw``, letter by letter."""
+    return (_SPELLED.sub(b"", raw) if b"\x1b" in raw else raw).translate(None, _UNSHOWN)
 
 
 def _last_lines(raw: bytes, count: int) -> bytes:

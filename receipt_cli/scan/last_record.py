@@ -26,6 +26,8 @@ _FIGURE = compile_later(rb"[0-9A-Za-z]")
 _UNIT = compile_later(rb"\d([^\d]*[A-Za-z/])$")
 _DECIMALS = compile_later(rb"[^.]*\d\.(\d+)(\D*)$")
 _BLANKS = compile_later(rb"\s+")
+_OPEN = compile_later(rb"[0 |]")
+"""Where the shape of a record may first be another text than the record."""
 
 
 def certain_part(record: bytes, before: bytes) -> tuple[bytes, bytes]:
@@ -37,7 +39,8 @@ def certain_part(record: bytes, before: bytes) -> tuple[bytes, bytes]:
     text = plain(record + b"\n")[:-1].rstrip()
     shape = _shape(text)
     lines = plain(before[: len(before) - len(record)]).replace(b"\r", b"\n").split(b"\n")[1 if len(before) > len(record) else 0 :]
-    shapes = [(_shape(line), line) for line in lines]
+    begin = _OPEN.split(shape, 1)[0]
+    shapes = [(_shape(line), line) for line in lines if line.lstrip().startswith(begin)]
     alike = [line for other, line in shapes if other == shape]
     longer = [(other[len(shape) :], line) for other, line in shapes if other.startswith(shape)] if b"0" in shape else []
     model = next((line for rest, line in reversed(longer) if _FIGURE.search(rest)), b"") if not alike else b""

@@ -86,7 +86,8 @@ def _append(root: Path, path: str, stamp: str, row: str) -> None:
     data = zlib.compress(f"{json.dumps([fingerprint(), path, stamp])}\n{row}".encode(), 1)
     if len(row) <= MAX_ROW // 4:  # a character has at most four bytes
         folder = root / ".cache" / "rows"
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
         with (folder / _own_name(os.getpid())).open("ab") as file:
             file.write(len(data).to_bytes(_LENGTH, "big") + _digest(data) + data)
 

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,9 @@ def place_name(log_sha256: str, place: Place) -> str:
     return f"places/{log_sha256[:2]}/{log_sha256}.{place.key}.json"
 
 
+@lru_cache(maxsize=64)
 def place_bytes(log_sha256: str, place: Place) -> bytes:
-    """Return the content of a place's file."""
+    """Return the content of a place's file; cached, since a worker writes it ahead and asks for it by it."""
     return canonical_bytes({"log_sha256": log_sha256, **asdict(place)})
 
 

@@ -55,7 +55,7 @@ def find_log_time(gathered: Gathered) -> LogTime | None:
 
 
 def _stamps(text: bytes) -> Iterator[Stamp]:
-    yield from line_stamps(text, 1)
+    yield from line_stamps(text)
     for found in _dated(text):
         start = max(text.rfind(b"\n", 0, found.start()), text.rfind(b"\r", 0, found.start())) + 1
         before = text[max(start, found.start() - 120) : found.start()]

@@ -15,7 +15,7 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.streams import Gathered
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, plain, read_clock
+from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, may_have_time, plain, read_clock
 
 if TYPE_CHECKING:
     from receipt_cli.events.rows import RowRun
@@ -32,7 +32,6 @@ _SHARE = 0.01
 _ZONED = compile_later(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?<!\d)[12]\d{9}\.\d{3,9} ")
 _SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
 """A stamp that a line ends with, as Megatron's `print_datetime` writes it."""
-_ENDS = compile_later(rb"[\n\r]")
 _SHORT = 512
 """Bytes of a line of which is remembered where its stamps are."""
 
@@ -54,16 +53,36 @@ class Stamp(NamedTuple):
     zoned: bool
 
 
+class Stamps(NamedTuple):
+    """The first and the last stamp of some lines, and whether they name their zone: both values where only some do."""
+
+    first: Stamp | None = None
+    last: Stamp | None = None
+    zones: frozenset[bool] = frozenset()
+
+    @classmethod
+    def of(cls, stamps: Sequence[Stamp]) -> Stamps:
+        """Return what counts of ``stamps``."""
+        return cls(stamps[0], stamps[-1], frozenset(stamp.zoned for stamp in stamps)) if stamps else cls()
+
+
 class Edges(NamedTuple):
     """The stamps of the first and of the last lines of a log, those that no rule reads among them."""
 
-    first: Sequence[Stamp] = ()
-    last: Sequence[Stamp] = ()
+    head: Stamps = Stamps()
+    tail: Stamps = Stamps()
+
+    @property
+    def zones(self) -> frozenset[bool]:
+        """Whether they name their zone: both values where only some do."""
+        return self.head.zones | self.tail.zones
 
     def of_run(self, number: int, last: int) -> Edges:
         """Return those that belong to run ``number`` of ``last + 1`` in the log."""
-        first = () if number else self.first
-        return Edges(first, self.last) if number == last else Edges(first[:1])
+        head = Stamps() if number else self.head
+        if number == last:
+            return Edges(head, self.tail)
+        return Edges(Stamps.of([head.first] if head.first is not None else []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +116,11 @@ def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -
 
     ``lines`` are how many lines stand before the file and up to its end, with a last one that is open.
     """
-    first = line_stamps(plain(head), lines[0] + 1)
+    first = _ends_of(plain(head), lines[0] + 1)
     if cut:
         tail = tail[tail.find(b"\n") + 1 :]
     ends = tail.count(b"\n") + (0 if tail.endswith(b"\n") else 1)
-    last = line_stamps(plain(tail), lines[1] - ends + 1)
-    return Edges(first, last)
+    return Edges(first, _ends_of(plain(tail), lines[1] - ends + 1))
 
 
 def log_edges(gathered: Gathered) -> Edges:
@@ -116,41 +134,78 @@ def log_edges(gathered: Gathered) -> Edges:
 
 def is_zoned(edges: Edges) -> bool | None:
     """Say whether the stamps at both ends of a log name their zone; None where only some do, or there are none."""
-    zones = {stamp.zoned for stamp in (*edges.first, *edges.last)}
-    return zones.pop() if len(zones) == 1 else None
+    return next(iter(edges.zones)) if len(edges.zones) == 1 else None
 
 
-def line_stamps(text: bytes, line: int) -> Sequence[Stamp]:
-    """Return the stamps at the heads of lines, the first of which has the number ``line``."""
-    found = _stamps_in(text)
-    return found if line == 1 else tuple(Stamp(line - 1 + stamp.line, stamp.clock, stamp.zoned) for stamp in found)
+def line_stamps(text: bytes) -> list[Stamp]:
+    """Return the stamps at the heads of lines, the first of which has the number 1."""
+    return [stamp for line in _stamped_lines(text) if (stamp := _stamp(text, line)) is not None]
+
+
+def _ends_of(text: bytes, line: int) -> Stamps:
+    """Return the first and the last stamp of lines, the first of which has the number ``line``."""
+    first, last, zones = _ends_in(text)
+    if first is None or last is None:
+        return Stamps()
+    return Stamps(first._replace(line=line - 1 + first.line), last._replace(line=line - 1 + last.line), zones)
 
 
 @lru_cache(maxsize=2)
-def _stamps_in(text: bytes) -> tuple[Stamp, ...]:
-    """Return the stamps of a text; cached, since both ends of a small log are the same, and they are asked for twice."""
-    return tuple(_line_stamps(text))
+def _ends_in(text: bytes) -> Stamps:
+    """Return what ``_ends_of`` does, with lines from 1; cached, since both ends of a small log are the same.
+
+    Of the lines between only those are read that may name their zone where those before do not, or the other way round.
+    """
+    lines = _stamped_lines(text)
+    first = next((stamp for line in lines if (stamp := _stamp(text, line)) is not None), None)
+    if first is None:
+        return Stamps()
+    last = next(stamp for line in reversed(lines) if (stamp := _stamp(text, line)) is not None)
+    zones = {first.zoned, last.zoned}
+    for line in lines:
+        if len(zones) < 2 and any(zoned not in zones for _, _, zoned in line.spans) and (stamp := _stamp(text, line)) is not None:
+            zones.add(stamp.zoned)
+    return Stamps(first, last, frozenset(zones))
 
 
-def _line_stamps(text: bytes) -> Iterator[Stamp]:
-    line, masked = 1, text.translate(MASK)
-    clock, unix, at = masked.find(CLOCK_MASKED), masked.find(UNIX_MASKED), 0
-    while (stamp := min(clock, unix) if clock >= 0 and unix >= 0 else max(clock, unix)) >= 0:
-        start = max(text.rfind(b"\n", at, stamp), text.rfind(b"\r", at, stamp)) + 1 or at
-        line += text.count(b"\n", at, start)
-        found = _ENDS.search(text, stamp)
-        end = found.start() if found is not None else len(text)
-        form = masked[start:end]
-        known = len(form) <= _SHORT and not start <= unix < end and is_blind(form)
-        for begin, behind, zoned in _stamped_short(form) if known else _stamped(text[start:end]):
-            seconds = read_clock(text[start + begin : start + behind])
-            if not math.isnan(seconds):
-                yield Stamp(line, seconds, zoned)
-                break
-        line += found is not None and found[0] == b"\n"
-        at = end + 1
-        clock = masked.find(CLOCK_MASKED, at) if 0 <= clock < at else clock
-        unix = masked.find(UNIX_MASKED, at) if 0 <= unix < at else unix
+class _StampedLine(NamedTuple):
+    """A line that may have a stamp: its number, where it begins, and the spans in it, each with whether it names a zone."""
+
+    number: int
+    start: int
+    spans: Sequence[tuple[int, int, bool]]
+
+
+def _stamp(text: bytes, line: _StampedLine) -> Stamp | None:
+    """Return the stamp of a line of ``text``: of the first span that is one."""
+    for begin, behind, zoned in line.spans:
+        seconds = read_clock(text[line.start + begin : line.start + behind])
+        if not math.isnan(seconds):
+            return Stamp(line.number, seconds, zoned)
+    return None
+
+
+@lru_cache(maxsize=2)
+def _stamped_lines(text: bytes) -> list[_StampedLine]:
+    """Return the lines that may have a stamp; cached, since they are asked for twice where a run has no time."""
+    masked = text.translate(MASK)
+    if not _may_have_stamps(masked):
+        return []
+    lines: list[_StampedLine] = []
+    start = 0
+    for number, whole in enumerate(masked.split(b"\n"), 1):
+        for form in whole.split(b"\r") if _may_have_stamps(whole) else (whole,):
+            if _may_have_stamps(form):
+                known = len(form) <= _SHORT and UNIX_MASKED not in form and is_blind(form)
+                spans = _stamped_short(form) if known else _stamped(text[start : start + len(form)])
+                if spans:
+                    lines.append(_StampedLine(number, start, spans))
+            start += len(form) + 1
+    return lines
+
+
+def _may_have_stamps(masked: bytes) -> bool:
+    return CLOCK_MASKED in masked or UNIX_MASKED in masked
 
 
 def _stamped(line: bytes) -> Sequence[tuple[int, int, bool]]:
@@ -159,7 +214,8 @@ def _stamped(line: bytes) -> Sequence[tuple[int, int, bool]]:
     blanks = len(line) - len(record)
     said = _SAID.search(record) if b"datetime: " in record else None
     spans = ((0, _head(record)), said.span(1) if said is not None else (0, 0))
-    return [(a + blanks, b + blanks, _ZONED.search(record, a, b) is not None) for a, b in spans if a < b]
+    timed = [(a, b) for a, b in spans if may_have_time(record[a:b].translate(MASK))]
+    return [(a + blanks, b + blanks, _ZONED.search(record, a, b) is not None) for a, b in timed]
 
 
 _stamped_short = lru_cache(maxsize=4096)(_stamped)
@@ -261,15 +317,14 @@ def format_clock(clock: float) -> str:
 
 def _stamps_of(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
     """Return the stamps of a run: those of lines that no rule reads among them, where they may be of the same clock."""
-    zones = {stamp.zoned for stamp in (*edges.first, *edges.last)}
-    walk = _walk(events, start, edges if len(zones) == 1 else Edges())
+    walk = _walk(events, start, edges if len(edges.zones) == 1 else Edges())
     return _walk(events, start, Edges()) if walk.broken else walk
 
 
 def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
     walk = _Walk()
-    for stamp in edges.first[:1]:
-        walk.take(stamp.clock, stamp.line)
+    if edges.head.first is not None:
+        walk.take(edges.head.first.clock, edges.head.first.line)
     own = [event for event in events if event.at >= start]
     if any(event.run is not None and event.run.passed for event in own):
         for clocks, lines in _in_order(own):
@@ -280,9 +335,9 @@ def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
         if event.run is not None:
             for part in event.run.in_pieces():
                 walk.take_all(part.clock, part.line)
-    for stamp in (edges.last or edges.first)[-1:]:  # where the last bytes have no stamp, the first may have the latest
-        if stamp.line > walk.last_line:
-            walk.take(stamp.clock, stamp.line)
+    latest = edges.tail.last or edges.head.last  # where the last bytes have no stamp, the first may have the latest
+    if latest is not None and latest.line > walk.last_line:
+        walk.take(latest.clock, latest.line)
     return walk
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Literal
 
 from receipt_cli.lazy_dataclass import dataclass
@@ -29,6 +30,7 @@ def said(check: bool | None) -> str:
     return "null" if check is None else str(check).lower()
 
 
+@lru_cache(maxsize=4096)
 def pointer(*parts: str | int) -> str:
     """Return the RFC 6901 JSON pointer of the value that ``parts`` lead to."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Stamp, find_life, read_edges
+from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Stamp, Stamps, find_life, is_zoned, read_edges
 from receipt_cli.events.build import Event
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.records.envelope import NO_RANK
@@ -22,13 +22,23 @@ def step(line: int, clock: float) -> Event:
 
 def test_stamps_have_their_lines_in_the_whole_log() -> None:
     edges = read_edges(HEAD, HEAD, cut=False, lines=(10, 13))
-    assert edges.first == (Stamp(12, NOON, False), Stamp(13, NOON + 5.5, False))
-    assert edges.last == edges.first
+    assert edges.head == Stamps.of([Stamp(12, NOON, False), Stamp(13, NOON + 5.5, False)])
+    assert edges.tail == edges.head
 
 
 def test_a_tail_that_is_cut_loses_its_first_line() -> None:
-    edges = read_edges(b"", HEAD[3:], cut=True, lines=(0, 100))
-    assert [stamp.line for stamp in edges.last] == [99, 100]
+    tail = read_edges(b"", HEAD[3:], cut=True, lines=(0, 100)).tail
+    assert tail.first is not None
+    assert tail.last is not None
+    assert (tail.first.line, tail.last.line) == (99, 100)
+
+
+def test_a_line_between_that_names_its_zone_counts() -> None:
+    between = b"2026-01-31T12:00:01Z collected\n2026-31-31T12:00:01+01:00 is no time\n"
+    first, *others = HEAD.splitlines(keepends=True)[1:]
+    edges = read_edges(first + between + b"".join(others), b"", cut=False, lines=(0, 4))
+    assert (edges.zones, is_zoned(edges)) == ({True, False}, None)
+    assert is_zoned(read_edges(HEAD, b"", cut=False, lines=(0, 3))) is False
 
 
 @pytest.mark.parametrize(
@@ -41,25 +51,24 @@ def test_a_tail_that_is_cut_loses_its_first_line() -> None:
     ],
 )
 def test_zones_are_told_apart(line: bytes, zoned: bool) -> None:
-    (stamp,) = read_edges(line, b"", cut=False, lines=(0, 1)).first
-    assert (stamp.clock, stamp.zoned) == (NOON, zoned)
+    assert read_edges(line, b"", cut=False, lines=(0, 1)).head == Stamps.of([Stamp(1, NOON, zoned)])
 
 
 def test_a_job_lives_from_its_first_stamp_to_its_last() -> None:
-    life = find_life([], 0, Edges([Stamp(1, 100.0, False)], [Stamp(9, 160.0, False)]), (2, 8))
+    life = find_life([], 0, Edges(Stamps.of([Stamp(1, 100.0, False)]), Stamps.of([Stamp(9, 160.0, False)])), (2, 8))
     assert life is not None
     assert not isinstance(life, ClockBack)
     assert (life.seconds, life.grain, life.led, life.last_line) == (60.0, 1.0, True, 9)
 
 
 def test_stamps_that_do_not_enclose_the_steps_prove_nothing() -> None:
-    assert find_life([], 0, Edges([Stamp(3, 100.0, False)], [Stamp(9, 160.0, False)]), (2, 8)) is None
+    assert find_life([], 0, Edges(Stamps.of([Stamp(3, 100.0, False)]), Stamps.of([Stamp(9, 160.0, False)])), (2, 8)) is None
     assert find_life([], 0, Edges(), (2, 8)) is None
 
 
 def test_edges_on_another_clock_are_left_out() -> None:
     events = [step(2, 100.0), step(8, 160.0)]
-    life = find_life(events, 0, Edges([Stamp(1, 9000.0, True)], [Stamp(9, 170.0, True)]), (2, 8))
+    life = find_life(events, 0, Edges(Stamps.of([Stamp(1, 9000.0, True)]), Stamps.of([Stamp(9, 170.0, True)])), (2, 8))
     assert life is not None
     assert not isinstance(life, ClockBack)
     assert (life.start, life.end, life.led) == (100.0, 160.0, False)

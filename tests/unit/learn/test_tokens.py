@@ -53,6 +53,9 @@ def test_a_token_says_what_it_is(text: bytes, kind: str, value: float | None, to
         (b"[1][ 20/597]  lr: 0.01", [b"[", b"][", b"]  lr:", b""]),
         (b"resnet50 v1.2.3 top1_acc: 0.5", [b"resnet50 v1.2.3 top1_acc:", b""]),
         (b"step_17 at 0x7f", [b"step_17 at 0x7f"]),
+        (b"Epoch3 loss2.5 Ep.4 It.20 [e7 [ep8 acc0.5", [b"Epoch", b" loss", b" Ep.", b" It.", b" [e", b" [ep", b" acc", b""]),
+        (b"deepoch9 x-Ep6 losses2.5", [b"deepoch9 x-Ep6 losses2.5"]),
+        (b"3 nodes, 7 of 9, 5x", [b"", b" nodes,", b",", b""]),
         (b"train: 12%|##  | 3/40 [00:01<00:09, 3.9it/s, loss=2.5]", [b"train:", b"", b"", b"", b", loss=", b"]"]),
     ],
 )

@@ -6,7 +6,18 @@ from datetime import datetime
 import pytest
 
 from receipt_cli.grammar.digit_sensitivity import digits_compared
-from receipt_cli.records.envelope import ENVELOPE, NO_RANK, behind_heads, head_ends, read_clock, read_rank, starts, unwrap
+from receipt_cli.records.envelope import (
+    ENVELOPE,
+    MASK,
+    NO_RANK,
+    behind_heads,
+    head_ends,
+    may_have_time,
+    read_clock,
+    read_rank,
+    starts,
+    unwrap,
+)
 
 RANKS = [
     (b"[rank0]: ", 0),
@@ -159,6 +170,18 @@ CLOCKS = [
 @pytest.mark.parametrize(("prefix", "want"), CLOCKS)
 def test_clock(prefix: bytes, want: float) -> None:
     assert read_clock(prefix) == pytest.approx(want, abs=1e-6, rel=0, nan_ok=True)
+
+
+@pytest.mark.parametrize("prefix", [prefix for prefix, want in CLOCKS if not math.isnan(want)])
+def test_what_may_have_a_time_is_known_without_the_values_of_digits(prefix: bytes) -> None:
+    assert may_have_time(prefix.translate(MASK))
+
+
+@pytest.mark.parametrize(
+    "prefix", [b"00:00:00 ", b" 00%|###   | 0/00 [00:00:00<00:00:00, ", b"Jul  0 00:00:00 node0 ", b"0000-00-00 "]
+)
+def test_a_clock_without_a_date_is_no_time(prefix: bytes) -> None:
+    assert not may_have_time(prefix)
 
 
 def test_an_impossible_time_does_not_hide_a_possible_one() -> None:
