@@ -25,9 +25,6 @@ def place(record: int, offset: int = 0) -> int:
     return (record << POSITION_BITS) | offset
 
 
-C = TypeVar("C", "NumberColumn", "TextColumn")
-
-
 class NumberColumn:
     """Values of one field, with the row of each; rows without a value have no entry.
 
@@ -63,11 +60,6 @@ class NumberColumn:
         """The ``lines``, as a column of the same rows."""
         return None if self.lines is None else NumberColumn(self.lines, self._rows)
 
-    @property
-    def lasting(self) -> bool:
-        """True when the memory is its own: see ``Cells.lasting``."""
-        return self.values.lasting and (self._rows is None or self._rows.lasting)
-
     def sparse(self) -> Cells[int]:
         """Return the row of each value, which is stored from now on."""
         if self._rows is None and is_large(self.values):
@@ -83,14 +75,6 @@ class NumberColumn:
         if self._rows is not None or row != len(self.values):
             self.sparse().append(row)
         self.values.append(value)
-
-    def prepend(self, other: NumberColumn, count: int) -> None:
-        """Put the entries of ``other``, which covers ``count`` rows, before ours."""
-        if self._rows is not None or other._rows is not None or count != len(other.values):
-            rows = self.sparse()
-            rows.shift(count)
-            rows.prepend(other.sparse())
-        self.values.prepend(other.values)
 
     def extend(self, other: NumberColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
@@ -121,11 +105,6 @@ class TextColumn:
         """Add ``value`` for ``row``; rows ascend."""
         self.rows.append(row)
         self.values.append(value)
-
-    def prepend(self, other: TextColumn, count: int) -> None:
-        """Put the entries of ``other``, which covers ``count`` rows, before ours."""
-        self.rows = other.rows + shifted(self.rows, count)
-        self.values[0:0] = other.values
 
     def extend(self, other: TextColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
@@ -159,13 +138,6 @@ class RuleColumns:
     def __len__(self) -> int:
         return len(self.at)
 
-    @property
-    def lasting(self) -> bool:
-        """True when the memory of all columns is their own: see ``Cells.lasting``."""
-        own = self.at.lasting and self.line.lasting and self.rank.lasting and self.clock.lasting
-        numbers = (*self.numbers.values(), *self.unregistered.values())
-        return own and all(column.lasting for column in numbers) and all(texts.lasting for texts in self._unnamed)
-
     def open_row(self, at: int, line: int, rank: int, clock: float) -> int:
         """Add an event and return its row."""
         self.at.append(at)
@@ -183,20 +155,6 @@ class RuleColumns:
         """Count the cells of columns that are for counting alone, and let go of these."""
         for name in [name for name in self.unregistered if name.startswith(DROPPED)]:
             self.dropped[name.split(DROPPED)[2]] += len(self.unregistered.pop(name).values)
-
-    def prepend(self, other: RuleColumns, records: int, lines: int) -> None:
-        """Add the few events of the piece before ours, which covers ``records`` records and ``lines`` line ends."""
-        self.move(records, lines)
-        self.at.prepend(other.at)
-        self.line.prepend(other.line)
-        self.rank.prepend(other.rank)
-        self.clock.prepend(other.clock)
-        self.numbers = _prepended(self.numbers, other.numbers, len(other), NumberColumn)
-        self.texts = _prepended(self.texts, other.texts, len(other), TextColumn)
-        self.unregistered = _prepended(self.unregistered, other.unregistered, len(other), NumberColumn)
-        self.dropped += other.dropped
-        for ours, before in zip(self._unnamed, other._unnamed, strict=True):
-            ours.prepend(before, len(other))
 
     def extend(self, other: RuleColumns, records: int, lines: int) -> None:
         """Add the events of the piece that follows ours, which covers ``records`` records and ``lines`` line ends."""
@@ -218,15 +176,6 @@ class RuleColumns:
     @property
     def _unnamed(self) -> tuple[RowTexts, ...]:
         return self.headers, self.cells, self.pairs
-
-
-def _prepended(ours: dict[str, C], before: dict[str, C], count: int, make: type[C]) -> dict[str, C]:
-    """Return the columns of two pieces, in the order in which they were first printed."""
-    names = list(dict.fromkeys((*before, *ours)))
-    columns = {name: ours.get(name) or make() for name in names}
-    for name in names:
-        columns[name].prepend(before.get(name) or make(), count)
-    return columns
 
 
 T = TypeVar("T")

@@ -21,8 +21,6 @@ TAIL_KEPT = 32 * 1024
 HEAD_KEPT = 32 * 1024
 """Bytes at the beginning of a log in which the stamps of lines count that no rule reads."""
 KEPT_HITS = 256
-FEW = 64
-"""So many times fewer events are put before the others, instead of these behind them."""
 RuleKey = tuple[str, str]
 """(grammar reference ``id@vN``, rule name)."""
 HitText: TypeAlias = tuple[int, str, "int | None"]
@@ -165,12 +163,11 @@ class SegmentBody:
         """Add the body of the segment that follows, which is used up."""
         records, lines = self.records, self.lines
         for key, columns in other.rules.items():
-            known = self.rules.setdefault(key, RuleColumns())
-            if FEW * len(known) < len(columns) and columns.lasting:
-                columns.prepend(known, records, lines)
-                self.rules[key] = columns
+            if key in self.rules:
+                self.rules[key].extend(columns, records, lines)
             else:
-                known.extend(columns, records, lines)
+                columns.move(records, lines)
+                self.rules[key] = columns
         for name, near in other.near.items():
             mine = self.near.setdefault(name, Bounded(MAX_FIRST))
             mine.extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
