@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -127,9 +127,9 @@ class RuleColumns:
     line: Cells[int] = field(default_factory=lambda: Cells("q"))
     rank: Cells[int] = field(default_factory=lambda: Cells("q"))
     clock: Cells[float] = field(default_factory=lambda: Cells("d"))
-    numbers: dict[str, NumberColumn] = field(default_factory=dict)
-    texts: dict[str, TextColumn] = field(default_factory=dict)
-    unregistered: dict[str, NumberColumn] = field(default_factory=dict)
+    numbers: dict[str, NumberColumn] = field(default_factory=lambda: defaultdict(NumberColumn))
+    texts: dict[str, TextColumn] = field(default_factory=lambda: defaultdict(TextColumn))
+    unregistered: dict[str, NumberColumn] = field(default_factory=lambda: defaultdict(NumberColumn))
     headers: RowTexts = field(default_factory=RowTexts)
     cells: RowTexts = field(default_factory=RowTexts)
     pairs: RowTexts = field(default_factory=RowTexts)
@@ -164,11 +164,11 @@ class RuleColumns:
         self.rank.extend(other.rank)
         self.clock.extend(other.clock)
         for name, numbers in other.numbers.items():
-            self.numbers.setdefault(name, NumberColumn()).extend(numbers, rows)
+            self.numbers[name].extend(numbers, rows)
         for name, texts in other.texts.items():
-            self.texts.setdefault(name, TextColumn()).extend(texts, rows)
+            self.texts[name].extend(texts, rows)
         for name, numbers in other.unregistered.items():
-            self.unregistered.setdefault(name, NumberColumn()).extend(numbers, rows)
+            self.unregistered[name].extend(numbers, rows)
         self.dropped += other.dropped
         for ours, after in zip(self._unnamed, other._unnamed, strict=True):
             ours.extend(after, rows)

@@ -30,7 +30,7 @@ from receipt_cli.records.split import (
     invalid_records,
     last_end,
 )
-from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
+from receipt_cli.scan.book import Entry, PlacedProblems, examine, excerpt, search_markers
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.loading import load_kernel
@@ -289,7 +289,7 @@ class Engine:
                     if self.kernel.add(layout):
                         return
                     self.kernel.settle(body, (event.key for event in layout.events), (one.marker for one in layout.marks))
-                replay(body, layout, record, printed, ordinal, line, problems)
+                Entry(body, record, printed, ordinal, line, problems).replay(layout)
                 if bad and (layout.events or layout.ignored):
                     body.undecodable -= 1
                     body.undecodable_matched.add(ordinal)
@@ -309,7 +309,7 @@ class Engine:
         if self.kernel is not None:
             keys = ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read)
             self.kernel.settle(body, keys, (hit.marker.id for hit in outcome.marks))
-        book(body, outcome, record, printed, ordinal, line, problems)
+        Entry(body, record, printed, ordinal, line, problems).book(outcome)
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)

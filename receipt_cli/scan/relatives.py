@@ -249,10 +249,10 @@ class _MovingEvent:
             form = forms[text]
             if form is None:
                 return None
-            name, begin, stop, direct, shift, spec, _, number = form
+            number = form.number
             if number != NOWHERE:
                 number = number[0] + start, number[1] + start
-            values.append(Value(name, begin + start, stop + start, direct, shift, spec, None, number))
+            values.append(form._replace(start=start, end=end, number=number))
         others = []
         for key, is_twice, (start, begun), (end, ended) in self.others:
             start, end = start + moved[begun], end + moved[ended]
@@ -262,7 +262,7 @@ class _MovingEvent:
             if key.startswith(DROPPED):
                 at, before = self.start
                 key = f"{DROPPED}{start - at - moved[before]}{DROPPED}{key.split(DROPPED)[2]}"
-            others.append(Value(key, start, end, direct, b"", None))
+            others.append(Value(key, start, end, None, None, (start, end) if direct else NOWHERE, direct))
         for (start, begun), (end, ended), sometimes in self.unread:
             start, end = start + moved[begun], end + moved[ended]
             if (SOMETIMES_NUMBER.search(masked, start, end) is not None) is not sometimes:
@@ -276,10 +276,9 @@ class _MovingEvent:
         if parts is not None:
             parts = Parts(parts.column, tuple([(s + moved[m], e + moved[n]) for (s, m), (e, n) in self.parts]))
         return EventLayout(
-            known.key,
             known.grammar,
             known.rule,
-            min(at + moved[before], 65535),
+            at + moved[before],
             known.prefix,
             tuple(values),
             tuple(others),

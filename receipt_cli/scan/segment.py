@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
@@ -139,11 +141,11 @@ class SegmentBody:
     lines: int = 0
     blank: int = 0
     undecodable: int = 0
-    rules: dict[RuleKey, RuleColumns] = field(default_factory=dict)
-    near: dict[str, Bounded[NearMiss]] = field(default_factory=dict)
-    ignored: dict[str, OrdinalSet] = field(default_factory=dict)
+    rules: dict[RuleKey, RuleColumns] = field(default_factory=lambda: defaultdict(RuleColumns))
+    near: dict[str, Bounded[NearMiss]] = field(default_factory=lambda: defaultdict(partial(Bounded, MAX_FIRST)))
+    ignored: dict[str, OrdinalSet] = field(default_factory=lambda: defaultdict(OrdinalSet))
     undecodable_matched: OrdinalSet = field(default_factory=OrdinalSet)
-    markers: dict[str, Hits] = field(default_factory=dict)
+    markers: dict[str, Hits] = field(default_factory=lambda: defaultdict(Hits))
     problems: Bounded[Problem] = field(default_factory=lambda: Bounded(MAX_FIRST))
     metric_like: Bounded[str] = field(default_factory=lambda: Bounded(MAX_SEEN))
     step_like: int = 0
@@ -169,13 +171,12 @@ class SegmentBody:
                 columns.move(records, lines)
                 self.rules[key] = columns
         for name, near in other.near.items():
-            mine = self.near.setdefault(name, Bounded(MAX_FIRST))
-            mine.extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
+            self.near[name].extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
         for name, ordinals in other.ignored.items():
-            self.ignored[name] = self.ignored.get(name, OrdinalSet()) | ordinals.shift(records)
+            self.ignored[name] |= ordinals.shift(records)
         self.undecodable_matched |= other.undecodable_matched.shift(records)
         for name, hits in other.markers.items():
-            self.markers.setdefault(name, Hits()).extend(hits, records, lines)
+            self.markers[name].extend(hits, records, lines)
         moved = ((at + place(records), problem.moved(lines)) for at, problem in other.problems.first)
         self.problems.extend(other.problems, moved)
         seen = other.metric_like

@@ -18,10 +18,12 @@ def find_block_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
     if found is None:
         return []
     row_found = clean_text(found["key"]), clean_text(found["value"])
-    return [Extraction(found.start(), found.end(), row=row_found, parts=[found.span("key"), found.span("value")])]
+    return [
+        Extraction(found.start(), found.end(), column="pairs", cells=row_found, parts=[found.span("key"), found.span("value")])
+    ]
 
 
-def bind_row(spec: Block, row: tuple[str, str]) -> tuple[str, str | float] | None:
+def bind_row(spec: Block, row: tuple[str, ...]) -> tuple[str, str | float] | None:
     """Name one row of a block: (field, its text), (printed key, number) for an undeclared one, None for what is dropped."""
     key, value = row
     if key in spec.keys:

@@ -11,7 +11,7 @@ from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.extraction import NOWHERE, Span, convert, read_unregistered
-from receipt_cli.scan.layout import EventLayout, Layout, Prefix, Value
+from receipt_cli.scan.layout import EventLayout, Layout, Prefix, Value, read_day
 from receipt_cli.scan.number_forms import Scale, scale_of
 from receipt_cli.scan.segment import RuleKey
 
@@ -97,13 +97,13 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
             return None
         total += len(values)
         table = names.tables.setdefault(event.key, len(names.tables))
-        body += [struct.pack("<7q", table, event.offset, *_prefix(names, event.prefix), len(values)), *values]
+        body += [struct.pack("<7q", table, event.start, *_prefix(names, event.prefix), len(values)), *values]
     for mark in layout.marks:
         key = (MARKER, mark.marker)
         table = names.tables.setdefault(key, len(names.tables))
         message = MarkText(mark.start, mark.code, mark.form)
         number = names.messages.setdefault(message, len(names.messages))
-        body.append(struct.pack("<7q", table, min(mark.start, 65535), *_prefix(names, mark.prefix), 1))
+        body.append(struct.pack("<7q", table, mark.start, *_prefix(names, mark.prefix), 1))
         body.append(_text_value(PLACE, names.column(key, "", ""), (0, 0), number))
     lengths = len(layout.absent), sum(len(literal) for _, literal in layout.absent), len(layout.echoes)
     counts = (len(layout.ignored), len(layout.near), len(layout.events) + len(layout.marks), total, *lengths)
@@ -129,9 +129,8 @@ def _text_value(kind: int, column: int, span: Span, number: int) -> bytes:
 def _prefix(names: Names, prefix: Prefix | None) -> tuple[int, int, int, int]:
     if prefix is None:
         return 0, -1, -1, -1
-    start, end = time = prefix.time
-    number = names.resolver(("day", start), lambda text: Prefix(len(text), time).day(text))
-    return prefix.end, number, start, end
+    time = prefix.time
+    return prefix.end, names.resolver(("day", time[0]), lambda text: read_day(text, time)), *time
 
 
 def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes] | None:
@@ -140,7 +139,7 @@ def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes
     made: list[bytes] = []
     for at, value in enumerate((*event.values, *event.unregistered)):
         bound = least.get(at) if at < len(event.values) else None
-        start, end = (value.start, value.end) if value.direct or value.number == NOWHERE else value.number
+        start, end = value.number if value.number != NOWHERE else (value.start, value.end)
         kind, resolver, scale, constant = DECIMAL, -1, None, 0.0
         group = "numbers" if at < len(event.values) else "unregistered"
         if value.constant is not None:
@@ -155,7 +154,7 @@ def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes
             group = "texts" if isinstance(read, str) else group
             scale = Scale(0, names.text(read[:EXCERPT_BYTES]) if isinstance(read, str) else 1, 0, 1.0)
             constant = 0.0 if isinstance(read, str) else read
-        elif value.direct or value.number != NOWHERE:
+        elif value.number != NOWHERE:
             unit = value.spec.unit if value.spec is not None else None
             scale = scale_of(masked[start:end], unit)
             end = start + scale.length if scale is not None else end
@@ -185,9 +184,7 @@ def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes
 
 def _asked(names: Names, event: EventLayout, value: Value, group: str) -> tuple[int, str, int]:
     """Return kind, group of columns and function of a value whose texts Python reads."""
-    spec, shift = value.spec, value.shift
-    if value.direct:
-        return ASKED_NUMBER, group, names.resolver(("float", shift), lambda text: float(text + shift))
+    spec = value.spec
     if spec is None:
         return ASKED_NUMBER, group, names.resolver("unregistered", _read_other)
     if value.number != NOWHERE:

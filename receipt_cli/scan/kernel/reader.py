@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_from
+from receipt_cli.numeric.ordinals import ordinals_from
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
 from receipt_cli.scan.book import PlacedProblems, mark_text, miss
-from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
+from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.kernel.program import MARKER, OF_DIGITS, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
 from receipt_cli.scan.segment import KEPT_HITS, Hits, HitText, RuleKey, SegmentBody, Unread
@@ -86,7 +86,7 @@ class KernelReader:
             self.settle(body, [tables[number] for number in kernel.filled()])
             grammars = list(self._names.ignored)
             for number, ordinals in kernel.ignored():
-                known = body.undecodable_matched if number < 0 else body.ignored.setdefault(grammars[number], OrdinalSet())
+                known = body.undecodable_matched if number < 0 else body.ignored[grammars[number]]
                 known.update(ordinals_from(ordinals))
         finally:
             records, lines, blank, undecodable = kernel.finish()
@@ -108,10 +108,9 @@ class KernelReader:
                 continue
             at, line, rank, clock, columns = taken
             if key[0] == MARKER:
-                self._settle_hits(body.markers.setdefault(key[1], Hits()), at, line, rank, array("q", columns[0][1]))
+                self._settle_hits(body.markers[key[1]], at, line, rank, array("q", columns[0][1]))
                 continue
-            if known is None:
-                known = body.rules.setdefault(key, RuleColumns())
+            known = body.rules[key]
             known.at.extend_bytes(at)
             known.line.extend_bytes(line)
             known.rank.extend_bytes(rank)
@@ -122,10 +121,7 @@ class KernelReader:
                     self._settle_texts(known, number, before, values, rows)
                     continue
                 numbers = known.numbers if group == "numbers" else known.unregistered
-                column = numbers.get(name)
-                if column is None:
-                    column = numbers.setdefault(name, NumberColumn())
-                column.extend_bytes(values, rows, before)
+                numbers[name].extend_bytes(values, rows, before)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
         messages, buffer = list(self._names.messages), self._buffer
@@ -163,7 +159,7 @@ class KernelReader:
         if group == "texts":
             if len(self._texts) < len(self._names.texts):
                 self._texts = list(self._names.texts)
-            column = known.texts.setdefault(name, TextColumn())
+            column = known.texts[name]
             column.values.extend([self._texts[text] for text in array("q", values)])
             column.rows.frombytes(rows)
         else:
