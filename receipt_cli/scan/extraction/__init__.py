@@ -101,6 +101,6 @@ def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[E
         events = extract(rule, rest, bounded=bounded, box=box)
         if events:
             for event in events:
-                event.move(at)
+                event.move(at.__add__)
             return events
     return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from time import monotonic, process_time
 from typing import TypeAlias
 
@@ -61,15 +61,17 @@ class Extraction:
         """The texts of the event, as printed."""
         return [*self.texts.values(), *self.cells]
 
-    def move(self, by: int) -> None:
-        """Count all places from ``by`` bytes earlier on."""
-        self.start, self.end = self.start + by, self.end + by
-        self.spans = {name: _moved(span, by) for name, span in self.spans.items()}
-        self.unregistered_spans = {name: _moved(span, by) for name, span in self.unregistered_spans.items()}
-        self.keys = [_moved(span, by) for span in self.keys]
-        self.unread = [_moved(span, by) for span in self.unread]
-        self.parts = [_moved(span, by) for span in self.parts]
-        self.declared = [_moved(span, by) for span in self.declared]
+    def move(self, to: Callable[[int], int]) -> None:
+        """Count all places as ``to`` says."""
+
+        def moved(span: Span) -> Span:
+            return span if span == NOWHERE else (to(span[0]), to(span[1]))
+
+        self.start, self.end = moved((self.start, self.end))
+        self.spans = {name: moved(span) for name, span in self.spans.items()}
+        self.unregistered_spans = {name: moved(span) for name, span in self.unregistered_spans.items()}
+        self.keys, self.unread = [*map(moved, self.keys)], [*map(moved, self.unread)]
+        self.declared, self.parts = [*map(moved, self.declared)], [*map(moved, self.parts)]
 
 
 class PatternTimeout(Exception):
@@ -103,10 +105,6 @@ class Box:
         if now >= self._end:
             raise TimeoutError
         return self._end - now
-
-
-def _moved(span: Span, by: int) -> Span:
-    return span if span == NOWHERE else (span[0] + by, span[1] + by)
 
 
 def fields_below(rule: Rule, event: Extraction) -> list[str]:
