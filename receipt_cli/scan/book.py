@@ -140,9 +140,9 @@ class Entry:
         for name, rule in near:
             miss(self.body, name, rule, self.printed, self.ordinal, self.line)
         for name, start, code in marks:
-            prefix, text = self.record[:start], mark_text(self.record, start)
-            at, form = place(self.ordinal, min(start, LAST_PLACE)), form_of(self.record, start)
-            self.body.markers[name].add(at, self.line, text, code, read_rank(prefix), form, read_host(prefix))
+            prefix, message = self.record[:start], self.record[start : start + EXCERPT_BYTES]
+            hit = place(self.ordinal, min(start, LAST_PLACE)), message, code
+            self.body.markers[name].add(hit, self.line, read_rank(prefix), form_of(self.record, start), read_host(prefix))
 
     def _add(self, grammar: Grammar, rule: Rule, event: Extraction, values: Iterable[tuple[str, Converted]]) -> None:
         """Append one event to the columns of its rule; ``values`` that cannot be read become problems."""
@@ -184,11 +184,6 @@ def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
     """
     found = (marker.search(record, starts) for marker in markers)
     return [hit for hit in found if hit is not None and not (hit.marker.core is not None and is_indented(record, hit.start))]
-
-
-def mark_text(record: bytes, start: int) -> str:
-    """Return the text of a marker's message that begins at ``start`` of a record."""
-    return record[start : start + EXCERPT_BYTES].decode("utf-8", "replace")
 
 
 def excerpt(record: bytes) -> str:

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.ordinals import ordinals_from
-from receipt_cli.problems import MAX_FIRST
+from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
-from receipt_cli.scan.book import PlacedProblems, mark_text, miss
+from receipt_cli.scan.book import PlacedProblems, miss
 from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.kernel.program import MARKER, OF_DIGITS, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
-from receipt_cli.scan.segment import KEPT_HITS, Hits, HitText, RuleKey, SegmentBody, Unread
+from receipt_cli.scan.segment import KEPT_HITS, Hits, RuleKey, SegmentBody
 
 if TYPE_CHECKING:
     from receipt_cli.scan.kernel._native import Answer
 
 ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProblems], None]
 """``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, where problems go."""
+_END = compile_later(rb"[\r\n]")
 _PLACE_BITS = 40
 _PLACE = (1 << _PLACE_BITS) - 1
 """Of a value of a place: the number of a message, above the place in the block where its record begins."""
-HELD_BLOCKS = 8
-"""Blocks that may stay in memory for the texts of markers that fire often: most of these are never read."""
 MAX_LAYOUTS = 16_384
 MAX_MEANINGS = 60_000
 """Layouts, and texts whose meaning the kernel keeps, from which on it begins anew."""
@@ -39,8 +39,6 @@ class KernelReader:
         """``native`` is what ``load_kernel`` returned, ``literals`` are those of all rules and markers."""
         self._native = native
         self._literals = tuple(literals)
-        self._blocks = 0
-        self._unread: deque[tuple[int, Hits]] = deque()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -72,9 +70,6 @@ class KernelReader:
     def read(self, body: SegmentBody, buffer: bytes, read_record: ReadRecord, problems: PlacedProblems) -> None:
         """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those that the kernel does not."""
         kernel, self._buffer = self._kernel, buffer
-        self._blocks += 1
-        while self._unread and self._unread[0][0] < self._blocks - HELD_BLOCKS:
-            self._unread.popleft()[1].read_texts(self._blocks - HELD_BLOCKS)
         kernel.begin(buffer, body.records, body.lines)
         try:
             while (found := kernel.next()) is not None:
@@ -124,25 +119,16 @@ class KernelReader:
                 numbers[name].extend_bytes(values, rows, before)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
-        messages, buffer = list(self._names.messages), self._buffer
+        messages, buffer, count = list(self._names.messages), self._buffer, len(places)
         ordinals, lines, ranks = array("q", at), array("q", line), array("q", rank)
         forms = array("b", [messages[number >> _PLACE_BITS].form for number in places])
-
-        def texts(shown: Iterable[int]) -> list[HitText]:
-            read = []
-            for index in shown:
-                mark, start = messages[places[index] >> _PLACE_BITS], places[index] & _PLACE
-                end = _end_of(buffer, start)
-                read.append((ordinals[index], mark_text(buffer[start:end], mark.start), mark.code))
-            return read
-
-        count = min(len(places), KEPT_HITS)
-        last = Unread(self._blocks, count, lambda: texts(range(len(places) - count, len(places))))
-        if hits.extend_later(ordinals, lines, ranks, forms, last):
-            self._unread.append((self._blocks, hits))
-            return
-        shown = range(len(places)) if len(places) <= 3 * KEPT_HITS else (*range(2 * KEPT_HITS), *range(-KEPT_HITS, 0))
-        hits.extend_with(ordinals, lines, texts(shown), ranks, forms)
+        shown, first = [], min(count, max(0, KEPT_HITS - len(hits.known)))
+        for index in (*range(first), *range(max(first, count - KEPT_HITS), count)):
+            mark = messages[places[index] >> _PLACE_BITS]
+            start = (places[index] & _PLACE) + mark.start
+            end = _END.search(buffer, start, start + EXCERPT_BYTES)
+            shown.append((ordinals[index], buffer[start : end.start() if end else start + EXCERPT_BYTES], mark.code))
+        hits.add_all(ordinals, lines, ranks, forms, shown)
 
     def _column(self, number: int) -> tuple[RuleKey, str, str]:
         if number >= len(self._listed):
@@ -178,10 +164,3 @@ class KernelReader:
         kept = Counter(number for number, *_ in first)
         for number, count in counts:
             body.near[rules[number][0]].count += count - kept[number]
-
-
-def _end_of(buffer: bytes, start: int) -> int:
-    """Return where the record ends that goes on at ``start``."""
-    newline = buffer.find(b"\n", start)
-    carriage = buffer.find(b"\r", start, newline if newline >= 0 else len(buffer))
-    return carriage if carriage >= 0 else newline if newline >= 0 else len(buffer)
