@@ -155,3 +155,8 @@ class Segment:
     size: int = 0
     last_bytes: bytes = b""
     first_bytes: bytes = b""
+
+    @property
+    def open_end(self) -> Fragment:
+        """What no record end follows."""
+        return self.tail if self.head_end else self.head
