@@ -124,6 +124,13 @@ def join_cells(column: str, cells: Iterable[str]) -> str:
     return joined[:MAX_EXCERPT] if column == "pairs" else joined
 
 
+def event_of(pattern: regex.Pattern[bytes], found: regex.Match[bytes]) -> Extraction:
+    """Return the event that a match is, with its named groups."""
+    event = Extraction(found.start(), found.end())
+    add_groups(event, pattern, found)
+    return event
+
+
 def add_groups(event: Extraction, pattern: regex.Pattern[bytes], found: regex.Match[bytes]) -> None:
     """Add the named groups of a match, without the blanks around them."""
     for name in pattern.groupindex:

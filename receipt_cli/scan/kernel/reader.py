@@ -45,8 +45,6 @@ class KernelReader:
         self._names = Names()
         self._served: set[Layout] = set()
         self._kernel = self._native.Kernel(self._literals, self._answer, MAX_FIRST)
-        self._listed: list[tuple[RuleKey, str, str]] = []
-        self._texts: list[str] = []
         self._buffer = b""
 
     def _answer(self, number: int, text: bytes) -> Answer:
@@ -77,11 +75,9 @@ class KernelReader:
                 self._settle_misses(body, buffer)
                 read_record(body, buffer[start:end], ordinal, line, bool(bad), problems)
             self._settle_misses(body, buffer)
-            tables = list(self._names.tables)
-            self.settle(body, [tables[number] for number in kernel.filled()])
-            grammars = list(self._names.ignored)
+            self.settle(body, [self._names.tables.listed[number] for number in kernel.filled()])
             for number, ordinals in kernel.ignored():
-                known = body.undecodable_matched if number < 0 else body.ignored[grammars[number]]
+                known = body.undecodable_matched if number < 0 else body.ignored[self._names.ignored.listed[number]]
                 known.update(ordinals_from(ordinals))
         finally:
             records, lines, blank, undecodable = kernel.finish()
@@ -96,8 +92,7 @@ class KernelReader:
         """Move what the kernel has of some rules and markers to ``body``: what is appended next is behind it."""
         names = self._names
         for key in chain(keys, ((MARKER, name) for name in markers)):
-            known = body.rules.get(key)
-            before = 0 if known is None else len(known)
+            before = len(body.rules[key]) if key in body.rules else 0
             taken = self._kernel.take(names.tables.get(key, -1), before)
             if taken is None:
                 continue
@@ -111,45 +106,37 @@ class KernelReader:
             known.rank.extend_bytes(rank)
             known.clock.extend_bytes(clock)
             for number, values, rows in columns:
-                _, group, name = self._column(number)
-                if group not in ("numbers", "unregistered"):
+                _, group, name = self._names.columns.listed[number]
+                if group in ("numbers", "unregistered"):
+                    getattr(known, group)[name].extend_bytes(values, rows, before)
+                else:
                     self._settle_texts(known, number, before, values, rows)
-                    continue
-                numbers = known.numbers if group == "numbers" else known.unregistered
-                numbers[name].extend_bytes(values, rows, before)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
-        messages, buffer, count = list(self._names.messages), self._buffer, len(places)
+        marks, buffer, count = self._names.marks.listed, self._buffer, len(places)
         ordinals, lines, ranks = array("q", at), array("q", line), array("q", rank)
-        forms = array("b", [messages[number >> _PLACE_BITS].form for number in places])
+        forms = array("b", [marks[number >> _PLACE_BITS].form for number in places])
         shown, first = [], min(count, max(0, KEPT_HITS - len(hits.known)))
         for index in (*range(first), *range(max(first, count - KEPT_HITS), count)):
-            mark = messages[places[index] >> _PLACE_BITS]
+            mark = marks[places[index] >> _PLACE_BITS]
             start = (places[index] & _PLACE) + mark.start
             end = _END.search(buffer, start, start + EXCERPT_BYTES)
             shown.append((ordinals[index], buffer[start : end.start() if end else start + EXCERPT_BYTES], mark.code))
         hits.add_all(ordinals, lines, ranks, forms, shown)
 
-    def _column(self, number: int) -> tuple[RuleKey, str, str]:
-        if number >= len(self._listed):
-            self._listed = list(self._names.columns)
-        return self._listed[number]
-
     def _settle_texts(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
-        _, group, name = self._column(number)
+        _, group, name = self._names.columns.listed[number]
         if group != "texts" and name == OF_DIGITS:
             getattr(known, group).digits.extend_bytes(values)
             return
         if rows is None:
             rows = array("q", range(before, before + len(values) // 8)).tobytes()
         if group == "texts":
-            if len(self._texts) < len(self._names.texts):
-                self._texts = list(self._names.texts)
-            column = known.texts[name]
-            column.values.extend([self._texts[text] for text in array("q", values)])
+            column, listed = known.texts[name], self._names.texts.listed
+            column.values.extend([listed[text] for text in array("q", values)])
             column.rows.frombytes(rows)
         else:
-            getattr(known, group).extend_bytes(rows, values, list(self._names.forms[number]))
+            getattr(known, group).extend_bytes(rows, values, self._names.forms[number].listed)
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
         """Book the near-misses of the records that the kernel read since the last call."""
@@ -157,7 +144,7 @@ class KernelReader:
         if missed is None:
             return
         first, counts = missed
-        rules = list(self._names.near)
+        rules = self._names.near.listed
         for number, ordinal, line, start, end in first:
             grammar, rule = rules[number]
             miss(body, grammar, rule, buffer[start:end], ordinal, line)
