@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import accumulate
 from operator import itemgetter, sub
 
-from receipt_cli.lazy_dataclass import replace
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import MASK, starts
 from receipt_cli.scan.book import Outcome
@@ -168,8 +167,7 @@ class _Relative:
 
     def _moved(self, known: Extraction, record: bytes, masked: bytes, to: Callable[[int], int]) -> Extraction | None:
         """Return an event as ``record`` has it; None where the text under an undeclared key becomes a number, or is none now."""
-        event = replace(known)
-        event.move(to)
+        event = known.moved(to)
         for before, after in zip(known.unread, event.unread, strict=True):
             if after != NOWHERE and (
                 _number_in(record, after) is not None or _is_doubtful(self.masked, before) is not _is_doubtful(masked, after)
@@ -217,7 +215,7 @@ class _Relative:
         for layout, event in zip(self.layout.events, self.events, strict=True):
             if layout.prefix is not None:
                 held.update(range(bisect_left(begins, layout.prefix.end)))
-            replace(event).move(hold)
+            event.moved(hold)
         self.kept = pick(sorted(held))
         self.kept_lengths = self.kept(self.lengths)
         return len(held) < len(runs)

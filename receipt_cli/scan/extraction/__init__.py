@@ -103,7 +103,5 @@ def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[E
             continue
         events = extract(rule, rest, bounded=bounded, box=box)
         if events:
-            for event in events:
-                event.move(at.__add__)
-            return events
+            return [event.moved(at.__add__) for event in events]
     return []

@@ -61,17 +61,26 @@ class Extraction:
         """The texts of the event, as printed."""
         return [*self.texts.values(), *self.cells]
 
-    def move(self, to: Callable[[int], int]) -> None:
-        """Count all places as ``to`` says."""
+    def moved(self, to: Callable[[int], int]) -> Extraction:
+        """Return the event with all its places as ``to`` says."""
 
-        def moved(span: Span) -> Span:
+        def move(span: Span) -> Span:
             return span if span == NOWHERE else (to(span[0]), to(span[1]))
 
-        self.start, self.end = moved((self.start, self.end))
-        self.spans = {name: moved(span) for name, span in self.spans.items()}
-        self.unregistered_spans = {name: moved(span) for name, span in self.unregistered_spans.items()}
-        self.keys, self.unread = [*map(moved, self.keys)], [*map(moved, self.unread)]
-        self.declared, self.parts = [*map(moved, self.declared)], [*map(moved, self.parts)]
+        return Extraction(
+            to(self.start),
+            to(self.end),
+            self.texts,
+            self.unregistered,
+            {name: move(span) for name, span in self.spans.items()},
+            {name: move(span) for name, span in self.unregistered_spans.items()},
+            [move(span) for span in self.keys],
+            [move(span) for span in self.unread],
+            [move(span) for span in self.declared],
+            self.column,
+            self.cells,
+            [move(span) for span in self.parts],
+        )
 
 
 class PatternTimeout(Exception):
