@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.failure_markers import Catalogue
@@ -31,10 +31,8 @@ AUTO = 0
 """As many workers as pay off: one for what is small or of unknown size, else the number of cores."""
 MOST = 8
 """Workers that AUTO takes at most."""
-PIECE = 8 << 20
-"""Bytes that a worker gets at once; one more block may come with them."""
 WAITING = 2
-"""Pieces in work or done, beyond those that are scanned: the caller may be a little late."""
+"""Blocks in work or done, beyond those that are scanned: the caller may be a little late."""
 
 _engine: Engine | None = None
 """The engine of a worker."""
@@ -74,7 +72,7 @@ def _auto(source: Source) -> int:
 
 
 def _in_pieces(engine: Engine, source: Source, count: int) -> Segment:
-    """Return the fold of all pieces, each scanned by one of ``count`` processes; the log is read here."""
+    """Return the fold of all blocks, each scanned by one of ``count`` processes; the log is read here."""
     from concurrent.futures.process import BrokenProcessPool
 
     pool = _workers(engine, count)
@@ -83,10 +81,10 @@ def _in_pieces(engine: Engine, source: Source, count: int) -> Segment:
     whole = Segment()
     pieces: deque[Future[Segment]] = deque()
     try:
-        for text in _gathered(source.blocks()):
+        for block in source.blocks():
             if len(pieces) == count + WAITING:
                 engine.merge(whole, pieces.popleft().result())
-            pieces.append(pool.submit(_scan_piece, text))
+            pieces.append(pool.submit(_scan_block, block))
         while pieces:
             engine.merge(whole, pieces.popleft().result())
     except BrokenProcessPool as error:
@@ -114,20 +112,6 @@ def _workers(engine: Engine, count: int) -> ProcessPoolExecutor | None:
     return pool
 
 
-def _gathered(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield the blocks in pieces of ``PIECE`` bytes or somewhat more."""
-    piece: list[bytes] = []
-    size = 0
-    for block in blocks:
-        piece.append(block)
-        size += len(block)
-        if size >= PIECE:
-            yield piece
-            piece, size = [], 0
-    if piece:
-        yield piece
-
-
 def _begin(grammars: Sequence[Grammar], catalogue: Catalogue, by_layout: bool) -> None:
     import signal
 
@@ -136,7 +120,7 @@ def _begin(grammars: Sequence[Grammar], catalogue: Catalogue, by_layout: bool) -
     _engine = Engine(grammars, catalogue, by_layout=by_layout)
 
 
-def _scan_piece(text: list[bytes]) -> Segment:
-    """Return the fold of a piece."""
+def _scan_block(block: bytes) -> Segment:
+    """Return the fold of a block."""
     assert _engine is not None
-    return _engine.scan(text)
+    return _engine.scan([block])

@@ -84,13 +84,6 @@ def read_record(rule: Rule, record: bytes) -> list[Extraction]:
     return events or (extract_behind(rule, record) if rule.anchored else [])
 
 
-def _finds_nothing(rule: Rule, text: bytes, box: Box) -> bool:
-    try:
-        return rule.find(text, timeout=box.left()) is None
-    except (TimeoutError, MemoryError, RecursionError) as error:
-        raise PatternTimeout(rule.name) from error
-
-
 def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
     """Return what an anchored ``rule`` finds where an envelope ends, with offsets into the whole ``record``.
 
@@ -98,10 +91,7 @@ def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[E
     """
     box = Box()
     for at in starts(record):
-        rest = record[at:]
-        if rule.pattern is not None and _finds_nothing(rule, rest, box):
-            continue
-        events = extract(rule, rest, bounded=bounded, box=box)
+        events = extract(rule, record[at:], bounded=bounded, box=box)
         if events:
             return [event.moved(at.__add__) for event in events]
     return []
