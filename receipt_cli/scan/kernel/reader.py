@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.ordinals import ordinals_from
 from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProblems], None]
 """``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, where problems go."""
-_END = compile_later(rb"[\r\n]")
 _PLACE_BITS = 40
 _PLACE = (1 << _PLACE_BITS) - 1
 """Of a value of a place: the number of a message, above the place in the block where its record begins."""
@@ -120,8 +118,9 @@ class KernelReader:
         for index in (*range(first), *range(max(first, count - KEPT_HITS), count)):
             mark = marks[places[index] >> _PLACE_BITS]
             start = (places[index] & _PLACE) + mark.start
-            end = _END.search(buffer, start, start + EXCERPT_BYTES)
-            shown.append((ordinals[index], buffer[start : end.start() if end else start + EXCERPT_BYTES], mark.code))
+            end = buffer.find(b"\n", start, start + EXCERPT_BYTES)
+            message = buffer[start : end if end >= 0 else start + EXCERPT_BYTES]
+            shown.append((ordinals[index], message.partition(b"\r")[0] if b"\r" in message else message, mark.code))
         hits.add_all(ordinals, lines, ranks, forms, shown)
 
     def _settle_texts(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
