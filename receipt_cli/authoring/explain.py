@@ -147,7 +147,7 @@ def _read_fields(rule: Rule, record: bytes) -> dict[str, Any] | None:
         return None
     values = {name: convert(rule.fields[name], text)[0] for name, text in events[0].texts.items()}
     whole = {name: int(v) if rule.fields[name].type == "integer" and isinstance(v, float) else v for name, v in values.items()}
-    row = dict([events[0].row]) if events[0].row is not None else {}
+    row = {events[0].cells[0]: events[0].cells[1]} if events[0].column == "pairs" else {}
     return {**{name: value for name, value in whole.items() if value is not None}, **events[0].unregistered, **row}
 
 

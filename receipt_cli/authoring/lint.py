@@ -103,19 +103,19 @@ def _extract_line(rule: Rule, line: str) -> list[Extraction]:
         if not any(literal in record for literal in rule.literals):
             continue
         for event in extract(rule, record):
-            if event.header is not None:
-                header = event.header
+            if event.column == "headers":
+                header = event.cells
                 continue
-            if event.cells is not None and rule.table is not None:
+            if event.column == "cells" and rule.table is not None:
                 bound = bind_cells(rule.table, header, event.cells)
                 if bound is None:
                     continue
                 event.texts, event.unregistered = bound
-            if event.row is None or rule.block is None:
+            if event.column != "pairs" or rule.block is None:
                 events.append(event)
                 begun = set()
                 continue
-            if rule.block.open is None and (not events or event.row[0] in begun):
+            if rule.block.open is None and (not events or event.cells[0] in begun):
                 events.append(Extraction(event.start, event.end))
                 begun = set()
             if events:  # a row before any opening line belongs to no event
@@ -127,9 +127,8 @@ def _extract_line(rule: Rule, line: str) -> list[Extraction]:
 
 def _join_row(spec: Block, event: Extraction, row: Extraction, begun: set[str]) -> None:
     """Add one row of a sample to the event that it belongs to."""
-    assert row.row is not None
-    bound = bind_row(spec, row.row) if row.row[0] not in begun else None
-    begun.add(row.row[0])
+    bound = bind_row(spec, row.cells) if row.cells[0] not in begun else None
+    begun.add(row.cells[0])
     event.start, event.end = row.start, row.end
     if bound is not None and isinstance(bound[1], str):
         event.texts.setdefault(bound[0], bound[1])

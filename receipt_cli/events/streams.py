@@ -160,7 +160,7 @@ class Gathered:
             moved.append((_moved(at, numbers), line, own, form))
         ats, lines, owners, forms = zip(*sorted(moved), strict=True)
         hosts = {_moved(at, numbers): host for at, host in hits.hosts.items()}
-        texts = sorted(((_moved(at, numbers), text, code) for at, text, code in hits.texts), key=lambda text: text[0])
+        texts = sorted(((_moved(at, numbers), text, code) for at, text, code in hits.known), key=lambda text: text[0])
         return Hits(array("q", ats), array("q", lines), texts, array("q", owners), array("b", forms), hosts)
 
 

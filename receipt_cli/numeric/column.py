@@ -24,8 +24,6 @@ N = TypeVar("N", int, float)
 
 FEW = 1 << 13
 """Entries up to which an array is as good as anything: what an array of the C library grows by is not worth a page."""
-LEAD = 512
-"""Entries left free before the others: the values of the first, open record of a piece go there."""
 WORTH_CALL = 128
 """Entries from which on numpy, once it is loaded, adds faster."""
 _LISTED = 1 << 16
@@ -36,10 +34,10 @@ class Cells(Sequence[N], Generic[N]):
     """A column of int64 (code ``q``) or float64 (code ``d``).
 
     In one of three states: ``_few``, an array that grows, or one of numpy's that does not; ``_count`` times ``_same``;
-    ``_count`` entries of ``_room`` from ``_start`` on.
+    ``_count`` entries of ``_room``.
     """
 
-    __slots__ = ("_code", "_count", "_few", "_room", "_same", "_start")
+    __slots__ = ("_code", "_count", "_few", "_room", "_same")
 
     def __init__(self, code: str, values: Iterable[N] = ()) -> None:
         self._code = code
@@ -47,7 +45,6 @@ class Cells(Sequence[N], Generic[N]):
         self._count = 0
         self._same: array[N] | None = None
         self._room: Room | None = None
-        self._start = 0
 
     @classmethod
     def read(cls, code: str, data: Any) -> Cells[Any]:
@@ -125,7 +122,7 @@ class Cells(Sequence[N], Generic[N]):
         import numpy as np
 
         if self._room is not None:
-            return self._room.view(self._dtype, self._start, self._count)
+            return self._room.view(self._dtype, 0, self._count)
         if self._same is not None:
             return np.broadcast_to(np.frombuffer(self._same, self._dtype), self._count)
         return np.frombuffer(self._few, self._dtype) if isinstance(self._few, array) else self._few  # type: ignore[return-value]
@@ -142,7 +139,7 @@ class Cells(Sequence[N], Generic[N]):
     def _held(self) -> array[N] | memoryview:
         """All entries, unless they are only counted; its items are Python numbers."""
         if self._room is not None:
-            return self._room.numbers(self._code, self._start, self._count)
+            return self._room.numbers(self._code, 0, self._count)
         return self._few if isinstance(self._few, array) else memoryview(self._few)  # type: ignore[arg-type]
 
     def _bytes(self) -> bytes | memoryview:
@@ -155,11 +152,6 @@ class Cells(Sequence[N], Generic[N]):
         import numpy as np
 
         return np.int64 if self._code == "q" else np.float64
-
-    @property
-    def lasting(self) -> bool:
-        """True when the memory is its own, and not one that somebody lent for as long as it takes to copy it."""
-        return self._few is None or isinstance(self._few, array)
 
     def append(self, value: N) -> None:
         """Add one number."""
@@ -175,7 +167,7 @@ class Cells(Sequence[N], Generic[N]):
         if isinstance(few, array) and len(few) + count <= FEW:
             few.frombytes(data)
         elif count and not self._counts(data, count):
-            self._roomy(len(self) + count).write(8 * (self._start + self._count), data)
+            self._roomy(len(self) + count).write(8 * self._count, data)
             self._count += count
 
     def extend_array(self, values: Array) -> None:
@@ -197,28 +189,12 @@ class Cells(Sequence[N], Generic[N]):
             self._count += len(values)
             return
         room = self._roomy(count + len(values))
-        end = room.view(self._dtype, self._start + count, len(values))
+        end = room.view(self._dtype, count, len(values))
         if shift:
             np.add(values, shift, out=end)
         else:
             end[...] = values
         self._count += len(values)
-
-    def prepend(self, other: Cells[N]) -> None:
-        """Put the numbers of ``other``, which are few, before ours."""
-        before = len(other)
-        if not before:
-            return
-        if self._room is not None and before <= self._start:
-            self._start -= before
-            self._count += before
-            self._room.write(8 * self._start, _shifted(other, 0))
-            return
-        after = Cells[N](self._code)
-        after.extend(other)
-        after.extend(self)
-        for name in Cells.__slots__:
-            setattr(self, name, getattr(after, name))
 
     def shift(self, by: int) -> None:
         """Add ``by`` to each number, in place."""
@@ -228,7 +204,7 @@ class Cells(Sequence[N], Generic[N]):
             moved = self.whole()
             moved += by
         elif self._room is not None:
-            self._room.write(8 * self._start, _shifted(self, by))
+            self._room.write(0, _shifted(self, by))
         else:
             self._few = array(self._code, _shifted(self, by))
             self._same, self._count = None, 0
@@ -264,11 +240,11 @@ class Cells(Sequence[N], Generic[N]):
             from receipt_cli.numeric.room import Room
 
             held = self._bytes()
-            room = Room(8 * (LEAD + count))
-            room.write(8 * LEAD, held)
-            self._count, self._start, self._room = len(held) // 8, LEAD, room
+            room = Room(8 * count)
+            room.write(0, held)
+            self._count, self._room = len(held) // 8, room
             self._few = self._same = None
-        self._room.grow(8 * (self._start + count))
+        self._room.grow(8 * count)
         return self._room
 
 

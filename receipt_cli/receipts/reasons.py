@@ -121,8 +121,7 @@ def _cells_of(derivation: Derivation, text: bytes) -> list[CellOfLine]:
                     printed = text[start:end].decode("utf-8", "replace")
                     treatment = "dropped" if key.startswith(DROPPED) else "other"
                     cells.append(CellOfLine(name, key.split(DROPPED)[-1], printed, number, None, treatment))
-                whole = event.header or event.cells or event.row or ()
-                cells += [CellOfLine(name, "", cell, None, None, "read") for cell in whole]
+                cells += [CellOfLine(name, "", cell, None, None, "read") for cell in event.cells]
     return cells
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -23,9 +23,6 @@ POSITION_BITS = 17
 def place(record: int, offset: int = 0) -> int:
     """Return the sortable position of an event: the ordinal of its record, then its offset inside."""
     return (record << POSITION_BITS) | offset
-
-
-C = TypeVar("C", "NumberColumn", "TextColumn")
 
 
 class NumberColumn:
@@ -63,11 +60,6 @@ class NumberColumn:
         """The ``lines``, as a column of the same rows."""
         return None if self.lines is None else NumberColumn(self.lines, self._rows)
 
-    @property
-    def lasting(self) -> bool:
-        """True when the memory is its own: see ``Cells.lasting``."""
-        return self.values.lasting and (self._rows is None or self._rows.lasting)
-
     def sparse(self) -> Cells[int]:
         """Return the row of each value, which is stored from now on."""
         if self._rows is None and is_large(self.values):
@@ -83,14 +75,6 @@ class NumberColumn:
         if self._rows is not None or row != len(self.values):
             self.sparse().append(row)
         self.values.append(value)
-
-    def prepend(self, other: NumberColumn, count: int) -> None:
-        """Put the entries of ``other``, which covers ``count`` rows, before ours."""
-        if self._rows is not None or other._rows is not None or count != len(other.values):
-            rows = self.sparse()
-            rows.shift(count)
-            rows.prepend(other.sparse())
-        self.values.prepend(other.values)
 
     def extend(self, other: NumberColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
@@ -122,11 +106,6 @@ class TextColumn:
         self.rows.append(row)
         self.values.append(value)
 
-    def prepend(self, other: TextColumn, count: int) -> None:
-        """Put the entries of ``other``, which covers ``count`` rows, before ours."""
-        self.rows = other.rows + shifted(self.rows, count)
-        self.values[0:0] = other.values
-
     def extend(self, other: TextColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
         self.rows.extend(shifted(other.rows, shift))
@@ -148,9 +127,9 @@ class RuleColumns:
     line: Cells[int] = field(default_factory=lambda: Cells("q"))
     rank: Cells[int] = field(default_factory=lambda: Cells("q"))
     clock: Cells[float] = field(default_factory=lambda: Cells("d"))
-    numbers: dict[str, NumberColumn] = field(default_factory=dict)
-    texts: dict[str, TextColumn] = field(default_factory=dict)
-    unregistered: dict[str, NumberColumn] = field(default_factory=dict)
+    numbers: dict[str, NumberColumn] = field(default_factory=lambda: defaultdict(NumberColumn))
+    texts: dict[str, TextColumn] = field(default_factory=lambda: defaultdict(TextColumn))
+    unregistered: dict[str, NumberColumn] = field(default_factory=lambda: defaultdict(NumberColumn))
     headers: RowTexts = field(default_factory=RowTexts)
     cells: RowTexts = field(default_factory=RowTexts)
     pairs: RowTexts = field(default_factory=RowTexts)
@@ -158,13 +137,6 @@ class RuleColumns:
 
     def __len__(self) -> int:
         return len(self.at)
-
-    @property
-    def lasting(self) -> bool:
-        """True when the memory of all columns is their own: see ``Cells.lasting``."""
-        own = self.at.lasting and self.line.lasting and self.rank.lasting and self.clock.lasting
-        numbers = (*self.numbers.values(), *self.unregistered.values())
-        return own and all(column.lasting for column in numbers) and all(texts.lasting for texts in self._unnamed)
 
     def open_row(self, at: int, line: int, rank: int, clock: float) -> int:
         """Add an event and return its row."""
@@ -184,20 +156,6 @@ class RuleColumns:
         for name in [name for name in self.unregistered if name.startswith(DROPPED)]:
             self.dropped[name.split(DROPPED)[2]] += len(self.unregistered.pop(name).values)
 
-    def prepend(self, other: RuleColumns, records: int, lines: int) -> None:
-        """Add the few events of the piece before ours, which covers ``records`` records and ``lines`` line ends."""
-        self.move(records, lines)
-        self.at.prepend(other.at)
-        self.line.prepend(other.line)
-        self.rank.prepend(other.rank)
-        self.clock.prepend(other.clock)
-        self.numbers = _prepended(self.numbers, other.numbers, len(other), NumberColumn)
-        self.texts = _prepended(self.texts, other.texts, len(other), TextColumn)
-        self.unregistered = _prepended(self.unregistered, other.unregistered, len(other), NumberColumn)
-        self.dropped += other.dropped
-        for ours, before in zip(self._unnamed, other._unnamed, strict=True):
-            ours.prepend(before, len(other))
-
     def extend(self, other: RuleColumns, records: int, lines: int) -> None:
         """Add the events of the piece that follows ours, which covers ``records`` records and ``lines`` line ends."""
         rows = len(self.at)
@@ -206,11 +164,11 @@ class RuleColumns:
         self.rank.extend(other.rank)
         self.clock.extend(other.clock)
         for name, numbers in other.numbers.items():
-            self.numbers.setdefault(name, NumberColumn()).extend(numbers, rows)
+            self.numbers[name].extend(numbers, rows)
         for name, texts in other.texts.items():
-            self.texts.setdefault(name, TextColumn()).extend(texts, rows)
+            self.texts[name].extend(texts, rows)
         for name, numbers in other.unregistered.items():
-            self.unregistered.setdefault(name, NumberColumn()).extend(numbers, rows)
+            self.unregistered[name].extend(numbers, rows)
         self.dropped += other.dropped
         for ours, after in zip(self._unnamed, other._unnamed, strict=True):
             ours.extend(after, rows)
@@ -218,15 +176,6 @@ class RuleColumns:
     @property
     def _unnamed(self) -> tuple[RowTexts, ...]:
         return self.headers, self.cells, self.pairs
-
-
-def _prepended(ours: dict[str, C], before: dict[str, C], count: int, make: type[C]) -> dict[str, C]:
-    """Return the columns of two pieces, in the order in which they were first printed."""
-    names = list(dict.fromkeys((*before, *ours)))
-    columns = {name: ours.get(name) or make() for name in names}
-    for name in names:
-        columns[name].prepend(before.get(name) or make(), count)
-    return columns
 
 
 T = TypeVar("T")

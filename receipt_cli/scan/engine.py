@@ -8,7 +8,7 @@ in ``\\r\\n`` or in an envelope, and give the same result.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -30,7 +30,7 @@ from receipt_cli.records.split import (
     invalid_records,
     last_end,
 )
-from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
+from receipt_cli.scan.book import Entry, PlacedProblems, examine, excerpt, search_markers
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.loading import load_kernel
@@ -106,47 +106,67 @@ class Engine:
 
     def scan(self, blocks: Iterable[bytes], *, whole: bool = False) -> Segment:
         """Return the fold of the segment that ``blocks`` make up, however they are cut; ``whole``: it is not to be merged."""
-        scanner = _Scanner(self)
-        if whole:
-            scanner.segment.head_end, scanner.segment.whole = b"\n", True
+        segment = Segment(head_end=b"\n" if whole else b"", whole=whole)
         for block in blocks:
-            scanner.feed(block)
-        return scanner.segment
+            if block:
+                self._feed(segment, block)
+        return segment
+
+    def _feed(self, segment: Segment, block: bytes) -> None:
+        """Append a block."""
+        open_end, begin, end = segment.open_end, 0, last_end(block)
+        piece = Segment(size=len(block), first_bytes=block[:HEAD_KEPT], last_bytes=block[-TAIL_KEPT:])
+        if end and segment.head_end and not open_end.carriage and open_end.length == len(open_end.data):
+            if open_end.length or end < len(block):
+                self.read(segment.body, b"".join((open_end.data, memoryview(block)[:end])))
+            else:
+                self.read(segment.body, block)
+            segment.tail = Fragment()
+            piece.head.extend(block[end:])
+        elif end:
+            begin = first_end(block)
+            piece.head_end = b"\r\n" if block[:begin].endswith(b"\r\n") else block[begin - 1 : begin]
+            piece.head.extend(block[:begin].removesuffix(piece.head_end))
+            piece.tail.extend(block[end:])
+        else:
+            piece.head.extend(block)
+        self._append(segment, piece, lambda: self.read(segment.body, block[begin:end]) if begin < end else None)
 
     def merge(self, left: Segment, right: Segment) -> Segment:
         """Return the fold of two neighbouring segments; ``left`` and ``right`` are used up. Associative."""
-        open_end = left.tail if left.head_end else left.head
+        if right.size:
+            self._append(left, right, lambda: left.body.extend(right.body))
+        return left
+
+    def _append(self, left: Segment, right: Segment, add_body: Callable[[], None]) -> None:
+        """Add what follows ``left`` to it; ``add_body`` adds the records that are whole."""
+        left.size += right.size
         left.last_bytes = (left.last_bytes + right.last_bytes)[-TAIL_KEPT:]
         if len(left.first_bytes) < HEAD_KEPT:
             left.first_bytes = (left.first_bytes + right.first_bytes)[:HEAD_KEPT]
-        left.size += right.size
-        if not right.size:
-            return left
-        if open_end.carriage:
-            open_end.carriage = False
-            if right.head_end == b"\n" and not right.head.length and not right.head.carriage:
-                self._close(left, open_end, b"\r\n")  # the two halves of one record end
-                right.head_end = b"\r\n"
-                right.head = Fragment()
-                left.body.extend(right.body)
-                left.tail = right.tail
-                return left
-            self._close(left, open_end, b"\r")
-            open_end = left.tail
-        _join(open_end, right.head)
-        if right.head_end:
-            self._close(left, open_end, right.head_end)
-            left.body.extend(right.body)
+        head, end = right.head, right.head_end
+        if left.open_end.carriage:
+            left.open_end.carriage = False
+            if end == b"\n" and head.empty:
+                end = b"\r\n"  # the two halves of one record end
+            else:
+                self._close(left, b"\r")
+        open_end = left.open_end
+        open_end.data = (open_end.data + head.data)[:RECORD_CAP]
+        open_end.length += head.length
+        open_end.carriage = head.carriage
+        if end:
+            self._close(left, end)
+            add_body()
             left.tail = right.tail
-        return left
 
-    def _close(self, segment: Segment, fragment: Fragment, end: bytes) -> None:
+    def _close(self, segment: Segment, end: bytes) -> None:
         """End the open record of ``segment``: it becomes the head, or a record of the body."""
-        if not segment.head_end:
+        if segment.head_end:
+            self.close_into(segment.body, segment.tail, end)
+            segment.tail = Fragment()
+        else:
             segment.head_end = end
-            return
-        self.close_into(segment.body, fragment, end)
-        segment.tail = Fragment()
 
     def close_into(self, body: SegmentBody, fragment: Fragment, end: bytes) -> None:
         """Read one record from its fragment."""
@@ -289,7 +309,7 @@ class Engine:
                     if self.kernel.add(layout):
                         return
                     self.kernel.settle(body, (event.key for event in layout.events), (one.marker for one in layout.marks))
-                replay(body, layout, record, printed, ordinal, line, problems)
+                Entry(body, record, printed, ordinal, line, problems).replay(layout)
                 if bad and (layout.events or layout.ignored):
                     body.undecodable -= 1
                     body.undecodable_matched.add(ordinal)
@@ -309,7 +329,7 @@ class Engine:
         if self.kernel is not None:
             keys = ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read)
             self.kernel.settle(body, keys, (hit.marker.id for hit in outcome.marks))
-        book(body, outcome, record, printed, ordinal, line, problems)
+        Entry(body, record, printed, ordinal, line, problems).book(outcome)
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
@@ -349,52 +369,3 @@ def _capped(raw: bytes, length: int | None, body: SegmentBody) -> tuple[bytes, P
         detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
         problems.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
     return raw, problems
-
-
-class _Scanner:
-    """Feeds blocks into one segment."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self.segment = Segment()
-
-    def feed(self, block: bytes) -> None:
-        segment = self.segment
-        if not block:
-            return
-        segment.size += len(block)
-        segment.last_bytes = (segment.last_bytes + block[-TAIL_KEPT:])[-TAIL_KEPT:]
-        if len(segment.first_bytes) < HEAD_KEPT:
-            segment.first_bytes = (segment.first_bytes + block[:HEAD_KEPT])[:HEAD_KEPT]
-        pending = segment.tail if segment.head_end else segment.head
-        if pending.carriage:
-            pending.carriage = False
-            half = block.startswith(b"\n")
-            self.engine._close(segment, pending, b"\r\n" if half else b"\r")
-            block = block[1:] if half else block
-            pending = segment.tail
-        end = last_end(block)
-        if not end:
-            pending.extend(block)
-            return
-        begin = 0
-        if segment.head_end and pending.length == len(pending.data):
-            whole = not pending.length and end == len(block)
-            self.engine.read(segment.body, block if whole else b"".join((pending.data, memoryview(block)[:end])))
-            begin = end
-        elif not segment.head_end or pending.length:
-            begin = first_end(block)
-            terminator = b"\r\n" if block[begin - 2 : begin] == b"\r\n" else block[begin - 1 : begin]
-            pending.extend(block[: begin - len(terminator)])
-            self.engine._close(segment, pending, terminator)
-        if begin < end:
-            self.engine.read(segment.body, block[begin:end])
-        segment.tail = Fragment()
-        segment.tail.extend(block[end:])
-
-
-def _join(left: Fragment, right: Fragment) -> None:
-    """Append ``right`` to ``left``, which has no carriage return pending."""
-    left.data = (left.data + right.data)[:RECORD_CAP]
-    left.length += right.length
-    left.carriage = right.carriage

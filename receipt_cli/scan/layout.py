@@ -10,41 +10,50 @@ from __future__ import annotations
 
 from itertools import accumulate, islice
 
+from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Field, Grammar, Rule
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
-from receipt_cli.problems import MAX_EXCERPT
-from receipt_cli.records.envelope import MASK, read_clock, read_moment, read_rank, time_of_day
-from receipt_cli.scan.extraction import NOWHERE, Span
-from receipt_cli.scan.extraction.model import clean_text
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass
+from receipt_cli.records.envelope import read_moment, read_rank, time_of_day
+from receipt_cli.scan.extraction import NOWHERE, Extraction, Span, convert, read_unregistered
+from receipt_cli.scan.extraction.model import Converted, clean_text, join_cells
 from receipt_cli.scan.row_texts import ZEROS, places_of
 
 MAX_LENGTH = 16384
 """Longer records have no layout."""
 MAX_KEPT = 4096
-"""Entries of a cache of layouts or prefixes; a full one is emptied."""
+"""Entries of a cache of layouts; a full one is emptied."""
 _LATER, _LATER_S = b"01:01:01", 3661.0
 
 
 class Value(NamedTuple):
-    """One value of an event: the bytes ``start`` to ``end`` of the record.
+    """One value of an event: the bytes ``start`` to ``end`` of the record, or ``constant`` in all records.
 
-    ``direct``: the number is ``float(bytes + shift)`` for all digits. Otherwise ``spec`` (None: under a key that nobody
-    declared) defines how each text is read, or ``constant`` is the text for all. ``number``, where it is known, is the
-    part of the text whose value ``read_number`` returns, in the unit of ``spec``.
+    ``spec`` defines how each text is read; None: under a key that nobody declared. ``number``, where it is known, is the part of
+    the text whose value ``read_number`` returns, in the unit of ``spec``. ``direct``: it is a number whatever its digits are.
     """
 
     name: str
     start: int
     end: int
-    direct: bool
-    shift: bytes
     spec: Field | None
     constant: str | None = None
     number: Span = NOWHERE
+    direct: bool = False
+
+    def text(self, record: bytes) -> str:
+        """Return the text of the value in a record."""
+        return self.constant if self.constant is not None else record[self.start : self.end].decode("utf-8", "replace")
+
+    def read(self, record: bytes) -> Converted:
+        """Return what ``convert`` makes of the text of a field in a record."""
+        assert self.spec is not None
+        if self.number == NOWHERE:
+            return convert(self.spec, self.text(record))
+        number = read_number(record[slice(*self.number)].decode("ascii"), self.spec.unit)
+        return number, number is not None
 
 
-@dataclass(slots=True)
-class Prefix:
+class Prefix(NamedTuple):
     """The text before an event: the same for all records of a layout, but for its digits.
 
     ``time`` is the place of the ``hh:mm:ss`` and its fraction that move the clock within a day and mean nothing else.
@@ -52,73 +61,33 @@ class Prefix:
 
     end: int
     time: Span
-    known: dict[bytes, tuple[int, float, float, bool]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, prefix: bytes) -> Prefix:
-        """Return how to read prefixes of the layout of this one."""
-        return cls(len(prefix), time_of_day(prefix) or NOWHERE)
+    def of(cls, prefix: bytes) -> Prefix | None:
+        """Return how to read prefixes of the layout of this one; None for an empty one."""
+        return cls(len(prefix), time_of_day(prefix) or NOWHERE) if prefix else None
 
-    @property
-    def fraction(self) -> Span:
-        """The place of the digits of the fraction; empty where there is none."""
-        start, end = self.time
-        return min(start + len(_LATER) + 1, end), end
 
-    def read(self, record: bytes) -> tuple[int, float]:
-        """Return rank and clock of a record."""
-        if self.time == NOWHERE:
-            rank, clock, _, _ = self.day(record[: self.end])
-            return rank, clock
-        start, end = self.time
-        rank, whole, offset, moves = self.day(self.midnight(record))
-        if not moves:
-            return rank, whole
-        hour, minute = int(record[start : start + 2]), int(record[start + 3 : start + 5])
-        second = int(record[start + 6 : start + 8])
-        if hour > 23 or minute > 59 or second > 59:
-            return rank, read_clock(record[: self.end])
-        begin, end = self.fraction
-        part = int(record[begin:end]) / 10 ** (end - begin) if end > begin else 0.0
-        return rank, whole + (3600 * hour + 60 * minute + second) + part - offset
+def read_day(prefix: bytes, time: Span) -> tuple[int, float, float, bool]:
+    """Return rank, clock, what to take off it, and whether the time of day is to be added to it before.
 
-    def midnight(self, record: bytes) -> bytes:
-        """Return the prefix of a record with its time set to midnight."""
-        start, end = self.time
-        return record[:start] + record[start:end].translate(MASK) + record[end : self.end]
-
-    def day(self, prefix: bytes) -> tuple[int, float, float, bool]:
-        """Return rank, clock, what to take off it, and whether the time of day is to be added to it before.
-
-        The time of day in ``prefix`` is midnight.
-        """
-        read = self.known.get(prefix)
-        if read is None:
-            whole, part, offset = read_moment(prefix)
-            start = self.time[0]
-            moves = self.time != NOWHERE
-            if moves:
-                later = prefix[:start] + _LATER + prefix[start + len(_LATER) :]
-                moves = read_moment(later) == (whole + _LATER_S, 0.0, offset)
-            if not moves:
-                whole, offset = whole + part - offset, 0.0
-            if len(self.known) >= MAX_KEPT:
-                self.known.clear()
-            read = self.known[prefix] = read_rank(prefix), whole, offset, moves
-        return read
+    The time of day in ``prefix``, if ``time`` is somewhere, is midnight.
+    """
+    whole, part, offset = read_moment(prefix)
+    start = time[0]
+    if time != NOWHERE:
+        later = prefix[:start] + _LATER + prefix[start + len(_LATER) :]
+        if read_moment(later) == (whole + _LATER_S, 0.0, offset):
+            return read_rank(prefix), whole, offset, True
+    return read_rank(prefix), whole + part - offset, 0.0, False
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The texts that a table's or a block's record gives the column ``column`` (``headers``, ``cells`` or ``pairs``)."""
+    """The places of the texts that a table's or a block's record gives the column ``column``."""
 
     column: str
     spans: tuple[Span, ...]
-
-    def read(self, record: bytes) -> str:
-        """Return the texts of a record joined by tabs, as its column keeps them."""
-        joined = "\t".join([clean_text(record[begin:end]) for begin, end in self.spans])
-        return joined[:MAX_EXCERPT] if self.column == "pairs" else joined
 
     def printed(self, record: bytes) -> tuple[str, list[Span]] | None:
         """Return the form of the joined texts (see ``RowTexts``) and where a record prints their numbers.
@@ -134,8 +103,12 @@ class Parts:
             starts = accumulate((len(char.encode("utf-8")) for char in text), initial=begin)
             first = len(text) - len(text.lstrip())
             origin += [*islice(starts, first, first + len(text.strip())), end]
-        form = self.read(record).translate(ZEROS)
+        form = join_cells(self.column, self.texts(record)).translate(ZEROS)
         return form, [(origin[start], origin[end - 1] + 1) for start, end in places_of(form)]
+
+    def texts(self, record: bytes) -> tuple[str, ...]:
+        """Return the texts of a record."""
+        return tuple([clean_text(record[begin:end]) for begin, end in self.spans])
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +118,30 @@ class EventLayout:
     ``parts`` are the texts of a record that other records give a meaning.
     """
 
-    key: tuple[str, str]
     grammar: Grammar
     rule: Rule
-    offset: int
+    start: int
     prefix: Prefix | None
     values: tuple[Value, ...]
     unregistered: tuple[Value, ...]
     bounds: tuple[tuple[int, float], ...]
     parts: Parts | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The key of its columns."""
+        return self.grammar.ref, self.rule.name
+
+    def read(self, record: bytes) -> Extraction:
+        """Return the event of a record, as far as columns keep it."""
+        event = Extraction(self.start, self.start, {value.name: value.text(record) for value in self.values})
+        for value in self.unregistered:
+            number = read_unregistered(value.text(record))
+            if number is not None:
+                event.unregistered[value.name] = number
+        if self.parts is not None:
+            event.column, event.cells = self.parts.column, self.parts.texts(record)
+        return event
 
 
 class Echo(NamedTuple):
@@ -211,9 +199,5 @@ class Layout:
 
     def in_bounds(self, record: bytes) -> bool:
         """True when no value of ``record`` is below what its rule demands of it."""
-        for event in self.events:
-            for index, least in event.bounds:
-                value = event.values[index]
-                if float(record[value.start : value.end] + value.shift) < least:
-                    return False
-        return True
+        read = ((event.values[index].read(record)[0], least) for event in self.events for index, least in event.bounds)
+        return not any(isinstance(value, float) and value < least for value, least in read)

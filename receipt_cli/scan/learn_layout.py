@@ -76,7 +76,8 @@ def learn_layout(
     events: list[EventLayout] = []
     for grammar, rule, extractions in outcome.read:
         for extraction in extractions:
-            event = _event(record, masked, grammar, rule, extraction)
+            prefix = Prefix.of(before(record, extraction.start))
+            event = event_layout(record, masked, grammar, rule, extraction, prefix)
             if event is None:
                 return None
             for span in (*extraction.keys, *(s for s in extraction.unread if SOMETIMES_NUMBER.search(masked, *s))):
@@ -98,7 +99,7 @@ def learn_layout(
 def _mark(record: bytes, hit: MarkerHit) -> Mark:
     prefix = record[: hit.start]
     form, host = form_of(record, hit.start), read_host(prefix)
-    return Mark(hit.marker.id, hit.start, hit.exit_code, form, host, Prefix.of(prefix) if prefix else None)
+    return Mark(hit.marker.id, hit.start, hit.exit_code, form, host, Prefix.of(prefix))
 
 
 def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
@@ -166,10 +167,13 @@ class _FixedDigits:
         return tuple((start, end, self.record[start:end]) for start, end in sorted(self.found))
 
 
-def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extraction: Extraction) -> EventLayout | None:
+def event_layout(
+    record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extraction: Extraction, prefix: Prefix | None
+) -> EventLayout | None:
+    """Return the layout of one event of ``record``; None where what its values are depends on their digits."""
     values: list[Value] = []
     for name, text in extraction.texts.items():
-        value = value_at(rule.fields[name], name, text, extraction.spans.get(name, NOWHERE), masked)
+        value = _value_at(rule.fields[name], name, text, extraction.spans.get(name, NOWHERE), masked)
         if value is None:
             return None
         values.append(value)
@@ -177,54 +181,43 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
     for key in extraction.unregistered:
         start, end = extraction.unregistered_spans.get(key, NOWHERE)
         direct = is_plain(masked[start:end])
-        if start < 0 or "\N{REPLACEMENT CHARACTER}" in key or (not direct and named_twice(record, key, extraction.keys)):
+        if start < 0 or "\N{REPLACEMENT CHARACTER}" in key or (not direct and _named_twice(record, key, extraction.keys)):
             return None
-        unregistered.append(Value(key, start, end, direct=direct, shift=b"", spec=None))
+        unregistered.append(Value(key, start, end, None, None, (start, end) if direct else NOWHERE, direct))
     places = {value.name: index for index, value in enumerate(values)}
     bounds = [(places[name], least) for name, least in rule.bounds.items() if name in places]
-    if not is_comparable(values, bounds):
+    if not _is_comparable(values, bounds):
         return None
-    prefix = before(record, extraction.start)
     return EventLayout(
-        (grammar.ref, rule.name),
         grammar,
         rule,
-        min(extraction.start, 65535),
-        Prefix.of(prefix) if prefix else None,
+        extraction.start,
+        prefix,
         tuple(values),
         tuple(unregistered),
         tuple(bounds),
-        _parts(extraction),
+        Parts(extraction.column, tuple(extraction.parts)) if extraction.column else None,
     )
 
 
-def is_comparable(values: Sequence[Value], bounds: Iterable[tuple[int, float]]) -> bool:
+def _is_comparable(values: Sequence[Value], bounds: Iterable[tuple[int, float]]) -> bool:
     """True when the values that have bounds are numbers of few digits."""
-    return all(values[at].direct and values[at].end - values[at].start <= MAX_INTEGER_DIGITS for at, _ in bounds)
+    return all(
+        value.direct and value.number[1] - value.number[0] <= MAX_INTEGER_DIGITS for value in (values[at] for at, _ in bounds)
+    )
 
 
-def _parts(extraction: Extraction) -> Parts | None:
-    """Return the texts of a row of a table or a block; what separates them is no digit."""
-    if extraction.row is not None:
-        return Parts("pairs", tuple(extraction.parts))
-    if extraction.header is not None or extraction.cells is not None:
-        return Parts("cells" if extraction.cells is not None else "headers", tuple(extraction.parts))
-    return None
-
-
-def named_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
+def _named_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
     """True when a key is in the record again, whose value counts where the first is no number."""
     return sum(record[start:end].strip() == key.encode("utf-8") for start, end in keys) > 1
 
 
-def value_at(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
+def _value_at(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
     """Return how a value is read whose text is at ``span``; None where that depends on its digits."""
     start, end = span
     if start < 0:
-        return None if any(char.isdigit() for char in text) else Value(name, -1, -1, False, b"", spec, text)
+        return None if any(char.isdigit() for char in text) else Value(name, -1, -1, spec, text)
     if len(text) != end - start or not text.isascii():
-        return Value(name, start, end, False, b"", spec)
-    direct, (begin, stop), shift = number_form(spec, masked[start:end])
-    if direct:
-        return Value(name, start + begin, start + stop, True, shift, spec)
-    return Value(name, start, end, False, b"", spec, None, (start + begin, start + stop) if stop > begin else NOWHERE)
+        return Value(name, start, end, spec)
+    direct, (begin, stop) = number_form(spec, masked[start:end])
+    return Value(name, start, end, spec, None, (start + begin, start + stop) if stop > begin else NOWHERE, direct)

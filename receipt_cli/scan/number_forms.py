@@ -26,12 +26,10 @@ _FORM = compile_later(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
 
 
 class NumberForm(NamedTuple):
-    """Whether the number of a text is that of ``float``, which part of the text it is (an empty one where that is not
-    known), and what shifts its point."""
+    """Whether texts have a number whatever their digits are, and which part it is (an empty one: that is not known)."""
 
     direct: bool
     span: Span
-    shift: bytes
 
 
 def is_plain(masked: bytes) -> bool:
@@ -42,7 +40,7 @@ def is_plain(masked: bytes) -> bool:
 def number_form(spec: Field, text: bytes) -> NumberForm:
     """Return how the numbers of a field are read whose texts are ``text``, ASCII, but for their digits, which are 0 there."""
     if spec.type not in ("number", "integer") or not 0 < len(text) <= MAX_TEXT:
-        return NumberForm(False, (0, 0), b"")
+        return NumberForm(False, (0, 0))
     return _number_form(spec.type, spec.unit, spec.null_if, spec.value, text)
 
 
@@ -50,7 +48,7 @@ def number_form(spec: Field, text: bytes) -> NumberForm:
 def _number_form(
     kind: str, unit: str | None, null_if: frozenset[str], pick: regex.Pattern[str] | None, text: bytes
 ) -> NumberForm:
-    unknown = NumberForm(False, (0, 0), b"")
+    unknown = NumberForm(False, (0, 0))
     if any(null.encode("utf-8", "replace").translate(MASK) == text for null in null_if):
         return unknown
     begin, end = 0, len(text)
@@ -63,10 +61,10 @@ def _number_form(
         end = begin + len(part.strip())
     number, shift = text[begin:end], shift_of(unit)
     if not is_plain(number) or shift is None or (shift and (b"e" in number or b"E" in number)):
-        return NumberForm(False, (begin, end), b"") if kind == "number" else unknown
+        return NumberForm(False, (begin, end)) if kind == "number" else unknown
     if kind == "integer" and (shift or not number.lstrip(b"+-").isdigit() or len(number) > MAX_INTEGER_DIGITS):
         return unknown
-    return NumberForm(True, (begin, end), shift)
+    return NumberForm(True, (begin, end))
 
 
 class Scale(NamedTuple):

@@ -17,10 +17,10 @@ from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import MASK, starts
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import LONGEST, WORD, Candidates
-from receipt_cli.scan.extraction import DROPPED, NOWHERE, Extraction, read_unregistered
-from receipt_cli.scan.layout import MAX_KEPT, EventLayout, Layout, Parts, Value
-from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, is_comparable, named_twice, value_at
-from receipt_cli.scan.number_forms import is_plain
+from receipt_cli.scan.extraction import DROPPED, NOWHERE, Extraction, Span, read_unregistered
+from receipt_cli.scan.extraction.model import clean_text
+from receipt_cli.scan.layout import MAX_KEPT, Layout
+from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, event_layout
 
 _RUN = compile_later(rb"0+")
 MAX_RELATIVES = 16
@@ -144,21 +144,49 @@ class _Relative:
             self.usable, self.outcome = self._prepare(self.outcome), None
         if not self.usable or self.kept(lengths) != self.kept_lengths:
             return None
-        moved = [*accumulate(map(sub, lengths, self.lengths), initial=0)]
-        fixed = tuple([(start + moved[before], end + moved[before], digits) for start, end, before, digits in self.fixed])
+        ends = self.ends
+        moved: list[int] = [*accumulate(map(sub, lengths, self.lengths), initial=0)]
+
+        def to(at: int) -> int:
+            return at + moved[bisect_right(ends, at)]
+
+        fixed = tuple([(to(start), to(end), digits) for start, end, digits in self.layout.fixed])
         if any(record[start:end] != digits for start, end, digits in fixed):
             return None
-        if self.starts is not None and starts(record) != tuple([at + moved[before] for at, before in self.starts]):
+        if self.starts is not None and starts(record) != tuple(map(to, self.starts)):
             return None
-        events = [event.move(record, masked, moved) for event in self.events]
-        found = tuple([event for event in events if event is not None])
-        if len(found) < len(events):
-            return None
-        known = self.layout
-        return Layout(record, fixed, (), (), found, known.ignored, known.near, (), known.any_bar)
+        events = []
+        for layout, known in zip(self.layout.events, self.events, strict=True):
+            event = self._moved(known, record, masked, to)
+            found = event_layout(record, masked, layout.grammar, layout.rule, event, layout.prefix) if event is not None else None
+            if found is None:
+                return None
+            events.append(found)
+        known_layout = self.layout
+        return Layout(record, fixed, (), (), tuple(events), known_layout.ignored, known_layout.near, (), known_layout.any_bar)
+
+    def _moved(self, known: Extraction, record: bytes, masked: bytes, to: Callable[[int], int]) -> Extraction | None:
+        """Return an event as ``record`` has it; None where the text under an undeclared key becomes a number, or is none now."""
+        event = known.moved(to)
+        for before, after in zip(known.unread, event.unread, strict=True):
+            if after != NOWHERE and (
+                _number_in(record, after) is not None or _is_doubtful(self.masked, before) is not _is_doubtful(masked, after)
+            ):
+                return None
+        texts = ((name, text, event.spans.get(name, NOWHERE)) for name, text in known.texts.items())
+        event.texts = {name: text if span == NOWHERE else clean_text(record[slice(*span)]) for name, text, span in texts}
+        event.unregistered, named, event.unregistered_spans = {}, event.unregistered_spans, {}
+        for key, span in named.items():
+            if key.startswith(DROPPED):
+                key = f"{DROPPED}{span[0] - event.start}{DROPPED}{key.split(DROPPED)[2]}"
+            number = _number_in(record, span)
+            if number is None:
+                return None
+            event.unregistered[key], event.unregistered_spans[key] = number, span
+        return event
 
     def _prepare(self, outcome: Outcome) -> bool:
-        """Find the runs that keep their lengths, and how many are before each place that counts; False where all keep them."""
+        """Find the runs that keep their lengths, since places are inside them; False where all keep them."""
         from receipt_cli.grammar.length_sensitivity import lengths_compared
 
         record = self.layout.sample
@@ -168,29 +196,37 @@ class _Relative:
         if len(picks) > 1 and not record.isascii():
             return False
         runs = [found.span() for found in _RUN.finditer(self.masked)]
-        begins, ends = [start for start, _ in runs], [end for _, end in runs]
+        begins, self.ends = [start for start, _ in runs], [end for _, end in runs]
         held: set[int] = set()
 
-        def place(at: int) -> tuple[int, int]:
-            """Return a place and the number of runs before it; one inside a run holds the length of that."""
-            before = bisect_right(ends, at)
+        def hold(at: int) -> int:
+            before = bisect_right(self.ends, at)
             if before < len(runs) and begins[before] < at:
                 held.add(before)
-            return at, before
+            return at
 
         for start, end, _ in self.layout.fixed:
-            held.update(range(bisect_right(ends, start), bisect_left(begins, end)))
+            held.update(range(bisect_right(self.ends, start), bisect_left(begins, end)))
         rules = [rule for _, rule, _ in outcome.read] + [rule for _, rule in (*outcome.missed, *outcome.ignored)]
-        self.starts = [place(at) for at in starts(record)] if any(rule.anchored for rule in rules) else None
-        self.events = []
-        for layout, extraction in zip(self.layout.events, (one for *_, found in outcome.read for one in found), strict=True):
+        self.starts = starts(record) if any(rule.anchored for rule in rules) else None
+        for at in self.starts or ():
+            hold(at)
+        self.events = [one for *_, found in outcome.read for one in found]
+        for layout, event in zip(self.layout.events, self.events, strict=True):
             if layout.prefix is not None:
                 held.update(range(bisect_left(begins, layout.prefix.end)))
-            self.events.append(_MovingEvent(layout, extraction, record, self.masked, place))
-        self.fixed = [(start, end, place(start)[1], digits) for start, end, digits in self.layout.fixed]
+            event.moved(hold)
         self.kept = pick(sorted(held))
         self.kept_lengths = self.kept(self.lengths)
         return len(held) < len(runs)
+
+
+def _number_in(record: bytes, span: Span) -> float | None:
+    return read_unregistered(record[slice(*span)].decode("utf-8", "replace"))
+
+
+def _is_doubtful(masked: bytes, span: Span) -> bool:
+    return SOMETIMES_NUMBER.search(masked, *span) is not None
 
 
 def pick(indices: Sequence[int]) -> Callable[[Lengths], object]:
@@ -200,92 +236,6 @@ def pick(indices: Sequence[int]) -> Callable[[Lengths], object]:
 
 def _nothing(_: Lengths) -> object:
     return None
-
-
-Place = tuple[int, int]
-"""A place in a record, and how many runs of digits are before it."""
-
-
-class _MovingEvent:
-    """An event of a record, ready to be moved to the places that it has in a relative."""
-
-    def __init__(
-        self, layout: EventLayout, extraction: Extraction, record: bytes, masked: bytes, place: Callable[[int], Place]
-    ) -> None:
-        self.layout = layout
-        self.start = place(extraction.start)
-        place(extraction.end)
-        self.values: list[tuple[Value, Place, Place, dict[bytes, Value | None]]] = []
-        for value in layout.values:
-            start, end = extraction.spans.get(value.name, NOWHERE)
-            self.values.append((value, place(start), place(end), {}) if start >= 0 else (value, NOWHERE, NOWHERE, {}))
-        self.others: list[tuple[str, bool, Place, Place]] = []
-        for key in extraction.unregistered:
-            start, end = extraction.unregistered_spans[key]
-            self.others.append((key, named_twice(record, key, extraction.keys), place(start), place(end)))
-        self.unread = [
-            (place(start), place(end), SOMETIMES_NUMBER.search(masked, start, end) is not None)
-            for start, end in extraction.unread
-            if start >= 0
-        ]
-        self.parts = [(place(start), place(end)) for start, end in extraction.parts]
-        for start, end in (*extraction.keys, *extraction.declared):
-            if start >= 0:
-                place(start), place(end)
-
-    def move(self, record: bytes, masked: bytes, moved: list[int]) -> EventLayout | None:
-        """Return the event of ``record``; ``moved`` is how far the places are moved that have so many runs before them."""
-        known = self.layout
-        values = []
-        for value, (start, begun), (end, ended), forms in self.values:
-            if start < 0:
-                values.append(value)
-                continue
-            start, end = start + moved[begun], end + moved[ended]
-            text = masked[start:end]
-            if text not in forms:
-                assert value.spec is not None
-                forms[text] = value_at(value.spec, value.name, text.decode("utf-8", "replace"), (0, len(text)), text)
-            form = forms[text]
-            if form is None:
-                return None
-            name, begin, stop, direct, shift, spec, _, number = form
-            if number != NOWHERE:
-                number = number[0] + start, number[1] + start
-            values.append(Value(name, begin + start, stop + start, direct, shift, spec, None, number))
-        others = []
-        for key, is_twice, (start, begun), (end, ended) in self.others:
-            start, end = start + moved[begun], end + moved[ended]
-            direct = is_plain(masked[start:end])
-            if not direct and (is_twice or read_unregistered(record[start:end].decode("ascii", "replace")) is None):
-                return None
-            if key.startswith(DROPPED):
-                at, before = self.start
-                key = f"{DROPPED}{start - at - moved[before]}{DROPPED}{key.split(DROPPED)[2]}"
-            others.append(Value(key, start, end, direct, b"", None))
-        for (start, begun), (end, ended), sometimes in self.unread:
-            start, end = start + moved[begun], end + moved[ended]
-            if (SOMETIMES_NUMBER.search(masked, start, end) is not None) is not sometimes:
-                return None
-            if read_unregistered(record[start:end].decode("utf-8", "replace")) is not None:
-                return None
-        if not is_comparable(values, known.bounds):
-            return None
-        at, before = self.start
-        parts = known.parts
-        if parts is not None:
-            parts = Parts(parts.column, tuple([(s + moved[m], e + moved[n]) for (s, m), (e, n) in self.parts]))
-        return EventLayout(
-            known.key,
-            known.grammar,
-            known.rule,
-            min(at + moved[before], 65535),
-            known.prefix,
-            tuple(values),
-            tuple(others),
-            known.bounds,
-            parts,
-        )
 
 
 def longest_word(record: bytes) -> int:

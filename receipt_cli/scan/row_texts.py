@@ -55,11 +55,6 @@ class RowTexts:
         return len(self.which)
 
     @property
-    def lasting(self) -> bool:
-        """True when the memory is its own: see ``Cells.lasting``."""
-        return self.rows.lasting and self.which.lasting and self.digits.lasting
-
-    @property
     def values(self) -> list[str]:
         """All texts."""
         return list(self.texts())
@@ -137,14 +132,6 @@ class RowTexts:
         self.which.append(self._number(form))
         for start, end in places_of(form):
             self.digits.append(int(text[start:end].replace(".", "", 1)))
-
-    def prepend(self, other: RowTexts, count: int) -> None:
-        """Put the entries of ``other``, which covers ``count`` rows, before ours."""
-        self._before = [0]
-        self.rows.shift(count)
-        self.rows.prepend(other.rows)
-        self.which.prepend(self._ours(other.which, other.forms))
-        self.digits.prepend(other.digits)
 
     def extend(self, other: RowTexts, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""

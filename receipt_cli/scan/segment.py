@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TypeAlias
 
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.column import shifted
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
@@ -21,20 +23,10 @@ TAIL_KEPT = 32 * 1024
 HEAD_KEPT = 32 * 1024
 """Bytes at the beginning of a log in which the stamps of lines count that no rule reads."""
 KEPT_HITS = 256
-FEW = 64
-"""So many times fewer events are put before the others, instead of these behind them."""
 RuleKey = tuple[str, str]
 """(grammar reference ``id@vN``, rule name)."""
-HitText: TypeAlias = tuple[int, str, "int | None"]
-"""Position, text and exit code of a hit."""
-
-
-class Unread(NamedTuple):
-    """The last ``number`` hits of a block, whose texts ``read`` returns: in the end most are not among the last of the log."""
-
-    block: int
-    number: int
-    read: Callable[[], list[HitText]]
+Message: TypeAlias = tuple[int, bytes, "int | None"]
+"""Position, bytes and exit code of a hit."""
 
 
 @dataclass(slots=True)
@@ -46,73 +38,31 @@ class Hits:
 
     at: array[int] = field(default_factory=lambda: array("q"))
     line: array[int] = field(default_factory=lambda: array("q"))
-    known: list[HitText] = field(default_factory=list)
+    known: list[Message] = field(default_factory=list)
     rank: array[int] = field(default_factory=lambda: array("q"))
     form: array[int] = field(default_factory=lambda: array("b"))
     hosts: dict[int, str] = field(default_factory=dict)
-    unread: list[Unread] = field(default_factory=list)
 
     @property
-    def texts(self) -> list[HitText]:
-        """The texts of the first hits and of the last, by position."""
-        if self.unread:
-            self.read_texts()
-        return self.known
+    def texts(self) -> list[tuple[int, str, int | None]]:
+        """Position, text and exit code of the first hits and of the last, by position."""
+        return [(at, raw.decode("utf-8", "replace"), code) for at, raw, code in self.known]
 
-    def read_texts(self, before: int | None = None) -> None:
-        """Read the texts that wait, or those alone of the blocks before block ``before``."""
-        while self.unread and (before is None or self.unread[0].block < before):
-            self.known += self.unread.pop(0).read()
-        self._trim()
-
-    def add(
-        self,
-        at: int,
-        line: int,
-        text: str,
-        exit_code: int | None,
-        rank: int = NO_RANK,
-        form: int = PRINTED,
-        host: str | None = None,
-    ) -> None:
+    def add(self, message: Message, line: int, rank: int = NO_RANK, form: int = PRINTED, host: str | None = None) -> None:
         """Add a hit; positions ascend."""
-        self.at.append(at)
-        self.line.append(line)
-        self.rank.append(rank)
-        self.form.append(form)
+        self.add_all(array("q", [message[0]]), array("q", [line]), array("q", [rank]), array("b", [form]), [message])
         if host is not None and len(self.hosts) < KEPT_HITS:
-            self.hosts[at] = host
-        self.texts.append((at, text, exit_code))
-        self._trim()
+            self.hosts[message[0]] = host
 
-    def extend_later(self, at: array[int], line: array[int], rank: array[int], form: array[int], texts: Unread) -> bool:
-        """Add hits whose texts are read where somebody asks for them and they are among the last; False: add them now."""
-        if len(self.known) < KEPT_HITS:
-            return False
-        self.extend_with(at, line, (), rank, form)
-        self.unread.append(texts)
-        waiting = sum(one.number for one in self.unread)
-        while waiting - self.unread[0].number >= KEPT_HITS:
-            waiting -= self.unread.pop(0).number
-        return True
-
-    def extend_with(
-        self,
-        at: array[int],
-        line: array[int],
-        texts: Iterable[HitText],
-        rank: array[int],
-        form: array[int],
-    ) -> None:
-        """Add hits whose heads name no host; ``texts`` may leave out what lies between the first and the last."""
+    def add_all(self, at: array[int], line: array[int], rank: array[int], form: array[int], messages: Iterable[Message]) -> None:
+        """Add hits; ``messages`` may leave out what lies between the first and the last ``KEPT_HITS``."""
         self.at.extend(at)
         self.line.extend(line)
         self.rank.extend(rank)
         self.form.extend(form)
-        new = list(texts)
-        if new:
-            self.texts.extend(new)
-            self._trim()
+        self.known.extend(messages)
+        if len(self.known) > 2 * KEPT_HITS:
+            del self.known[KEPT_HITS:-KEPT_HITS]
 
     def extend(self, other: Hits, records: int, lines: int) -> None:
         """Add the hits of the following piece."""
@@ -120,12 +70,8 @@ class Hits:
         for at, host in other.hosts.items():
             if len(self.hosts) < KEPT_HITS:
                 self.hosts[at + shift] = host
-        texts = ((at + shift, text, code) for at, text, code in other.texts)
-        self.extend_with(shifted(other.at, shift), shifted(other.line, lines), texts, other.rank, other.form)
-
-    def _trim(self) -> None:
-        if len(self.known) > 2 * KEPT_HITS:
-            del self.known[KEPT_HITS:-KEPT_HITS]
+        messages = ((at + shift, raw, code) for at, raw, code in other.known)
+        self.add_all(shifted(other.at, shift), shifted(other.line, lines), other.rank, other.form, messages)
 
 
 def count_between(lines: Sequence[int], first: int, last: int) -> int:
@@ -141,11 +87,11 @@ class SegmentBody:
     lines: int = 0
     blank: int = 0
     undecodable: int = 0
-    rules: dict[RuleKey, RuleColumns] = field(default_factory=dict)
-    near: dict[str, Bounded[NearMiss]] = field(default_factory=dict)
-    ignored: dict[str, OrdinalSet] = field(default_factory=dict)
+    rules: dict[RuleKey, RuleColumns] = field(default_factory=lambda: defaultdict(RuleColumns))
+    near: dict[str, Bounded[NearMiss]] = field(default_factory=lambda: defaultdict(partial(Bounded, MAX_FIRST)))
+    ignored: dict[str, OrdinalSet] = field(default_factory=lambda: defaultdict(OrdinalSet))
     undecodable_matched: OrdinalSet = field(default_factory=OrdinalSet)
-    markers: dict[str, Hits] = field(default_factory=dict)
+    markers: dict[str, Hits] = field(default_factory=lambda: defaultdict(Hits))
     problems: Bounded[Problem] = field(default_factory=lambda: Bounded(MAX_FIRST))
     metric_like: Bounded[str] = field(default_factory=lambda: Bounded(MAX_SEEN))
     step_like: int = 0
@@ -165,20 +111,18 @@ class SegmentBody:
         """Add the body of the segment that follows, which is used up."""
         records, lines = self.records, self.lines
         for key, columns in other.rules.items():
-            known = self.rules.setdefault(key, RuleColumns())
-            if FEW * len(known) < len(columns) and columns.lasting:
-                columns.prepend(known, records, lines)
-                self.rules[key] = columns
+            if key in self.rules:
+                self.rules[key].extend(columns, records, lines)
             else:
-                known.extend(columns, records, lines)
+                columns.move(records, lines)
+                self.rules[key] = columns
         for name, near in other.near.items():
-            mine = self.near.setdefault(name, Bounded(MAX_FIRST))
-            mine.extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
+            self.near[name].extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
         for name, ordinals in other.ignored.items():
-            self.ignored[name] = self.ignored.get(name, OrdinalSet()) | ordinals.shift(records)
+            self.ignored[name] |= ordinals.shift(records)
         self.undecodable_matched |= other.undecodable_matched.shift(records)
         for name, hits in other.markers.items():
-            self.markers.setdefault(name, Hits()).extend(hits, records, lines)
+            self.markers[name].extend(hits, records, lines)
         moved = ((at + place(records), problem.moved(lines)) for at, problem in other.problems.first)
         self.problems.extend(other.problems, moved)
         seen = other.metric_like
@@ -211,3 +155,8 @@ class Segment:
     size: int = 0
     last_bytes: bytes = b""
     first_bytes: bytes = b""
+
+    @property
+    def open_end(self) -> Fragment:
+        """What no record end follows."""
+        return self.tail if self.head_end else self.head

@@ -20,7 +20,6 @@ from receipt_cli.batch import worker as work
 from receipt_cli.batch.model import Failure, Manner, Task
 from receipt_cli.errors import DataError
 from receipt_cli.io import source
-from receipt_cli.scan import workers as parallel
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, limits and signals as Linux has them")
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,7 +105,6 @@ REFUSALS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "no process": lambda monkeypatch: monkeypatch.setattr(os, "fork", refuse(errno.EAGAIN)),
     "one process": no_second_fork,
     "no thread": no_thread,
-    "no memory": lambda monkeypatch: monkeypatch.setattr(parallel, "mmap", refuse(errno.ENOMEM)),
     "no semaphore": lambda monkeypatch: monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", refuse(errno.ENOSPC)),
 }
 

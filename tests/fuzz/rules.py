@@ -9,7 +9,7 @@ from functools import cache
 from receipt_cli.authoring.lint import read_sample
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.scan.book import book, examine
+from receipt_cli.scan.book import Entry, examine
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.extraction import (
     MAX_EVENTS,
@@ -48,7 +48,7 @@ def rule_target(kind: str) -> tuple[Callable[[bytes], None], Callable[[], list[b
         candidates = Candidates([(grammar, rule, rule.event == "ignored")], [])
         outcome = examine(record, candidates.rules)
         assert not outcome.late
-        book(SegmentBody(), outcome, record, record, 0, 1, [])
+        Entry(SegmentBody(), record, record, 0, 1, []).book(outcome)
         if record.isascii():
             learn_layout(record, outcome, candidates, frozenset())
         assert bool(read_record(rule, record)) == bool(outcome.read or outcome.ignored)
@@ -75,7 +75,7 @@ def check(rule: Rule, record: bytes, event: Extraction) -> None:
     for name, text in event.texts.items():
         text.encode()
         place = event.spans.get(name, NOWHERE)
-        if place != NOWHERE and record.isascii() and event.cells is None:
+        if place != NOWHERE and record.isascii() and not event.column:
             assert record[slice(*place)].decode().strip() == text, (name, text, record[slice(*place)])
         value, readable = convert(rule.fields[name], text)
         assert value is None or readable
@@ -83,8 +83,8 @@ def check(rule: Rule, record: bytes, event: Extraction) -> None:
     for key, number in event.unregistered.items():
         key.encode()
         assert 0 < len(key) <= 256 and isinstance(number, float)
-    if event.row is not None and rule.block is not None:
-        bind_row(rule.block, event.row)
-    if event.cells is not None and rule.table is not None:
+    if event.column == "pairs" and rule.block is not None:
+        bind_row(rule.block, event.cells)
+    if event.column == "cells" and rule.table is not None:
         bind_cells(rule.table, tuple(f"c{n}" for n in range(len(event.cells) - rule.table.skip_cells)), event.cells)
         bind_cells(rule.table, tuple(rule.table.keys), event.cells)

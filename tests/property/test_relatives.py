@@ -59,8 +59,16 @@ def parts(layout: Layout) -> Iterator[object]:
         layout.any_bar,
     )
     for event in layout.events:
-        prefix = event.prefix and (event.prefix.end, event.prefix.time)
-        yield from (event.key, event.rule.name, event.offset, prefix, event.values, event.unregistered, event.bounds, event.parts)
+        yield from (
+            event.key,
+            event.rule.name,
+            event.start,
+            event.prefix,
+            event.values,
+            event.unregistered,
+            event.bounds,
+            event.parts,
+        )
 
 
 def derived(logs: list[Path], copies: int) -> int:

@@ -1,9 +1,11 @@
 """Extract the fields of one rule from one record.
 
-Each syntax of a rule (pattern, pairs, mapping, table, block) has a module; ``extract`` picks it.
+Each syntax of a rule but the plain pattern (pairs, mapping, table, block) has a module; ``extract`` picks it.
 """
 
 from __future__ import annotations
+
+from itertools import islice
 
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import starts
@@ -19,11 +21,11 @@ from receipt_cli.scan.extraction.model import (
     PatternTimeout,
     Span,
     convert,
+    event_of,
     fields_below,
     read_unregistered,
 )
 from receipt_cli.scan.extraction.pairs import find_pairs
-from receipt_cli.scan.extraction.pattern import find_matches
 from receipt_cli.scan.extraction.table import bind_cells, find_row, plan_columns
 
 __all__ = [
@@ -58,7 +60,8 @@ def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None 
         if rule.pattern is not None:
             if rule.find(record, timeout=box.left()) is None:
                 return []  # most patterns that are tried find nothing: this is faster than to iterate over it
-            events = list(find_matches(rule, record, box))
+            matches = islice(rule.start.finditer(record, timeout=box.left()), MAX_EVENTS)
+            events = [event_of(rule.start, found) for found in matches]
         elif rule.pairs is not None:
             events = list(find_pairs(rule, rule.pairs, record, box))
         elif rule.mapping is not None:
@@ -81,13 +84,6 @@ def read_record(rule: Rule, record: bytes) -> list[Extraction]:
     return events or (extract_behind(rule, record) if rule.anchored else [])
 
 
-def _finds_nothing(rule: Rule, text: bytes, box: Box) -> bool:
-    try:
-        return rule.find(text, timeout=box.left()) is None
-    except (TimeoutError, MemoryError, RecursionError) as error:
-        raise PatternTimeout(rule.name) from error
-
-
 def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
     """Return what an anchored ``rule`` finds where an envelope ends, with offsets into the whole ``record``.
 
@@ -95,12 +91,7 @@ def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[E
     """
     box = Box()
     for at in starts(record):
-        rest = record[at:]
-        if rule.pattern is not None and _finds_nothing(rule, rest, box):
-            continue
-        events = extract(rule, rest, bounded=bounded, box=box)
+        events = extract(rule, record[at:], bounded=bounded, box=box)
         if events:
-            for event in events:
-                event.move(at)
-            return events
+            return [event.moved(at.__add__) for event in events]
     return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from receipt_cli.grammar.model import Block, Rule
-from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, add_groups, clean_text, read_unregistered
+from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_text, event_of, read_unregistered
 
 
 def find_block_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
@@ -11,17 +11,17 @@ def find_block_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
     opening, row = rule.block_patterns
     found = opening.search(record, timeout=box.left()) if opening is not None else None
     if opening is not None and found is not None:
-        event = Extraction(found.start(), found.end())
-        add_groups(event, opening, found)
-        return [event]
+        return [event_of(opening, found)]
     found = row.search(record, timeout=box.left())
     if found is None:
         return []
     row_found = clean_text(found["key"]), clean_text(found["value"])
-    return [Extraction(found.start(), found.end(), row=row_found, parts=[found.span("key"), found.span("value")])]
+    return [
+        Extraction(found.start(), found.end(), column="pairs", cells=row_found, parts=[found.span("key"), found.span("value")])
+    ]
 
 
-def bind_row(spec: Block, row: tuple[str, str]) -> tuple[str, str | float] | None:
+def bind_row(spec: Block, row: tuple[str, ...]) -> tuple[str, str | float] | None:
     """Name one row of a block: (field, its text), (printed key, number) for an undeclared one, None for what is dropped."""
     key, value = row
     if key in spec.keys:

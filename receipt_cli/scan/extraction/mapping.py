@@ -79,7 +79,7 @@ def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extra
         if event is not None:
             event.end = _offset(text, length)
             event.keys += keys
-            event.move(found.end() - 1)
+            event = event.moved((found.end() - 1).__add__)
             add_groups(event, rule.opening, found)
             end = event.end
             yield event

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from time import monotonic, process_time
+from typing import TypeAlias
 
 import regex
 
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Field, Rule
 from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.problems import MAX_EXCERPT
 
 TIME_BOX_S = 2.0
 """CPU seconds that one rule may spend on finding its events in one record (``regex`` counts ``clock()``: a process that
@@ -21,6 +24,8 @@ MAX_INTEGER = 1 << 53
 """From it on a float64 may hold another integer than the one printed: such a value is not read."""
 DROPPED = "\0"
 """What the names of columns begin with whose cells are counted and nothing else: ``DROPPED``, a number, ``DROPPED``, the key."""
+Converted: TypeAlias = tuple[float | str | None, bool]
+"""See ``convert``."""
 Span = tuple[int, int]
 NOWHERE: Span = (-1, -1)
 """The place of a text that the record contains only in another form: escaped, or with marks inside."""
@@ -34,8 +39,8 @@ class Extraction:
     does, or decided that this is an event, ``unread`` where values under undeclared keys that are no numbers do,
     ``declared`` of values that the rule names to leave them out. Tables and blocks have none.
 
-    ``header`` has the column names of a table's header row; ``cells`` the cells of a value row, not yet named;
-    ``row`` key and value of one row of a block; ``parts`` are the places of any of these, blanks around them included.
+    ``cells`` are texts that only other records name, ``column`` says which: ``headers`` the column names of a table, ``cells``
+    the cells of its other rows, ``pairs`` key and value of a block's row; ``parts`` are their places, blanks included.
     """
 
     start: int
@@ -47,25 +52,35 @@ class Extraction:
     keys: list[Span] = field(default_factory=list)
     unread: list[Span] = field(default_factory=list)
     declared: list[Span] = field(default_factory=list)
-    header: tuple[str, ...] | None = None
-    cells: tuple[str, ...] | None = None
-    row: tuple[str, str] | None = None
+    column: str = ""
+    cells: tuple[str, ...] = ()
     parts: list[Span] = field(default_factory=list)
 
     @property
     def shown(self) -> list[str]:
         """The texts of the event, as printed."""
-        return [*self.texts.values(), *(self.header or ()), *(self.cells or ()), *(self.row or ())]
+        return [*self.texts.values(), *self.cells]
 
-    def move(self, by: int) -> None:
-        """Count all places from ``by`` bytes earlier on."""
-        self.start, self.end = self.start + by, self.end + by
-        self.spans = {name: _moved(span, by) for name, span in self.spans.items()}
-        self.unregistered_spans = {name: _moved(span, by) for name, span in self.unregistered_spans.items()}
-        self.keys = [_moved(span, by) for span in self.keys]
-        self.unread = [_moved(span, by) for span in self.unread]
-        self.parts = [_moved(span, by) for span in self.parts]
-        self.declared = [_moved(span, by) for span in self.declared]
+    def moved(self, to: Callable[[int], int]) -> Extraction:
+        """Return the event with all its places as ``to`` says."""
+
+        def move(span: Span) -> Span:
+            return span if span == NOWHERE else (to(span[0]), to(span[1]))
+
+        return Extraction(
+            to(self.start),
+            to(self.end),
+            self.texts,
+            self.unregistered,
+            {name: move(span) for name, span in self.spans.items()},
+            {name: move(span) for name, span in self.unregistered_spans.items()},
+            [move(span) for span in self.keys],
+            [move(span) for span in self.unread],
+            [move(span) for span in self.declared],
+            self.column,
+            self.cells,
+            [move(span) for span in self.parts],
+        )
 
 
 class PatternTimeout(Exception):
@@ -101,10 +116,6 @@ class Box:
         return self._end - now
 
 
-def _moved(span: Span, by: int) -> Span:
-    return span if span == NOWHERE else (span[0] + by, span[1] + by)
-
-
 def fields_below(rule: Rule, event: Extraction) -> list[str]:
     """Return the fields of ``event`` that are below the least value that ``rule`` allows them."""
     printed = {name: convert(rule.fields[name], event.texts[name])[0] for name in rule.bounds if name in event.texts}
@@ -114,6 +125,19 @@ def fields_below(rule: Rule, event: Extraction) -> list[str]:
 def clean_text(raw: bytes) -> str:
     """Return the text of ``raw`` without the blanks around it."""
     return raw.decode("utf-8", "replace").strip()
+
+
+def join_cells(column: str, cells: Iterable[str]) -> str:
+    """Return texts of a table or a block as their column keeps them."""
+    joined = "\t".join(cells)
+    return joined[:MAX_EXCERPT] if column == "pairs" else joined
+
+
+def event_of(pattern: regex.Pattern[bytes], found: regex.Match[bytes]) -> Extraction:
+    """Return the event that a match is, with its named groups."""
+    event = Extraction(found.start(), found.end())
+    add_groups(event, pattern, found)
+    return event
 
 
 def add_groups(event: Extraction, pattern: regex.Pattern[bytes], found: regex.Match[bytes]) -> None:
@@ -144,7 +168,7 @@ def read_unregistered(text: str) -> float | None:
     return read_number(text, "suffix") if number is None else number
 
 
-def convert(spec: Field, text: str) -> tuple[float | str | None, bool]:
+def convert(spec: Field, text: str) -> Converted:
     """Return the value of ``text`` in base units and whether it could be read.
 
     ``(None, True)`` is a value that the trainer prints as unknown; ``(None, False)`` a problem.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from receipt_cli.grammar.model import Pairs, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
@@ -11,8 +12,8 @@ from receipt_cli.scan.extraction.model import (
     MAX_KEY,
     Box,
     Extraction,
-    add_groups,
     clean_text,
+    event_of,
     read_unregistered,
     stripped,
 )
@@ -20,18 +21,13 @@ from receipt_cli.scan.extraction.model import (
 
 def find_pairs(rule: Rule, pairs: Pairs, record: bytes, box: Box) -> Iterator[Extraction]:
     """Yield an event for each start of the rule whose keys are those that it wants."""
-    starts = []
-    for found in rule.start.finditer(record, timeout=box.left()):
-        starts.append(found)
-        if len(starts) >= MAX_EVENTS:
-            break
+    starts = list(islice(rule.start.finditer(record, timeout=box.left()), MAX_EVENTS))
     for number, found in enumerate(starts):
         limit = starts[number + 1].start() if number + 1 < len(starts) else len(record)
         if rule.stop is not None:
             stop = rule.stop.search(record, found.end(), limit, timeout=box.left())
             limit = stop.start() if stop else limit
-        event = Extraction(found.start(), found.end())
-        add_groups(event, rule.start, found)
+        event = event_of(rule.start, found)
         printed: set[str] = set()
         for cell in _cells(rule, pairs, record, found.end(), limit, box):
             key, value, end = clean_text(cell.key), clean_text(cell.value), cell.end

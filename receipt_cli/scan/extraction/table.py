@@ -23,13 +23,13 @@ def find_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
     if found is not None:
         words = list(word.finditer(record, found.start()))
         names = tuple(clean_text(part.group()) for part in words)
-        return [Extraction(found.start(), len(record), header=names, parts=[part.span() for part in words])]
+        return [Extraction(found.start(), len(record), column="headers", cells=names, parts=[part.span() for part in words])]
     found = row.search(record, timeout=box.left())
     if found is None:
         return []
     parts = list(cell.finditer(record, found.start()))
     cells = tuple(clean_text(part.group()) for part in parts)
-    return [Extraction(found.start(), len(record), cells=cells, parts=[part.span() for part in parts])]
+    return [Extraction(found.start(), len(record), column="cells", cells=cells, parts=[part.span() for part in parts])]
 
 
 def bind_cells(spec: Table, header: tuple[str, ...], cells: tuple[str, ...]) -> tuple[dict[str, str], dict[str, float]] | None:

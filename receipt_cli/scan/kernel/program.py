@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import struct
+from collections import defaultdict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from receipt_cli.definitions.units import read_number
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.extraction import NOWHERE, Span, convert, read_unregistered
-from receipt_cli.scan.layout import EventLayout, Layout, Prefix, Value
+from receipt_cli.scan.layout import EventLayout, Layout, Mark, Prefix, Value, read_day
 from receipt_cli.scan.number_forms import Scale, scale_of
 from receipt_cli.scan.segment import RuleKey
 
 if TYPE_CHECKING:
     from receipt_cli.scan.kernel._native import Answer
 
+K = TypeVar("K")
 DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PLACE, DIGITS = range(7)
 """Kinds of values: computed from their digits, asked of Python, the same in every record, its place, or digits of a text."""
 OF_DIGITS = "digits"
@@ -28,12 +30,17 @@ MAX_COUNT = 4096
 """``MAX_VALUES`` of kernel.c: a layout has no more of anything."""
 
 
-class MarkText(NamedTuple):
-    """Where the message of a marker begins in its record, the exit code that it gives, and its form."""
+class Numbered(dict[K, int]):
+    """Numbers what it is asked for, from 0 on; ``listed`` has it in this order."""
 
-    start: int
-    code: int | None
-    form: int
+    def __init__(self) -> None:
+        super().__init__()
+        self.listed: list[K] = []
+
+    def __missing__(self, key: K) -> int:
+        self.listed.append(key)
+        self[key] = number = len(self)
+        return number
 
 
 @dataclass(slots=True)
@@ -43,27 +50,19 @@ class Names:
     ``forms`` are those of the texts of a column (see ``RowTexts``).
     """
 
-    tables: dict[RuleKey, int] = field(default_factory=dict)
-    columns: dict[tuple[RuleKey, str, str], int] = field(default_factory=dict)
-    ignored: dict[str, int] = field(default_factory=dict)
-    near: dict[tuple[str, str], int] = field(default_factory=dict)
-    texts: dict[str, int] = field(default_factory=dict)
-    forms: dict[int, dict[str, int]] = field(default_factory=dict)
-    messages: dict[MarkText, int] = field(default_factory=dict)
-    resolvers: dict[object, int] = field(default_factory=dict)
+    tables: Numbered[RuleKey] = field(default_factory=Numbered)
+    columns: Numbered[tuple[RuleKey, str, str]] = field(default_factory=Numbered)
+    ignored: Numbered[str] = field(default_factory=Numbered)
+    near: Numbered[tuple[str, str]] = field(default_factory=Numbered)
+    texts: Numbered[str] = field(default_factory=Numbered)
+    forms: dict[int, Numbered[str]] = field(default_factory=lambda: defaultdict(Numbered))
+    marks: Numbered[Mark] = field(default_factory=Numbered)
+    resolvers: Numbered[object] = field(default_factory=Numbered)
     answers: list[Callable[[bytes], Answer]] = field(default_factory=list)
-
-    def text(self, text: str) -> int:
-        """Return the number of a text."""
-        return self.texts.setdefault(text, len(self.texts))
-
-    def column(self, key: RuleKey, group: str, name: str) -> int:
-        """Return the number of a column of a rule."""
-        return self.columns.setdefault((key, group, name), len(self.columns))
 
     def resolver(self, key: object, answer: Callable[[bytes], Answer]) -> int:
         """Return the number of the function that ``answer`` is, which reads all texts of ``key``."""
-        number = self.resolvers.setdefault(key, len(self.answers))
+        number = self.resolvers[key]
         if number == len(self.answers):
             self.answers.append(answer)
         return number
@@ -87,8 +86,8 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
     head = [number for at, literal in layout.absent for number in (at, len(literal), *literal)]
     for echo in layout.echoes:
         head += [*_place_of(echo.first), *_place_of(echo.second), echo.same]
-    head += [names.ignored.setdefault(name, len(names.ignored)) for name in layout.ignored]
-    head += [names.near.setdefault(entry, len(names.near)) for entry in layout.near]
+    head += [names.ignored[name] for name in layout.ignored]
+    head += [names.near[entry] for entry in layout.near]
     body: list[bytes] = []
     total = len(layout.marks)
     for event in layout.events:
@@ -96,15 +95,12 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
         if values is None:
             return None
         total += len(values)
-        table = names.tables.setdefault(event.key, len(names.tables))
-        body += [struct.pack("<7q", table, event.offset, *_prefix(names, event.prefix), len(values)), *values]
+        table = names.tables[event.key]
+        body += [struct.pack("<7q", table, event.start, *_prefix(names, event.prefix), len(values)), *values]
     for mark in layout.marks:
         key = (MARKER, mark.marker)
-        table = names.tables.setdefault(key, len(names.tables))
-        message = MarkText(mark.start, mark.code, mark.form)
-        number = names.messages.setdefault(message, len(names.messages))
-        body.append(struct.pack("<7q", table, min(mark.start, 65535), *_prefix(names, mark.prefix), 1))
-        body.append(_text_value(PLACE, names.column(key, "", ""), (0, 0), number))
+        body.append(struct.pack("<7q", names.tables[key], mark.start, *_prefix(names, mark.prefix), 1))
+        body.append(_text_value(PLACE, names.columns[key, "", ""], (0, 0), names.marks[mark]))
     lengths = len(layout.absent), sum(len(literal) for _, literal in layout.absent), len(layout.echoes)
     counts = (len(layout.ignored), len(layout.near), len(layout.events) + len(layout.marks), total, *lengths)
     if max(counts) > MAX_COUNT:
@@ -129,9 +125,8 @@ def _text_value(kind: int, column: int, span: Span, number: int) -> bytes:
 def _prefix(names: Names, prefix: Prefix | None) -> tuple[int, int, int, int]:
     if prefix is None:
         return 0, -1, -1, -1
-    start, end = time = prefix.time
-    number = names.resolver(("day", start), lambda text: Prefix(len(text), time).day(text))
-    return prefix.end, number, start, end
+    time = prefix.time
+    return prefix.end, names.resolver(("day", time[0]), lambda text: read_day(text, time)), *time
 
 
 def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes] | None:
@@ -140,7 +135,7 @@ def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes
     made: list[bytes] = []
     for at, value in enumerate((*event.values, *event.unregistered)):
         bound = least.get(at) if at < len(event.values) else None
-        start, end = (value.start, value.end) if value.direct or value.number == NOWHERE else value.number
+        start, end = value.number if value.number != NOWHERE else (value.start, value.end)
         kind, resolver, scale, constant = DECIMAL, -1, None, 0.0
         group = "numbers" if at < len(event.values) else "unregistered"
         if value.constant is not None:
@@ -153,9 +148,9 @@ def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes
             start = end = 0
             kind = CONSTANT_TEXT if isinstance(read, str) else CONSTANT_NUMBER
             group = "texts" if isinstance(read, str) else group
-            scale = Scale(0, names.text(read[:EXCERPT_BYTES]) if isinstance(read, str) else 1, 0, 1.0)
+            scale = Scale(0, names.texts[read[:EXCERPT_BYTES]] if isinstance(read, str) else 1, 0, 1.0)
             constant = 0.0 if isinstance(read, str) else read
-        elif value.direct or value.number != NOWHERE:
+        elif value.number != NOWHERE:
             unit = value.spec.unit if value.spec is not None else None
             scale = scale_of(masked[start:end], unit)
             end = start + scale.length if scale is not None else end
@@ -166,7 +161,7 @@ def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes
             scale = Scale(0, 1, 0, 1.0)
         elif bound is not None and kind != DECIMAL:
             return None
-        column = names.column(event.key, group, value.name)
+        column = names.columns[event.key, group, value.name]
         limits = bound is not None, bound if bound is not None else constant
         made.append(_PACKED(kind, column, start, end, resolver, scale.times, scale.power, scale.factor, *limits))
     if event.parts is not None:
@@ -175,19 +170,16 @@ def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes
             return None
         form, spans = printed
         group = event.parts.column
-        column = names.column(event.key, group, "")
-        forms = names.forms.setdefault(column, {})
-        made.append(_text_value(CONSTANT_TEXT, column, (0, 0), forms.setdefault(form, len(forms))))
-        column = names.column(event.key, group, OF_DIGITS)
+        column = names.columns[event.key, group, ""]
+        made.append(_text_value(CONSTANT_TEXT, column, (0, 0), names.forms[column][form]))
+        column = names.columns[event.key, group, OF_DIGITS]
         made += [_text_value(DIGITS, column, span, 1) for span in spans]
     return made
 
 
 def _asked(names: Names, event: EventLayout, value: Value, group: str) -> tuple[int, str, int]:
     """Return kind, group of columns and function of a value whose texts Python reads."""
-    spec, shift = value.spec, value.shift
-    if value.direct:
-        return ASKED_NUMBER, group, names.resolver(("float", shift), lambda text: float(text + shift))
+    spec = value.spec
     if spec is None:
         return ASKED_NUMBER, group, names.resolver("unregistered", _read_other)
     if value.number != NOWHERE:
@@ -197,7 +189,7 @@ def _asked(names: Names, event: EventLayout, value: Value, group: str) -> tuple[
     def answer(text: bytes) -> Answer:
         read, readable = convert(spec, text.decode("utf-8", "replace"))
         if isinstance(read, str):
-            return known.setdefault(read[:EXCERPT_BYTES], len(known))
+            return known[read[:EXCERPT_BYTES]]
         return read if readable else _unreadable()
 
     number = names.resolver((event.key, value.name), answer)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_from
-from receipt_cli.problems import MAX_FIRST
+from receipt_cli.numeric.ordinals import ordinals_from
+from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
-from receipt_cli.scan.book import PlacedProblems, mark_text, miss
-from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
+from receipt_cli.scan.book import PlacedProblems, miss
+from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.kernel.program import MARKER, OF_DIGITS, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
-from receipt_cli.scan.segment import KEPT_HITS, Hits, HitText, RuleKey, SegmentBody, Unread
+from receipt_cli.scan.segment import KEPT_HITS, Hits, RuleKey, SegmentBody
 
 if TYPE_CHECKING:
     from receipt_cli.scan.kernel._native import Answer
@@ -25,8 +25,6 @@ ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProb
 _PLACE_BITS = 40
 _PLACE = (1 << _PLACE_BITS) - 1
 """Of a value of a place: the number of a message, above the place in the block where its record begins."""
-HELD_BLOCKS = 8
-"""Blocks that may stay in memory for the texts of markers that fire often: most of these are never read."""
 MAX_LAYOUTS = 16_384
 MAX_MEANINGS = 60_000
 """Layouts, and texts whose meaning the kernel keeps, from which on it begins anew."""
@@ -39,16 +37,12 @@ class KernelReader:
         """``native`` is what ``load_kernel`` returned, ``literals`` are those of all rules and markers."""
         self._native = native
         self._literals = tuple(literals)
-        self._blocks = 0
-        self._unread: deque[tuple[int, Hits]] = deque()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
         self._names = Names()
         self._served: set[Layout] = set()
         self._kernel = self._native.Kernel(self._literals, self._answer, MAX_FIRST)
-        self._listed: list[tuple[RuleKey, str, str]] = []
-        self._texts: list[str] = []
         self._buffer = b""
 
     def _answer(self, number: int, text: bytes) -> Answer:
@@ -72,9 +66,6 @@ class KernelReader:
     def read(self, body: SegmentBody, buffer: bytes, read_record: ReadRecord, problems: PlacedProblems) -> None:
         """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those that the kernel does not."""
         kernel, self._buffer = self._kernel, buffer
-        self._blocks += 1
-        while self._unread and self._unread[0][0] < self._blocks - HELD_BLOCKS:
-            self._unread.popleft()[1].read_texts(self._blocks - HELD_BLOCKS)
         kernel.begin(buffer, body.records, body.lines)
         try:
             while (found := kernel.next()) is not None:
@@ -82,11 +73,9 @@ class KernelReader:
                 self._settle_misses(body, buffer)
                 read_record(body, buffer[start:end], ordinal, line, bool(bad), problems)
             self._settle_misses(body, buffer)
-            tables = list(self._names.tables)
-            self.settle(body, [tables[number] for number in kernel.filled()])
-            grammars = list(self._names.ignored)
+            self.settle(body, [self._names.tables.listed[number] for number in kernel.filled()])
             for number, ordinals in kernel.ignored():
-                known = body.undecodable_matched if number < 0 else body.ignored.setdefault(grammars[number], OrdinalSet())
+                known = body.undecodable_matched if number < 0 else body.ignored[self._names.ignored.listed[number]]
                 known.update(ordinals_from(ordinals))
         finally:
             records, lines, blank, undecodable = kernel.finish()
@@ -101,73 +90,52 @@ class KernelReader:
         """Move what the kernel has of some rules and markers to ``body``: what is appended next is behind it."""
         names = self._names
         for key in chain(keys, ((MARKER, name) for name in markers)):
-            known = body.rules.get(key)
-            before = 0 if known is None else len(known)
+            before = len(body.rules[key]) if key in body.rules else 0
             taken = self._kernel.take(names.tables.get(key, -1), before)
             if taken is None:
                 continue
             at, line, rank, clock, columns = taken
             if key[0] == MARKER:
-                self._settle_hits(body.markers.setdefault(key[1], Hits()), at, line, rank, array("q", columns[0][1]))
+                self._settle_hits(body.markers[key[1]], at, line, rank, array("q", columns[0][1]))
                 continue
-            if known is None:
-                known = body.rules.setdefault(key, RuleColumns())
+            known = body.rules[key]
             known.at.extend_bytes(at)
             known.line.extend_bytes(line)
             known.rank.extend_bytes(rank)
             known.clock.extend_bytes(clock)
             for number, values, rows in columns:
-                _, group, name = self._column(number)
-                if group not in ("numbers", "unregistered"):
+                _, group, name = self._names.columns.listed[number]
+                if group in ("numbers", "unregistered"):
+                    getattr(known, group)[name].extend_bytes(values, rows, before)
+                else:
                     self._settle_texts(known, number, before, values, rows)
-                    continue
-                numbers = known.numbers if group == "numbers" else known.unregistered
-                column = numbers.get(name)
-                if column is None:
-                    column = numbers.setdefault(name, NumberColumn())
-                column.extend_bytes(values, rows, before)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
-        messages, buffer = list(self._names.messages), self._buffer
+        marks, buffer, count = self._names.marks.listed, self._buffer, len(places)
         ordinals, lines, ranks = array("q", at), array("q", line), array("q", rank)
-        forms = array("b", [messages[number >> _PLACE_BITS].form for number in places])
-
-        def texts(shown: Iterable[int]) -> list[HitText]:
-            read = []
-            for index in shown:
-                mark, start = messages[places[index] >> _PLACE_BITS], places[index] & _PLACE
-                end = _end_of(buffer, start)
-                read.append((ordinals[index], mark_text(buffer[start:end], mark.start), mark.code))
-            return read
-
-        count = min(len(places), KEPT_HITS)
-        last = Unread(self._blocks, count, lambda: texts(range(len(places) - count, len(places))))
-        if hits.extend_later(ordinals, lines, ranks, forms, last):
-            self._unread.append((self._blocks, hits))
-            return
-        shown = range(len(places)) if len(places) <= 3 * KEPT_HITS else (*range(2 * KEPT_HITS), *range(-KEPT_HITS, 0))
-        hits.extend_with(ordinals, lines, texts(shown), ranks, forms)
-
-    def _column(self, number: int) -> tuple[RuleKey, str, str]:
-        if number >= len(self._listed):
-            self._listed = list(self._names.columns)
-        return self._listed[number]
+        forms = array("b", [marks[number >> _PLACE_BITS].form for number in places])
+        shown, first = [], min(count, max(0, KEPT_HITS - len(hits.known)))
+        for index in (*range(first), *range(max(first, count - KEPT_HITS), count)):
+            mark = marks[places[index] >> _PLACE_BITS]
+            start = (places[index] & _PLACE) + mark.start
+            end = buffer.find(b"\n", start, start + EXCERPT_BYTES)
+            message = buffer[start : end if end >= 0 else start + EXCERPT_BYTES]
+            shown.append((ordinals[index], message.partition(b"\r")[0] if b"\r" in message else message, mark.code))
+        hits.add_all(ordinals, lines, ranks, forms, shown)
 
     def _settle_texts(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
-        _, group, name = self._column(number)
+        _, group, name = self._names.columns.listed[number]
         if group != "texts" and name == OF_DIGITS:
             getattr(known, group).digits.extend_bytes(values)
             return
         if rows is None:
             rows = array("q", range(before, before + len(values) // 8)).tobytes()
         if group == "texts":
-            if len(self._texts) < len(self._names.texts):
-                self._texts = list(self._names.texts)
-            column = known.texts.setdefault(name, TextColumn())
-            column.values.extend([self._texts[text] for text in array("q", values)])
+            column, listed = known.texts[name], self._names.texts.listed
+            column.values.extend([listed[text] for text in array("q", values)])
             column.rows.frombytes(rows)
         else:
-            getattr(known, group).extend_bytes(rows, values, list(self._names.forms[number]))
+            getattr(known, group).extend_bytes(rows, values, self._names.forms[number].listed)
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
         """Book the near-misses of the records that the kernel read since the last call."""
@@ -175,17 +143,10 @@ class KernelReader:
         if missed is None:
             return
         first, counts = missed
-        rules = list(self._names.near)
+        rules = self._names.near.listed
         for number, ordinal, line, start, end in first:
             grammar, rule = rules[number]
             miss(body, grammar, rule, buffer[start:end], ordinal, line)
         kept = Counter(number for number, *_ in first)
         for number, count in counts:
             body.near[rules[number][0]].count += count - kept[number]
-
-
-def _end_of(buffer: bytes, start: int) -> int:
-    """Return where the record ends that goes on at ``start``."""
-    newline = buffer.find(b"\n", start)
-    carriage = buffer.find(b"\r", start, newline if newline >= 0 else len(buffer))
-    return carriage if carriage >= 0 else newline if newline >= 0 else len(buffer)

@@ -204,15 +204,15 @@ def test_a_table_is_bound_by_its_latest_header() -> None:
     (second,) = extract(rule, b"step epoch loss tok/s mem")
     (short,) = extract(rule, b"2026-07-07 10:00:01 1,000  0.5  2.25 1e-3")
     (long,) = extract(rule, b"2026-07-07 10:00:02 1,001  0.5  2.00 99 71.1 GiB")
-    assert (first.header, second.header) == (("step", "epoch", "loss", "lr"), ("step", "epoch", "loss", "tok/s", "mem"))
+    assert (first.cells, second.cells) == (("step", "epoch", "loss", "lr"), ("step", "epoch", "loss", "tok/s", "mem"))
     assert short.cells == ("2026-07-07", "10:00:01", "1,000", "0.5", "2.25", "1e-3")
-    assert first.header and second.header and short.cells and long.cells
-    assert bind_cells(rule.table, first.header, short.cells) == ({"step": "1,000", "loss": "2.25"}, {"lr": 0.001})
-    assert bind_cells(rule.table, second.header, long.cells) == (
+    assert [event.column for event in (first, second, short, long)] == ["headers", "headers", "cells", "cells"]
+    assert bind_cells(rule.table, first.cells, short.cells) == ({"step": "1,000", "loss": "2.25"}, {"lr": 0.001})
+    assert bind_cells(rule.table, second.cells, long.cells) == (
         {"step": "1,001", "loss": "2.00", "peak_memory_allocated_bytes": "71.1 GiB"},
         {"tok/s": 99.0},
     )
-    assert bind_cells(rule.table, second.header, short.cells) is None
+    assert bind_cells(rule.table, second.cells, short.cells) is None
     assert bind_cells(rule.table, (), short.cells) is None
     assert extract(rule, b"saving loss to disk") == []
 

@@ -23,7 +23,8 @@ from receipt_cli.scan import workers as parallel
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.kernel.loading import VARIABLE
 from receipt_cli.scan.presence import has_kernel
-from receipt_cli.scan.workers import AUTO, Packed, scan_source
+from receipt_cli.scan.segment import Segment
+from receipt_cli.scan.workers import AUTO, scan_source
 
 LINE = b"iter %d: loss %d.%04d, time 131.97ms, mfu 29.53%%\n"
 LOG = b"".join(LINE % (n, n % 7, n * 7919 % 10007) for n in range(2000)) + b"torch.OutOfMemoryError: CUDA out of memory.\n"
@@ -38,8 +39,7 @@ def without_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces and blocks so small that a small log has many of each."""
-    monkeypatch.setattr(parallel, "PIECE", 3000)
+    """Blocks so small that a small log has many."""
     monkeypatch.setattr(parallel, "MIN_PARALLEL", 20_000)
     monkeypatch.setattr(source, "BLOCK", 1000)
     monkeypatch.setattr(source, "DIRECT", 5000)
@@ -73,19 +73,16 @@ def test_the_result_is_that_of_one_pass(workers: int, tmp_path: Path) -> None:
     assert left_over() == []
 
 
-@pytest.mark.parametrize("piece", [700, 3000, 10**9])
-def test_the_size_of_the_pieces_does_not_matter(piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [700, 3000])
+def test_the_size_of_the_blocks_does_not_matter(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write(tmp_path / "log", LOG)
-    monkeypatch.setattr(parallel, "PIECE", piece)
+    monkeypatch.setattr(source, "BLOCK", size)
     assert derived(log, 2) == derived(log, 1)
 
 
-@pytest.mark.parametrize("room", [6 << 20, 2_200_000, 200_000], ids=["shared-memory", "no-room-for-columns", "no-room"])
-def test_columns_of_many_records_come_back_as_they_are(room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_of_many_records_come_back_as_they_are(tmp_path: Path) -> None:
     lines = [LINE % (n, n % 7, n * 7919 % 10007) for n in range(200_000)]
     log = write(tmp_path / "log", b"".join(lines) + LOG)
-    monkeypatch.setattr(parallel, "PIECE", 1 << 20)
-    monkeypatch.setattr(parallel, "ROOM", room)
     assert derived(log, 2) == derived(log, 1)
 
 
@@ -149,7 +146,7 @@ def test_a_log_that_changes_meanwhile_is_read_once(tmp_path: Path, monkeypatch: 
     assert found == derived(log, 1)
 
 
-def killed(text: object, place: int) -> Packed:
+def killed(block: bytes) -> Segment:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
 
@@ -157,7 +154,7 @@ def killed(text: object, place: int) -> Packed:
 @pytest.mark.usefixtures("small")
 @pytest.mark.skipif(multiprocessing.get_start_method() != "fork", reason="a worker must know what is patched")
 def test_a_worker_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "_scan_piece", killed)
+    monkeypatch.setattr(parallel, "_scan_block", killed)
     with pytest.raises(InputError, match="a worker was killed"):
         derived(write(tmp_path / "log", LOG), 2)
     assert left_over() == []
