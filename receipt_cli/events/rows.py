@@ -314,8 +314,8 @@ def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats
     places = np.searchsorted(held, rows)
     found = held[np.minimum(places, len(held) - 1)] == rows
     if found.all():
-        return None, values if len(values) == len(rows) else values[places]
-    return np.flatnonzero(found), values[places[found]]
+        return None, values if len(values) == len(rows) else picked(values, places)
+    return np.flatnonzero(found), picked(values, places[found])
 
 
 def count_distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:

@@ -77,7 +77,7 @@ def learn_layout(
     for grammar, rule, extractions in outcome.read:
         for extraction in extractions:
             prefix = Prefix.of(before(record, extraction.start))
-            event = event_layout(record, masked, grammar, rule, extraction, prefix)
+            event = _event_layout(record, masked, grammar, rule, extraction, prefix)
             if event is None:
                 return None
             for span in (*extraction.keys, *(s for s in extraction.unread if SOMETIMES_NUMBER.search(masked, *s))):
@@ -167,13 +167,13 @@ class _FixedDigits:
         return tuple((start, end, self.record[start:end]) for start, end in sorted(self.found))
 
 
-def event_layout(
+def _event_layout(
     record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extraction: Extraction, prefix: Prefix | None
 ) -> EventLayout | None:
     """Return the layout of one event of ``record``; None where what its values are depends on their digits."""
     values: list[Value] = []
     for name, text in extraction.texts.items():
-        value = _value_at(rule.fields[name], name, text, extraction.spans.get(name, NOWHERE), masked)
+        value = value_at(rule.fields[name], name, text, extraction.spans.get(name, NOWHERE), masked)
         if value is None:
             return None
         values.append(value)
@@ -181,12 +181,12 @@ def event_layout(
     for key in extraction.unregistered:
         start, end = extraction.unregistered_spans.get(key, NOWHERE)
         direct = is_plain(masked[start:end])
-        if start < 0 or "\N{REPLACEMENT CHARACTER}" in key or (not direct and _named_twice(record, key, extraction.keys)):
+        if start < 0 or "\N{REPLACEMENT CHARACTER}" in key or (not direct and named_twice(record, key, extraction.keys)):
             return None
         unregistered.append(Value(key, start, end, None, None, (start, end) if direct else NOWHERE, direct))
     places = {value.name: index for index, value in enumerate(values)}
     bounds = [(places[name], least) for name, least in rule.bounds.items() if name in places]
-    if not _is_comparable(values, bounds):
+    if not is_comparable(values, bounds):
         return None
     return EventLayout(
         grammar,
@@ -200,19 +200,19 @@ def event_layout(
     )
 
 
-def _is_comparable(values: Sequence[Value], bounds: Iterable[tuple[int, float]]) -> bool:
+def is_comparable(values: Sequence[Value], bounds: Iterable[tuple[int, float]]) -> bool:
     """True when the values that have bounds are numbers of few digits."""
     return all(
         value.direct and value.number[1] - value.number[0] <= MAX_INTEGER_DIGITS for value in (values[at] for at, _ in bounds)
     )
 
 
-def _named_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
+def named_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
     """True when a key is in the record again, whose value counts where the first is no number."""
     return sum(record[start:end].strip() == key.encode("utf-8") for start, end in keys) > 1
 
 
-def _value_at(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
+def value_at(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
     """Return how a value is read whose text is at ``span``; None where that depends on its digits."""
     start, end = span
     if start < 0:

@@ -18,9 +18,9 @@ from receipt_cli.records.envelope import MASK, starts
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import LONGEST, WORD, Candidates
 from receipt_cli.scan.extraction import DROPPED, NOWHERE, Extraction, Span, read_unregistered
-from receipt_cli.scan.extraction.model import clean_text
-from receipt_cli.scan.layout import MAX_KEPT, Layout
-from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, event_layout
+from receipt_cli.scan.layout import MAX_KEPT, EventLayout, Layout, Parts, Value
+from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, is_comparable, named_twice, value_at
+from receipt_cli.scan.number_forms import is_plain
 
 _RUN = compile_later(rb"0+")
 MAX_RELATIVES = 16
@@ -144,46 +144,66 @@ class _Relative:
             self.usable, self.outcome = self._prepare(self.outcome), None
         if not self.usable or self.kept(lengths) != self.kept_lengths:
             return None
-        ends = self.ends
         moved: list[int] = [*accumulate(map(sub, lengths, self.lengths), initial=0)]
-
-        def to(at: int) -> int:
-            return at + moved[bisect_right(ends, at)]
-
+        to = {at: at + moved[before] for at, before in self.places.items()}.__getitem__
         fixed = tuple([(to(start), to(end), digits) for start, end, digits in self.layout.fixed])
         if any(record[start:end] != digits for start, end, digits in fixed):
             return None
         if self.starts is not None and starts(record) != tuple(map(to, self.starts)):
             return None
-        events = []
-        for layout, known in zip(self.layout.events, self.events, strict=True):
-            event = self._moved(known, record, masked, to)
-            found = event_layout(record, masked, layout.grammar, layout.rule, event, layout.prefix) if event is not None else None
-            if found is None:
-                return None
-            events.append(found)
-        known_layout = self.layout
-        return Layout(record, fixed, (), (), tuple(events), known_layout.ignored, known_layout.near, (), known_layout.any_bar)
+        known = self.layout
+        events = [self._moved(*each, record, masked, to) for each in zip(known.events, self.events, strict=True)]
+        found = tuple([event for event in events if event is not None])
+        if len(found) < len(events):
+            return None
+        return Layout(record, fixed, (), (), found, known.ignored, known.near, (), known.any_bar)
 
-    def _moved(self, known: Extraction, record: bytes, masked: bytes, to: Callable[[int], int]) -> Extraction | None:
+    def _moved(
+        self, layout: EventLayout, event: Extraction, record: bytes, masked: bytes, to: Callable[[int], int]
+    ) -> EventLayout | None:
         """Return an event as ``record`` has it; None where the text under an undeclared key becomes a number, or is none now."""
-        event = known.moved(to)
-        for before, after in zip(known.unread, event.unread, strict=True):
-            if after != NOWHERE and (
-                _number_in(record, after) is not None or _is_doubtful(self.masked, before) is not _is_doubtful(masked, after)
-            ):
+        for before in event.unread:
+            if before != NOWHERE:
+                after = to(before[0]), to(before[1])
+                if _number_in(record, after) is not None or _is_doubtful(self.masked, before) is not _is_doubtful(masked, after):
+                    return None
+        values = []
+        for value in layout.values:
+            if value.start < 0:
+                values.append(value)
+                continue
+            start, end = to(value.start), to(value.end)
+            form = self._form(value, masked[start:end])
+            if form is None:
                 return None
-        texts = ((name, text, event.spans.get(name, NOWHERE)) for name, text in known.texts.items())
-        event.texts = {name: text if span == NOWHERE else clean_text(record[slice(*span)]) for name, text, span in texts}
-        event.unregistered, named, event.unregistered_spans = {}, event.unregistered_spans, {}
-        for key, span in named.items():
+            number = form.number if form.number == NOWHERE else (form.number[0] + start, form.number[1] + start)
+            values.append(Value(value.name, start, end, value.spec, None, number, form.direct))
+        unregistered = []
+        for value in layout.unregistered:
+            start, end, key = to(value.start), to(value.end), value.name
+            direct = is_plain(masked[start:end])
+            if not direct and (key in self.twice or _number_in(record, (start, end)) is None):
+                return None
             if key.startswith(DROPPED):
-                key = f"{DROPPED}{span[0] - event.start}{DROPPED}{key.split(DROPPED)[2]}"
-            number = _number_in(record, span)
-            if number is None:
-                return None
-            event.unregistered[key], event.unregistered_spans[key] = number, span
-        return event
+                key = f"{DROPPED}{start - to(layout.start)}{DROPPED}{key.split(DROPPED)[2]}"
+            unregistered.append(Value(key, start, end, None, None, (start, end) if direct else NOWHERE, direct))
+        if not is_comparable(values, layout.bounds):
+            return None
+        parts = layout.parts
+        if parts is not None:
+            parts = Parts(parts.column, tuple([s if s == NOWHERE else (to(s[0]), to(s[1])) for s in event.parts]))
+        return EventLayout(
+            layout.grammar, layout.rule, to(layout.start), layout.prefix, tuple(values), tuple(unregistered), layout.bounds, parts
+        )
+
+    def _form(self, value: Value, text: bytes) -> Value | None:
+        """Return how a value is read whose text is ``text``, from its own beginning on, with all digits alike."""
+        key = id(value.spec), text
+        if key not in self.forms:
+            assert value.spec is not None
+            shown = text.decode("utf-8", "replace").strip()
+            self.forms[key] = value_at(value.spec, value.name, shown, (0, len(text)), text)
+        return self.forms[key]
 
     def _prepare(self, outcome: Outcome) -> bool:
         """Find the runs that keep their lengths, since places are inside them; False where all keep them."""
@@ -196,17 +216,19 @@ class _Relative:
         if len(picks) > 1 and not record.isascii():
             return False
         runs = [found.span() for found in _RUN.finditer(self.masked)]
-        begins, self.ends = [start for start, _ in runs], [end for _, end in runs]
+        begins, ends = [start for start, _ in runs], [end for _, end in runs]
         held: set[int] = set()
+        self.places: dict[int, int] = {}  # and how many runs end before each
 
         def hold(at: int) -> int:
-            before = bisect_right(self.ends, at)
+            self.places[at] = before = bisect_right(ends, at)
             if before < len(runs) and begins[before] < at:
                 held.add(before)
             return at
 
         for start, end, _ in self.layout.fixed:
-            held.update(range(bisect_right(self.ends, start), bisect_left(begins, end)))
+            held.update(range(bisect_right(ends, start), bisect_left(begins, end)))
+            self.places |= {at: bisect_right(ends, at) for at in (start, end)}
         rules = [rule for _, rule, _ in outcome.read] + [rule for _, rule in (*outcome.missed, *outcome.ignored)]
         self.starts = starts(record) if any(rule.anchored for rule in rules) else None
         for at in self.starts or ():
@@ -216,6 +238,8 @@ class _Relative:
             if layout.prefix is not None:
                 held.update(range(bisect_left(begins, layout.prefix.end)))
             event.moved(hold)
+        self.twice = {key for one in self.events for key in one.unregistered if named_twice(record, key, one.keys)}
+        self.forms: dict[tuple[int, bytes], Value | None] = {}
         self.kept = pick(sorted(held))
         self.kept_lengths = self.kept(self.lengths)
         return len(held) < len(runs)

@@ -15,10 +15,10 @@ from receipt_cli.events.compact.frame import STEP, labels
 from receipt_cli.events.compact.regular import worth_it
 from receipt_cli.events.rows import Read, Rows, are_many, values_at
 from receipt_cli.grammar.model import Rule
-from receipt_cli.numeric.array_types import Integers, Mask
+from receipt_cli.numeric.array_types import Array, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import ascends, picked, slices
+from receipt_cli.numeric.spill import ascends, gathered, picked, slices
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 Attached = Mapping[tuple[str, str], Mapping[str, "Integers"]]
@@ -120,9 +120,15 @@ def _moved(column: NumberColumn, rows: Rows, places: Integers, count: int, line:
     lines = None if column.printed is None else values_at(column.printed, rows)[1]
     if line is not None:
         own = line.whole()[rows] if isinstance(rows, slice) else picked(line.whole(), rows)
-        own = own if index is None else own[index]
-        lines = own if lines is None else np.where(lines, lines, own)
+        own = own if index is None else picked(own, index)
+        lines = own if lines is None else _first_of(lines, own)
     return NumberColumn(Cells.of(values), None if len(at) == count else Cells.of(at), None if lines is None else Cells.of(lines))
+
+
+def _first_of(lines: Array, others: Array) -> Array:
+    """Return the ``lines``, where one is 0 that of the ``others``."""
+    parts = (np.where(lines[part], lines[part], others[part]) for part in slices(len(lines)))
+    return gathered(np.int64, len(lines), parts)
 
 
 def _chosen(columns: RuleColumns, rows: Integers) -> RuleColumns:
