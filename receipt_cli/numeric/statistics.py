@@ -120,23 +120,21 @@ def _array(values: Values) -> Floats:
 
 def finite(values: Values) -> Values:
     """Return the values that are neither NaN nor infinite, in order."""
-    if not is_large(values):
-        return [v for v in values if math.isfinite(v)]
-    import numpy as np
-
-    array = _array(values)
-    count = sum(int(np.count_nonzero(np.isfinite(piece))) for piece in pieces(array))
-    return array if count == len(array) else take(array, np.isfinite, count)
+    return _finite(values)[0]
 
 
 def _finite(values: Values) -> tuple[Values, Ranges]:
     """Return the finite values, in order, and the ranges of their pieces where these are known."""
     if not is_large(values):
-        return finite(values), ()
-    ranges = _ranges(_array(values))
+        return [v for v in values if math.isfinite(v)], ()
+    import numpy as np
+
+    array = _array(values)
+    ranges = _ranges(array)
     if all(math.isfinite(low) and math.isfinite(high) for low, high in ranges):
-        return _array(values), ranges
-    return finite(values), ()
+        return array, ranges
+    count = sum(int(np.count_nonzero(np.isfinite(piece))) for piece in pieces(array))
+    return take(array, np.isfinite, count), ()
 
 
 def _ranges(values: Floats) -> Ranges:
