@@ -227,7 +227,7 @@ def form_of_heads(record: bytes) -> bytes | None:
     if len(record) > _SHORT:
         return None
     masked = record.translate(MASK)
-    return record if b">0" in masked or b"#0" in masked else masked  # as ``is_blind`` says
+    return masked if is_blind(masked) else record
 
 
 def is_blind(masked: bytes) -> bool:

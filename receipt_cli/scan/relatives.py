@@ -165,7 +165,7 @@ class _Relative:
         for before in event.unread:
             if before != NOWHERE:
                 after = to(before[0]), to(before[1])
-                if _number_in(record, after) is not None or _is_doubtful(self.masked, before) is not _is_doubtful(masked, after):
+                if _number_in(record, after) is not None or self.doubtful[before] is not _is_doubtful(masked, after):
                     return None
         values = []
         for value in layout.values:
@@ -239,6 +239,8 @@ class _Relative:
                 held.update(range(bisect_left(begins, layout.prefix.end)))
             event.moved(hold)
         self.twice = {key for one in self.events for key in one.unregistered if named_twice(record, key, one.keys)}
+        unread = {span for one in self.events for span in one.unread} - {NOWHERE}
+        self.doubtful = {span: _is_doubtful(self.masked, span) for span in unread}
         self.forms: dict[tuple[int, bytes], Value | None] = {}
         self.kept = pick(sorted(held))
         self.kept_lengths = self.kept(self.lengths)
