@@ -67,6 +67,16 @@ def test_files_of_one_run(tmp_path: Path, invoke: Invoke) -> None:
     assert b"2 files" in invoke("parse", *paths).stdout
 
 
+@pytest.mark.parametrize("path", [".", ".."])
+def test_a_folder_without_a_name_of_its_own(path: str, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "rank0.log").write_text(iterations(range(8)))
+    monkeypatch.chdir(tmp_path if path == "." else tmp_path / "inner")
+    done = invoke("parse", "--json", path)
+    assert done.code == 0
+    assert done.document["summary"]["steps"]["record_count"] == 8
+
+
 def test_a_failure_names_its_file(tmp_path: Path, invoke: Invoke) -> None:
     paths = [tmp_path / f"rank{rank}.log" for rank in range(2)]
     paths[0].write_text(iterations(range(8)))

@@ -178,7 +178,7 @@ def _call(hooks: Hooks, log: str, product: Product) -> None:
 def _with_header_of_orphan(request: Request) -> Request:
     """Return the request with the header that a ``receipt run`` wrote which was killed before it could write the receipt."""
     log = Path(request.path)
-    if request.path == "-" or not log.with_name(running_name(log.name)).is_file() or os.name == "nt":
+    if request.path == "-" or not log.name or not log.with_name(running_name(log.name)).is_file() or os.name == "nt":
         return request
     from receipt_cli.wrap.orphan import find_orphan
 
