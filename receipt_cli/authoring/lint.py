@@ -11,6 +11,7 @@ from typing import Any
 import regex
 
 from receipt_cli.authoring.redos import HOSTILE_BOUND_S, HOSTILE_BYTES, STEEP, Growth, rule_growth
+from receipt_cli.authoring.timing import ORDINARY_HELP, ordinary_excess
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
@@ -28,6 +29,8 @@ _VOCABULARY = re.compile(r"(?:\A|[/\\])generic[/\\]v\d+\.yaml\Z")
 """The file with words instead of rules."""
 _MEASURED = 3
 """Times that a rule must be too slow for a finding."""
+ORDINARY_SECONDS = 0.002
+"""The time in seconds that a rule may take for ``timing.ORDINARY``, ten times that of the slowest one."""
 _HELP = r"use possessive quantifiers (\d++, [^|]*+), bound what stands before what must follow ([^|]{0,200}), or anchor the start"
 COMPARED = "tokens_per_s"
 """The metric that can be recomputed from a log: evidence may compare the printed one with it."""
@@ -193,10 +196,10 @@ class _Linter:
         for rule in self.grammar.rules:
             if rule.name not in self.broken:
                 yield from self.samples(rule)
-                yield from self.hostile(rule)
-        for rule in self.grammar.ignore:
+        for rule in (*self.grammar.rules, *self.grammar.ignore):
             if rule.name not in self.broken:
                 yield from self.hostile(rule)
+                yield from self.ordinary(rule)
         yield from self.ignored()
         yield from self.silent()
         yield from self.evidence()
@@ -331,6 +334,11 @@ class _Linter:
         reason = f"{rule.name}: {slow.at(HOSTILE_BYTES):.1f} s for a hostile line of {HOSTILE_BYTES} bytes, at most {bound} s"
         reason += f"; the time grows with the length to the power of {slow.exponent:.1f}" if steep else ""
         yield self.finding(self.path(rule), reason, snippet=slow.attack.describe(), help=_HELP)
+
+    def ordinary(self, rule: Rule) -> Iterator[Finding]:
+        slow = ordinary_excess(rule.literals, lambda line: extract(rule, line), ORDINARY_SECONDS)
+        if slow is not None:
+            yield self.finding(self.path(rule), f"{rule.name}: takes {slow * 1000:.3g} ms on ordinary lines", help=ORDINARY_HELP)
 
     def ignored(self) -> Iterator[Finding]:
         for rule in self.grammar.ignore:

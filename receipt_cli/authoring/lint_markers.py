@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 import regex
 
+from receipt_cli.authoring.timing import ORDINARY_HELP, ordinary_excess, pace, seconds_of
 from receipt_cli.definitions.failure_markers import HEADLESS, SEARCH_SECONDS, Catalogue, Marker, read_catalogue
 from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
@@ -18,19 +18,8 @@ from receipt_cli.problems import Finding
 WORST_BYTES: Final = 64 * 1024
 WORST_SECONDS: Final = 0.1
 """The longest record, and the time in seconds that a marker may take for a hostile one of that length."""
-_PACE: Final = regex.compile(rb"b:[^\n]{0,200}?(?:xyz|zyx)")
-_PACE_LINE: Final = b"ab: c" * (WORST_BYTES // 5)
-PACE_SECONDS: Final = 0.06
-"""A search that every machine can time, and its seconds on the machine for which ``WORST_SECONDS`` was set."""
 ORDINARY_SECONDS: Final = 0.015
-"""The time in seconds that a marker may take for ``_ORDINARY``, five times that of the slowest one."""
-_ORDINARY: Final = (
-    b"Namespace(%b, on_Error='continue', retry_on=['TimeoutError', 'OSError'])" % b", ".join([b"an_option='its value'"] * 80),
-    b"WARNING: 2026-03-01 10:00:00,123 trainer.py:88] RuntimeError in worker 3 was caught, out of memory: 0 times, exit code 0; "
-    + b"loss=2.5 lr=1e-4 " * 40,
-    b'config: {%b, "signal": 15, "NCCL": "timeout 600", "Error": null}' % b", ".join([b'"layer": {"dim": 64, "name": "b"}'] * 60),
-)
-"""Long lines of healthy runs, with words that many literals contain: logs are full of them, and none proves a failure."""
+"""The time in seconds that a marker may take for ``ORDINARY``, five times that of the slowest one."""
 _TOKEN: Final = re.compile(
     r"\(\?:\)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:[:>|]|<?[=!]|P?<\w+>|[a-z-]+:))?|\)(?:(?:[*+?]|\{[\d,]+\})\+)?"
 )
@@ -114,10 +103,10 @@ def _sample_problems(marker: Marker, catalogue: Catalogue) -> Iterator[tuple[str
 
 def _speed_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
     """Yield (reason, help) for hostile lines that take the marker longer than its bound."""
-    if any(literal in line for line in _ORDINARY for literal in marker.literals):
-        ordinary = min(_ordinary_seconds(marker) for _ in range(3))
-        if ordinary > ORDINARY_SECONDS and ordinary > ORDINARY_SECONDS * _pace():
-            yield f"takes {ordinary * 1000:.0f} ms on ordinary lines", "literals that fewer lines contain"
+    pattern = marker.pattern if marker.core is None else regex.compile(marker.core.encode("ascii"))
+    slow = ordinary_excess(marker.literals, lambda line: pattern.search(line, timeout=SEARCH_SECONDS), ORDINARY_SECONDS)
+    if slow is not None:
+        yield f"takes {slow * 1000:.3g} ms on ordinary lines", ORDINARY_HELP
     quick = zip(_hostile_lines(marker, WORST_BYTES // 8), _hostile_lines(marker, WORST_BYTES), strict=True)
     for line, whole in quick:  # an eighth of the length first: a quadratic pattern shows there already
         if _seconds(marker.pattern, line) > WORST_SECONDS / 64 and (worst := _worst_seconds(marker, whole)):
@@ -135,28 +124,11 @@ def _worst_seconds(marker: Marker, line: bytes) -> float | None:
         best = min(best, _seconds(marker.pattern, line))
         if best <= WORST_SECONDS:
             return None
-    return best if best > WORST_SECONDS * _pace() else None
-
-
-def _ordinary_seconds(marker: Marker) -> float:
-    """Return the time of a scan for those lines of ``_ORDINARY`` that the literals let through."""
-    pattern = marker.pattern if marker.core is None else regex.compile(marker.core.encode("ascii"))
-    return sum(_seconds(pattern, line) for line in _ORDINARY if any(literal in line for literal in marker.literals))
-
-
-def _pace() -> float:
-    """Return how many times slower than the machine of the bounds this one is, at least 1."""
-    return max(1.0, min(_seconds(_PACE, _PACE_LINE) for _ in range(3)) / PACE_SECONDS)
+    return best if best > WORST_SECONDS * pace() else None
 
 
 def _seconds(pattern: regex.Pattern[bytes], line: bytes) -> float:
-    """Return the processor time of a search; infinity where its time is over, whoever used the processor meanwhile."""
-    started = time.process_time()
-    try:
-        pattern.search(line, timeout=SEARCH_SECONDS)
-    except TimeoutError:
-        return math.inf
-    return time.process_time() - started
+    return seconds_of(lambda record: pattern.search(record, timeout=SEARCH_SECONDS), line)
 
 
 def _hostile_lines(marker: Marker, size: int) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ import pytest
 
 from receipt_cli.authoring import lint
 from receipt_cli.authoring.lint import check_index, digit_dependence, lint_grammar, lint_together, sample_failures
+from receipt_cli.authoring.timing import ORDINARY
 from receipt_cli.grammar.model import Rule
 from receipt_cli.grammar.parse import load_grammar
 from receipt_cli.problems import Finding
@@ -118,6 +119,18 @@ def test_a_slow_pattern_on_its_own_sample_is_a_finding(monkeypatch: pytest.Monke
     reasons = [f.reason for f in lint_grammar(text.replace("\\z", "$").encode(), "small/v1.yaml")]
     assert any("its own sample" in r and r.startswith("train") for r in reasons)
     assert any("hostile line" in r and r.startswith("slow") for r in reasons)
+
+
+def test_a_rule_that_is_slow_on_ordinary_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert any(b"train loss " in line for line in ORDINARY)
+    common = GOOD.replace("'loss '", "'train loss '").replace(": loss ", ": train loss ")
+    assert lint_grammar(common.encode(), "small/v1.yaml") == []
+    monkeypatch.setattr(lint, "ORDINARY_SECONDS", 1e-9)  # which every pattern takes that is tried
+    found = only(common)
+    assert found.reason.startswith("train: takes ") and found.reason.endswith(" ms on ordinary lines")
+    assert found.help == "literals that fewer lines contain"
+    rare = common.replace("'train loss '", "': train loss '")
+    assert lint_grammar(rare.encode(), "small/v1.yaml") == []  # no ordinary line contains it
 
 
 def test_sample_failures_are_counted() -> None:

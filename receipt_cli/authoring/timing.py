@@ -1,0 +1,60 @@
+"""How long the patterns of a rule or a marker take: for one line, and for ordinary ones."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import regex
+
+from receipt_cli.scan.extraction import PatternTimeout
+
+Read: TypeAlias = Callable[[bytes], object]
+"""Reads one line. Raises ``TimeoutError`` or ``PatternTimeout`` where it gives up."""
+
+_PACE: Final = regex.compile(rb"b:[^\n]{0,200}?(?:xyz|zyx)")
+_PACE_LINE: Final = b"ab: c" * 13_107
+PACE_SECONDS: Final = 0.06
+"""A search that every machine can time, and its seconds on the machine for which the bounds were set."""
+ORDINARY_HELP: Final = "literals that fewer lines contain"
+ORDINARY: Final = (
+    b"Namespace(%b, on_Error='continue', retry_on=['TimeoutError', 'OSError'])" % b", ".join([b"an_option='its value'"] * 80),
+    b"WARNING: 2026-03-01 10:00:00,123 trainer.py:88] RuntimeError in worker 3 was caught, out of memory: 0 times, exit code 0; "
+    + b"loss=2.5 lr=1e-4 " * 40,
+    b"2026-03-01 10:00:00,123 - trainer - INFO - %b" % (b"step: 1200/50000 | epoch: 3 | loss: 2.5173 | lr: 3.000e-04 | " * 12),
+    b"{'loss': 2.5173, 'learning_rate': 0.0003, 'epoch': 3.02%b}" % b"".join(b", 'layers.%d.norm': 1.0" % n for n in range(60)),
+    b" 45%|####      | 4500/10000 [1:12:03<1:28:01,  1.04it/s, loss=2.5173, lr=3e-4, grad_norm=0.812, epoch=3]",
+    b"[rank3]: validation: accuracy 0.8123, iteration 1200, epoch 3, train loss 2.5, val loss 2.6, samples/sec 812.5" * 8,
+    b'config: {%b, "signal": 15, "NCCL": "timeout 600", "Error": null}' % b", ".join([b'"layer": {"dim": 64, "name": "b"}'] * 60),
+)
+"""Long lines of healthy runs, with words that many literals contain: logs are full of them, and none proves a failure."""
+
+
+def seconds_of(read: Read, line: bytes) -> float:
+    """Return the processor time of reading a line; infinity where its time is over, whoever used the processor meanwhile."""
+    started = time.process_time()
+    try:
+        read(line)
+    except (TimeoutError, PatternTimeout):
+        return math.inf
+    return time.process_time() - started
+
+
+def pace() -> float:
+    """Return how many times slower than the machine of the bounds this one is, at least 1."""
+    return max(1.0, min(seconds_of(_PACE.search, _PACE_LINE) for _ in range(3)) / PACE_SECONDS)
+
+
+def ordinary_excess(literals: Sequence[bytes], read: Read, bound: float) -> float | None:
+    """Return the time for those of ``ORDINARY`` with a literal, the best of three, where it is beyond ``bound`` at this pace."""
+    lines = [line for line in ORDINARY if any(literal in line for literal in literals)]
+    if not lines:
+        return None
+    best = math.inf
+    for _ in range(3):  # another process on the same core doubles a time; it seldom does so three times
+        best = min(best, sum(seconds_of(read, line) for line in lines))
+        if best <= bound:
+            return None
+    return best if best > bound * pace() else None
