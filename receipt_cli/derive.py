@@ -47,7 +47,8 @@ from receipt_cli.events.streams import Gathered, LogFacts, gather, last_bytes_be
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
-from receipt_cli.io.source import Source, Stream
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem
 from receipt_cli.records.heuristics import MAX_SEEN, ends_in_rows

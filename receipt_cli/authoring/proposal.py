@@ -21,7 +21,8 @@ from receipt_cli.errors import InputError, UsageError
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.grammar.parse import build_grammar, load_grammar
 from receipt_cli.io.compression import SUFFIXES
-from receipt_cli.io.source import Progress, Source, Stream
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Progress, Source
 from receipt_cli.learn.learned import Learned
 from receipt_cli.learn.overview import survey
 from receipt_cli.learn.progress import find_heading

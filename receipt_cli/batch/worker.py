@@ -33,7 +33,8 @@ from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.beside import header_name, receipt_names
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import is_log_text, read_head
-from receipt_cli.io.source import Source, Stream
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Source
 from receipt_cli.receipts.assembly import DERIVED, Document
 from receipt_cli.receipts.production import InvalidReceipt
 from receipt_cli.receipts.series_file import write_series

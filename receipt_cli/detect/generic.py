@@ -19,7 +19,8 @@ from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED, INDUCED_PATH
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
-from receipt_cli.io.source import Source, Stream
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import dataclass, replace
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import Lack, Problem

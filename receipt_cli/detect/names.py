@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from receipt_cli.events.streams import Gathered, gather
-from receipt_cli.io.joined_parts import joined
-from receipt_cli.io.source import Source, Stream
+from receipt_cli.io.joined_parts import Stream, joined
+from receipt_cli.io.source import Source
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain, starts
 from receipt_cli.records.heuristics import count_step_lines

@@ -13,8 +13,8 @@ from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.launches import END, Launch, split_launches
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.relays import is_relay
-from receipt_cli.io.joined_parts import joined
-from receipt_cli.io.source import Source, Stream
+from receipt_cli.io.joined_parts import Stream, joined
+from receipt_cli.io.source import Source
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import behind_heads, form_of_heads, plain
 from receipt_cli.records.place import MENTIONED

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from receipt_cli.errors import UsageError
 from receipt_cli.events.model import Event
-from receipt_cli.io.source import Stream
+from receipt_cli.io.joined_parts import Stream
 from receipt_cli.lazy_dataclass import dataclass, field
 
 COMPARED = 50

@@ -14,7 +14,8 @@ from receipt_cli.events.streams import gathered_from
 from receipt_cli.io.compression import HEAD, compression_of
 from receipt_cli.io.copied_lines import CopiedLines
 from receipt_cli.io.envelopes import Unpacker
-from receipt_cli.io.source import SPOOLED, Source, Stream
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import SPOOLED, Source
 from receipt_cli.scan.segment import Segment
 
 if TYPE_CHECKING:

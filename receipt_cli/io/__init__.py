@@ -17,10 +17,10 @@ PUBLIC = {
     "duckdb": "Answer Damaged Database check_installed quoted",
     "envelopes": "Unpacker",
     "file_kinds": "read_file recognise",
-    "joined_parts": "digest_of joined",
+    "joined_parts": "Stream digest_of joined",
     "pipe": "widen",
     "protobuf": "Malformed block double fields integer parts signed single text",
-    "source": "BLOCK Progress SPOOLED Source Stream",
+    "source": "BLOCK Progress SPOOLED Source",
     "tfrecord": "Broken framed is_record_head records",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

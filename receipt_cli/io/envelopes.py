@@ -13,6 +13,7 @@ import json
 import re
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -79,8 +80,20 @@ class Unpacker:
         self._time = b""
         self.emptied: array[int] = array("q")
         """Numbers of the lines that are empty, ascending from 1: parts of a line that a later one ends."""
-        self._line_count = 0
+        self.line_count = 0
+        """Line ends in what was given so far."""
         self._kept_parts = False
+
+    def mark(self) -> Callable[[Any], Unpacker]:
+        """Return what makes an unpacker that goes on from here, given the compiled kernel or None."""
+        here, parts, count = copy(self), dict(self._parts), len(self.emptied)
+
+        def go_on(native: Any) -> Unpacker:
+            other = copy(here)
+            other._native, other._parts, other.emptied = native, dict(parts), here.emptied[:count]
+            return other
+
+        return go_on
 
     def feed(self, block: bytes) -> bytes:
         """Return the lines that end in ``block``; the open one is kept."""
@@ -97,11 +110,11 @@ class Unpacker:
                 self._document, self._timed = _is_document(whole), _is_timed(whole)
             else:  # its first event, or enough lines, may be in the next block
                 self._open, whole = whole + self._open, b""
-        self._line_count += head.count(b"\n")
+        self.line_count += head.count(b"\n")
         text, ends = self._lines(whole)
         if self._kept_parts:
             self._note_emptied(whole, text)
-        self._line_count += ends
+        self.line_count += ends
         text = head + text if head else text
         if self._passing or len(self._open) > LONGEST:
             text, self._open, self._passing, self._document = text + self._open, b"", True, bool(self._document)
@@ -151,7 +164,7 @@ class Unpacker:
 
     def _note_emptied(self, before: bytes, after: bytes) -> None:
         lines = zip(before.split(b"\n"), after.split(b"\n"), strict=False)
-        self.emptied.extend(self._line_count + number for number, (was, line) in enumerate(lines, 1) if was and not line)
+        self.emptied.extend(self.line_count + number for number, (was, line) in enumerate(lines, 1) if was and not line)
         self._kept_parts = False
 
     def _objects(self, text: bytes) -> bytes:
@@ -340,10 +353,15 @@ def _on_one_line(text: bytes) -> bytes:
     return text.replace(b"\r\n", b"\r").replace(b"\n", b"\r") if b"\n" in text else text
 
 
-def unpacked(blocks: Iterator[bytes], unpacker: Unpacker) -> Generator[bytes, None, None]:
-    """Yield the text of ``blocks`` unpacked."""
+def unpacked(
+    blocks: Iterator[bytes], unpacker: Unpacker, note: Callable[[bytes], None] | None = None
+) -> Generator[bytes, None, None]:
+    """Yield the text of ``blocks`` unpacked; ``note`` is called with each block once the unpacker has read it."""
     for block in blocks:
-        if text := unpacker.feed(block):
+        text = unpacker.feed(block)
+        if note is not None:
+            note(block)
+        if text:
             yield text
     if rest := unpacker.rest():
         yield rest

@@ -8,6 +8,7 @@ from contextlib import closing
 from receipt_cli.io.copied_lines import blanked
 from receipt_cli.io.line_range import lines_of
 from receipt_cli.io.source import Source
+from receipt_cli.lazy_dataclass import dataclass
 
 
 def joined(parts: Sequence[Source]) -> Source:
@@ -72,3 +73,18 @@ def digest_of(digests: Sequence[str]) -> str:
     import hashlib
 
     return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode("ascii")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What one process wrote: the parts of its log, the oldest first.
+
+    ``names`` are the files' names as a receipt lists them, ``rank`` what they say of the rank, ``certain`` when a word
+    of the name says that it is one, ``attempt`` the launcher's number of the attempt.
+    """
+
+    parts: tuple[Source, ...]
+    names: tuple[str, ...] = ()
+    rank: int | None = None
+    certain: bool = False
+    attempt: int | None = None

@@ -18,9 +18,8 @@ from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise
 from receipt_cli.io.kept_text import KeptText
-from receipt_cli.io.line_range import lines_of
+from receipt_cli.io.line_range import Marks, lines_of
 from receipt_cli.io.refused import refusing
-from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.problems import Problem
 
 if TYPE_CHECKING:
@@ -84,6 +83,7 @@ class Source:
         self._blocks: Iterator[bytes] = iter(())
         self._ahead: Ahead[bytes] | None = None
         self._lines: tuple[int, int | None] = (0, None)
+        self._marks = Marks()
         self._keeps = not later  # of many files the text of none
         self._kept: KeptText | None = None
         self._origin = origin  # which must not be gone before what it kept was read
@@ -181,7 +181,7 @@ class Source:
         still being written, the bytes that it had when it was opened. Threads that read ahead end with the iterator; where
         that may be late, ``close`` ends them.
         """
-        yield from self._reading(self._shown(self._ready()))
+        yield from self._reading(self._shown())
 
     def measure(self) -> None:
         """Read all of the file for ``sha256`` and ``size_bytes`` alone. Raises as ``blocks`` does."""
@@ -200,15 +200,16 @@ class Source:
         finally:
             self._close_file()
 
-    def _shown(self, ready: Generator[bytes, None, None]) -> Iterator[bytes]:
+    def _shown(self) -> Iterator[bytes]:
         """Yield what ``blocks`` gives of the text that is ready; of a little log that is kept for the next to read the same."""
         if self._kept is not None and (before := self._kept.shown((self._lines, self._known), self.problems)) is not None:
             yield from before
             return
         told: list[bytes] = []
-        with closing(ready):
+        unpacker, passed = self._behind_mark()
+        with closing(self._ready(unpacker)) as ready:
             text: Iterator[bytes] = left_out(ready, self.report_copies) if self._known is None else ready
-            text = text if self._lines == (0, None) else lines_of(text, *self._lines)
+            text = text if self._lines == (0, None) else lines_of(text, *self._lines, passed=passed)
             for block in text if self._known is None else blanked(text, self._known, self._lines[0]):
                 self._tell()
                 yield block
@@ -227,7 +228,7 @@ class Source:
         """The numbers of the lines that are empty in place of what the log has there, ascending."""
         return sorted({*self.copies.lines, *self.emptied}) if self.emptied else self.copies.lines
 
-    def _ready(self) -> Generator[bytes, None, None]:
+    def _ready(self, unpacker: Unpacker | None) -> Generator[bytes, None, None]:
         """Yield the text as UTF-8 and unpacked: the first of it at once; the rest is made ready beside whoever asks for it.
 
         One thread reads and decompresses, another takes the digest and unpacks.
@@ -235,16 +236,18 @@ class Source:
         if self._kept is not None:
             yield from self._kept.ready(self.problems)
             return
-        unpacker = Unpacker(self.native)
-        self.emptied = unpacker.emptied
         self._blocks = reading = self._read()
-        blocks = unpacked(as_utf8(self._hashed(), self.problems), unpacker)
+        text = as_utf8(self._hashed(), self.problems) if unpacker is None else self._hashed()
+        unpacker = unpacker or Unpacker(self.native)
+        begun, self.emptied = self.size_bytes, unpacker.emptied
+        note = self._marks.noting(unpacker, self._place) if (self.plain_size or 0) > BLOCK else None
+        blocks = unpacked(text, unpacker, note)
         first: list[tuple[bytes, int]] = []
         for block in blocks:
             if self.size_bytes <= BLOCK:
                 first.append((block, len(self.problems)))
             yield block
-            if self.size_bytes >= DIRECT and (self._limit or self._pipe or self._origin):  # a wait must have a way to end
+            if self.size_bytes - begun >= DIRECT and (self._limit or self._pipe or self._origin):  # a wait must have a way to end
                 break
         else:
             if self._keeps and self._limit is not None and self.size_bytes <= BLOCK:
@@ -265,6 +268,19 @@ class Source:
         finally:
             if self._ahead is not None:
                 self._ahead.close()
+
+    def _behind_mark(self) -> tuple[Unpacker | None, int]:
+        """Go to the last mark before the lines that are wanted; return what unpacks the text behind it, and the lines before."""
+        mark = self._marks.last_before(self._lines[0]) if self._known is not None else None
+        if mark is None:
+            return None, 0
+        self._file.seek(mark.size)
+        self._stored, self.size_bytes, self._digest = mark.size, mark.size, mark.digest.copy()
+        return mark.unpacker(self.native), mark.lines
+
+    def _place(self) -> tuple[int, _Hash] | None:
+        """Return size and digest of what was read of a text of UTF-8."""
+        return None if self._digest is None or self.problems else (self.size_bytes, self._digest)
 
     def _hashed(self) -> Generator[bytes, None, None]:
         """Yield what is read, counted and with its digest taken."""
@@ -304,8 +320,7 @@ class Source:
             again = Source(self.path, origin=self)
         else:
             again = Source(self.path)
-            again._limit = self._limit
-            again._lines = self._lines
+            again._limit, again._lines, again._marks, again.native = self._limit, self._lines, self._marks, self.native
         if self._known is not None:
             again.report_copies(self._known)
         return again
@@ -383,18 +398,3 @@ class Source:
             pieces.append(piece)
             size -= len(piece)
         return b"".join(pieces)
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """What one process wrote: the parts of its log, the oldest first.
-
-    ``names`` are the files' names as a receipt lists them, ``rank`` what they say of the rank, ``certain`` when a word
-    of the name says that it is one, ``attempt`` the launcher's number of the attempt.
-    """
-
-    parts: tuple[Source, ...]
-    names: tuple[str, ...] = ()
-    rank: int | None = None
-    certain: bool = False
-    attempt: int | None = None

@@ -18,7 +18,8 @@ from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.values import text
 from receipt_cli.io.discovery import arrange, find_logs
-from receipt_cli.io.source import Progress, Source, Stream
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Progress, Source
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.receipts.assembly import Document, assemble
 from receipt_cli.receipts.stated import header_facts, merge_facts

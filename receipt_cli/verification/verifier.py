@@ -20,7 +20,8 @@ from receipt_cli.header.collect import renew_log_facts
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
-from receipt_cli.io.source import Progress, Source, Stream
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Progress, Source
 from receipt_cli.receipts.assembly import DERIVED, Document, assemble, derived_bytes
 from receipt_cli.receipts.production import find_paths, open_streams
 from receipt_cli.redaction.text import mask_texts

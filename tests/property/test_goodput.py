@@ -17,7 +17,8 @@ from receipt_cli.derive import Derivation, Options, read_log
 from receipt_cli.events import rows
 from receipt_cli.events.compact import regular
 from receipt_cli.events.rows import HEAD, TAIL
-from receipt_cli.io.source import Source, Stream
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Source
 from receipt_cli.receipts.assembly import assemble, derived_bytes
 from tests.tools.examples import costly
 

@@ -16,7 +16,8 @@ from benchmarks.metamorphic.pairs import differences
 from benchmarks.metamorphic.relations import Document
 from receipt_cli.derive import Plan, Reading, plan_reading
 from receipt_cli.events import Event, expand, gather
-from receipt_cli.io.source import Source, Stream
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Source
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 LOGS = sorted(path for path in FIXTURES.glob("*/*.log"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from receipt_cli.derive import Options, read_log
-from receipt_cli.io.source import Source, Stream
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Source
 from receipt_cli.receipts.assembly import assemble
 
 
