@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence, Sized
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
+from receipt_cli.lazy_dataclass import expects_many
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -21,13 +23,18 @@ WORTH_CALL = 2048
 """Entries from which on it is faster once it is loaded."""
 
 
+def is_near() -> bool:
+    """True where numpy is imported, or is worth it soon: the process reads many logs."""
+    return "numpy" in sys.modules or expects_many()
+
+
 def is_large(values: Sized, weight: int = 1, without: int = 0) -> bool:
     """True for numpy's arrays, and for so many entries, each of ``weight``, that they are worth becoming one.
 
-    ``without``: what each weighs more as long as numpy is not imported, for what will be done with it. The choice never shows
+    ``without``: what each weighs more as long as numpy is not near, for what will be done with it. The choice never shows
     in a result: both ways give the same bits.
     """
-    if "numpy" in sys.modules:
+    if is_near():
         return hasattr(values, "dtype") or weight * len(values) >= WORTH_CALL
     return (weight + without) * len(values) >= WORTH_IMPORT
 
