@@ -83,8 +83,9 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
     read = engine.readers(body)
     ids = {ref.partition("@")[0] for ref in read}
     reading: dict[str, list[Grammar]] = {}
-    for grammar in (grammar for grammar in engine.grammars if grammar.id in ids):
-        reading.setdefault(grammar.id, []).append(grammar)
+    for grammar in engine.grammars:
+        if grammar.id in ids:
+            reading.setdefault(grammar.id, []).append(grammar)
     every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in reading.items()}
     records = {i: _records(pairs) for i, pairs in every.items()}
     steps = {i: _records(pairs, steps=True) for i, pairs in every.items()}
