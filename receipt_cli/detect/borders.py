@@ -177,9 +177,11 @@ class _Sides:
         near = self.near & body.near.keys()
         if (gap.one in near) != (gap.other in near):
             return 1 if gap.other in near else -1
+        if shown:
+            return shown
         head = _head(line, self.collector)
         stamped = head.count(b"0") >= STAMP
-        return shown or ((head in self.heads[1]) - (head in self.heads[0]) if stamped else 0)
+        return (head in self.heads[1]) - (head in self.heads[0]) if stamped else 0
 
     def _dated(self, place: int) -> int:
         """Return a number as ``side`` does where the time of a line is proof: near one run, a day from the other, or back."""

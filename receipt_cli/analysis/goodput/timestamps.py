@@ -335,7 +335,8 @@ def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
             walk.take_all(clocks, lines)
         own = []
     for event in own:
-        walk.take(event.clock, event.line)
+        if event.clock == event.clock:
+            walk.take(event.clock, event.line)
         if event.run is not None:
             for part in event.run.in_pieces():
                 walk.take_all(part.clock, part.line)
