@@ -35,9 +35,9 @@ MAX_EPOCHS = 1_000_000
 """Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
 TAIL = 5
 """Events kept at its end: more than a late companion line looks back."""
-WEIGHT, NEAR = 2, 8
-"""An object for a record costs as much as so many entries of a column, and each of its numbers half as much; where numpy need
-not be loaded for it, with all that is asked of it later, as the other."""
+WEIGHT, NEAR = 2, 4
+"""An object for a record costs as much as so many entries of a column, and without numpy each of its numbers half as much;
+where numpy is near, so many times as much, with all that is asked of the object later."""
 LARGE = 1 << 62
 """Steps from here on are in no array."""
 
@@ -48,7 +48,7 @@ STEP_TIME = "step_time_s"
 
 def are_many(columns: RuleColumns) -> bool:
     """True for so many records that they are worth being read as arrays."""
-    return is_large(columns, NEAR if is_near() else WEIGHT, WEIGHT * len(columns.numbers) // 2)
+    return is_large(columns, WEIGHT * NEAR if is_near() else WEIGHT, WEIGHT * len(columns.numbers) // 2)
 
 
 @cache
