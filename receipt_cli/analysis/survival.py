@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
-from receipt_cli.definitions.failure_markers import Catalogue, Marker, Role
+from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import positions
 from receipt_cli.lazy_pattern import compile_later
@@ -102,7 +102,7 @@ class Progress:
         first, last = (self.steps[0], self.steps[-1]) if len(self.steps) > 1 else (0, 0)
         return ((last - first) >> POSITION_BITS) / max(1, len(self.steps) - 1)
 
-    def _confirmations(self, found: Iterable[tuple[Role, Hits]]) -> Iterator[int]:
+    def _confirmations(self, found: Iterable[tuple[str, Hits]]) -> Iterator[int]:
         """Yield where something else than a logger or a worker says last that the run failed."""
         for role, hits in found:
             if role in CONVICTING:

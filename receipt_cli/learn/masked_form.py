@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from receipt_cli.learn.tokens import MAX_CORE, MAX_TOKENS, Number, core_start, find_number, shape, split
+from receipt_cli.learn.tokens import MAX_CORE, MAX_TOKENS, Number, Token, core_start, find_number, read_token, shape, split
 from receipt_cli.records.envelope import MASK, NO_RANK, read_rank, starts
 
 MAX_KEYS = 64
@@ -65,6 +65,10 @@ class Form:
     def rank_of(self, record: bytes) -> int:
         """Return the rank that printed ``record``, or ``NO_RANK``."""
         return self.rank if isinstance(self.rank, int) else int(record[self.rank[0] : self.rank[1]])
+
+    def token(self, column: int, record: bytes) -> Token:
+        """Return the token of a column in ``record``."""
+        return read_token(record[self.bounds[2 * column + 1] : self.bounds[2 * column + 2]])
 
     def number(self, column: int) -> Number:
         """Return the position of a column's value."""

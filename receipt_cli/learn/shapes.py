@@ -202,12 +202,12 @@ class Shape:
                 counters = [i for i, c in enumerate(self.columns) if c.may_count]
                 self.tracked = tuple(counters[:MAX_TRACKED])
             places = self.tracked
-        columns, bounds, full = self.columns, form.bounds, self.followed <= FULL_RECORDS
+        columns, full = self.columns, self.followed <= FULL_RECORDS
         before = [columns[i].last for i in places]
         fell = False
         for i in places:
             column = columns[i]
-            token = read_token(record[bounds[2 * i + 1] : bounds[2 * i + 2]])
+            token = form.token(i, record)
             if full:
                 column.values.append(token)
                 if token.kind != column.kind and token.kind in (NUMBER, FRACTION):

@@ -8,7 +8,7 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "array_types": "Array Floats Integers Mask",
-    "arrays": "Joined distinct_values is_large is_near last_of_each",
+    "arrays": "Joined distinct_values is_large last_of_each",
     "column": "Cells shifted",
     "intervals": "INTERVAL_RULE MIN_VALUES Spread difference drift interval mean_spread median_spread without_outliers",
     "lazy_numpy": "np",

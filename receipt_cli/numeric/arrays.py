@@ -23,18 +23,13 @@ WORTH_CALL = 2048
 """Entries from which on it is faster once it is loaded."""
 
 
-def is_near() -> bool:
-    """True where numpy is imported, or is worth it soon: the process reads many logs."""
-    return "numpy" in sys.modules or expects_many()
-
-
 def is_large(values: Sized, weight: int = 1, without: int = 0) -> bool:
     """True for numpy's arrays, and for so many entries, each of ``weight``, that they are worth becoming one.
 
-    ``without``: what each weighs more as long as numpy is not near, for what will be done with it. The choice never shows
-    in a result: both ways give the same bits.
+    ``without``: what each weighs more as long as numpy is not imported, for what will be done with it; a process that reads many
+    logs will import it soon. The choice never shows in a result: both ways give the same bits.
     """
-    if is_near():
+    if "numpy" in sys.modules or expects_many():
         return hasattr(values, "dtype") or weight * len(values) >= WORTH_CALL
     return (weight + without) * len(values) >= WORTH_IMPORT
 
