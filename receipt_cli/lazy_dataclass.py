@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     def expect_many() -> None:
         """Say that this process lives long: the methods of more classes are worth compiling."""
+
+    def expects_many() -> bool:
+        """Return whether it was said."""
 else:
     from _collections import _tuplegetter  # with this ``collections.namedtuple`` reads a part
 
@@ -64,6 +67,10 @@ else:
         """Say that this process lives long: the methods of more classes are worth compiling."""
         global _enough
         _enough = _FEW
+
+    def expects_many():
+        """Return whether it was said."""
+        return _enough == _FEW
 
     def field(*, default=_NONE, default_factory=None):
         """Return the declaration of a part with this default, or with one that ``default_factory`` makes of nothing."""

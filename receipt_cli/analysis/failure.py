@@ -93,7 +93,7 @@ def judge(
     With ``running`` the job may go on behind the log: that it breaks off, or has no step yet, is no failure.
     """
     progress = Progress(body, catalogue, phases, exit_code)
-    sightings = [s for m in catalogue.markers if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
+    sightings = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
     codes = [s for s in sightings if s.marker.role == "exit_code" and s.open and s.exit_code]
     guilty = sorted(
         (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),

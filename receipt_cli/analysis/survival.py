@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
@@ -58,11 +58,11 @@ class Progress:
         replanned = (p for before, p in pairwise(phases) if (p.name, p.grammar) == (before.name, before.grammar))
         self.attempts += [p.step_events[0].at for p in replanned if len(p.step_events) > 1]  # begun anew with another plan
         self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
-        for marker in catalogue.markers:
-            hits = body.markers.get(marker.id)
-            if hits is not None and marker.role == "completion":
+        found = [(marker.role, body.markers[marker.id]) for marker in catalogue.among(body.markers)]
+        for role, hits in found:
+            if role == "completion":
                 self.ends += hits.at
-            elif hits is not None and marker.role == "exit_code":
+            elif role == "exit_code":
                 self.ends += [at for at, _, code in hits.texts if code == 0]
         if exit_code == 0:
             self.ends.append(FAR)
@@ -71,8 +71,8 @@ class Progress:
         lines = set() if alone is None else {at >> POSITION_BITS for at in alone.at}
         self.said_done = max(said.at[-1] if said is not None else -1, alone.at[-1] if alone and len(lines) == 1 else -1)
         self.stopped_early = early.at[-1] if early is not None else -1
-        convicting = [h for m in catalogue.markers if m.role in CONVICTING and (h := body.markers.get(m.id)) is not None]
-        stating = [h for m in catalogue.markers if m.role == "exit_code" and (h := body.markers.get(m.id)) is not None]
+        convicting = [hits for role, hits in found if role in CONVICTING]
+        stating = [hits for role, hits in found if role == "exit_code"]
         placed = (zip(hits.at, hits.form, strict=True) for hits in (*convicting, *stating))
         self.forms = {at: form for pairs in placed for at, form in pairs if form != PRINTED}
         stated = (text for hits in stating for text in hits.texts)
@@ -82,7 +82,7 @@ class Progress:
         every = body.markers.values() if body.copied else ()
         self._lines = {at: line for hits in every for at, line in zip(hits.at, hits.line, strict=True)}
         self.begins, self.finishes = self._blocks([*convicting, *(h for name in (FRAME,) if (h := body.markers.get(name)))])
-        self.confirmed = max(self._confirmations(body, catalogue), default=-1)
+        self.confirmed = max(self._confirmations(found), default=-1)
         self.logging = body.markers[LOGGING].at if LOGGING in body.markers else array("q")
         self.records = body.records - len(body.copied)
         last = max((at for h in convicting for at in h.at if self.forms.get(at) != MENTIONED), default=0)
@@ -102,12 +102,11 @@ class Progress:
         first, last = (self.steps[0], self.steps[-1]) if len(self.steps) > 1 else (0, 0)
         return ((last - first) >> POSITION_BITS) / max(1, len(self.steps) - 1)
 
-    def _confirmations(self, body: SegmentBody, catalogue: Catalogue) -> Iterator[int]:
+    def _confirmations(self, found: Iterable[tuple[str, Hits]]) -> Iterator[int]:
         """Yield where something else than a logger or a worker says last that the run failed."""
-        for marker in catalogue.markers:
-            hits = body.markers.get(marker.id)
-            if hits is not None and marker.role in CONVICTING:
-                formless = marker.role in ("consequence", "stop")
+        for role, hits in found:
+            if role in CONVICTING:
+                formless = role in ("consequence", "stop")
                 for at in reversed(hits.at):
                     form = self.form(at)
                     if form == PRINTED or (formless and form != MENTIONED):

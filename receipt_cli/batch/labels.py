@@ -7,6 +7,7 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from receipt_cli.errors import InputError, UsageError
@@ -91,6 +92,7 @@ def _rule(row: Mapping[str, str | None]) -> Rule:
     return Rule(str(row["path"]), values)
 
 
+@lru_cache(maxsize=1024)
 def _parts(name: str) -> dict[str, str]:
     path = PurePosixPath(name)
     parent = path.parent

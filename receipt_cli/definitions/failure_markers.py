@@ -172,6 +172,14 @@ class Catalogue:
                 table.setdefault(literal, []).append(marker)
         return {literal: tuple(markers) for literal, markers in table.items()}
 
+    @cached_property
+    def _places(self) -> Mapping[str, tuple[int, Marker]]:
+        return {marker.id: (place, marker) for place, marker in enumerate(self.markers)}
+
+    def among(self, names: Iterable[str]) -> list[Marker]:
+        """Return the markers whose ids are among ``names``, in file order."""
+        return [marker for _, marker in sorted(self._places[name] for name in names if name in self._places)]
+
     def search(self, record: bytes) -> tuple[MarkerHit, ...]:
         """Return every marker's first hit in ``record``, in file order."""
         found = (marker.search(record) for marker in self.markers)

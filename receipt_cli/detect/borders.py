@@ -122,7 +122,7 @@ class _Sides:
     @cached_property
     def processes(self) -> tuple[set[bytes], set[bytes]]:
         """Who printed the lines of each run, where these say so."""
-        one, other = ({_process(line) for line in some} - {b""} for some in self.around)
+        one, other = ({_process(line) for line in some if _may_have_process(line)} - {b""} for some in self.around)
         return one, other
 
     @cached_property
@@ -177,9 +177,11 @@ class _Sides:
         near = self.near & body.near.keys()
         if (gap.one in near) != (gap.other in near):
             return 1 if gap.other in near else -1
+        if shown:
+            return shown
         head = _head(line, self.collector)
         stamped = head.count(b"0") >= STAMP
-        return shown or ((head in self.heads[1]) - (head in self.heads[0]) if stamped else 0)
+        return (head in self.heads[1]) - (head in self.heads[0]) if stamped else 0
 
     def _dated(self, place: int) -> int:
         """Return a number as ``side`` does where the time of a line is proof: near one run, a day from the other, or back."""
@@ -232,6 +234,10 @@ def _bare(line: bytes) -> bytes:
     return behind_heads(plain(line + b"\n").rstrip(b"\n"))
 
 
+def _may_have_process(line: bytes) -> bool:
+    return b"pid=" in line or _NOISE.search(line) is not None
+
+
 def _process(line: bytes) -> bytes:
     """Return the head of a line with the id of the process that printed it, empty without one."""
     found = _PROCESS.match(plain(line + b"\n"))
@@ -258,7 +264,7 @@ def _collector(lines: Iterable[bytes]) -> bytes:
     records = (record for record in map(plain, lines) if record.strip())
     heads = (record[: min(head_ends(record), default=0)].translate(MASK) for record in records)
     first = next(heads, b"")
-    return first if all(head == first for head in heads) else b""
+    return first if first and all(head == first for head in heads) else b""
 
 
 def _head(line: bytes, collector: bytes) -> bytes:

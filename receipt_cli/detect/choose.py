@@ -82,9 +82,7 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
     """
     read = engine.readers(body)
     ids = {ref.partition("@")[0] for ref in read}
-    reading: dict[str, list[Grammar]] = {}
-    for grammar in (grammar for grammar in engine.grammars if grammar.id in ids):
-        reading.setdefault(grammar.id, []).append(grammar)
+    reading = {i: versions for i, versions in engine.by_id.items() if i in ids}
     every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in reading.items()}
     records = {i: _records(pairs) for i, pairs in every.items()}
     steps = {i: _records(pairs, steps=True) for i, pairs in every.items()}
@@ -187,12 +185,9 @@ class Alone(NamedTuple):
 
 def find_alone(engine: Engine, body: SegmentBody, names: Collection[str]) -> dict[str, Alone]:
     """Return what each grammar of ``names`` alone explains."""
-    by_id: dict[str, list[Grammar]] = {}
-    for grammar in engine.grammars:
-        by_id.setdefault(grammar.id, []).append(grammar)
-    layers = {i: versions[-1].layer for i, versions in by_id.items()}
+    layers = {i: versions[-1].layer for i, versions in engine.by_id.items()}
     read = engine.readers(body)
-    every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in by_id.items()}
+    every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in engine.by_id.items()}
     records = {i: _records(pairs) for i, pairs in every.items() if pairs or i in names}
     steps = {i: _records(every[i], steps=True) for i in names}
     return {i: Alone(*(_without_rivals(i, mine[i], layers, records) for mine in (records, steps))) for i in names}

@@ -77,30 +77,44 @@ def _read(engine: Engine, source: Source | None, hidden: list[int], whole: Gathe
 
 def _named(source: Source) -> Iterator[tuple[int, bytes, bool]]:
     """Yield the number of each line that begins with a name, the name, and whether a step record is behind it."""
-    number, rest = 0, b""
+    number, rest = 1, b""
     for block in source.blocks():
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
+        text = rest + block
+        end = text.rfind(b"\n") + 1
+        yield from _named_in(text[:end], number)
+        number, rest = number + text.count(b"\n", 0, end), text[end:]
+    yield from _named_in(rest, number)
+
+
+def _named_in(text: bytes, number: int) -> Iterator[tuple[int, bytes, bool]]:
+    """Yield the same of whole lines, the first of which has this number."""
+    behind = 0
+    for at in sorted(_places(text)):
+        if at >= behind:
+            start = text.rfind(b"\n", 0, at) + 1
+            number += text.count(b"\n", behind, start)
+            behind = text.find(b"\n", at) + 1 or len(text)
+            yield from _name_of(number, text[start:behind].removesuffix(b"\n"))
             number += 1
-            yield from _name_of(number, line)
-    yield from _name_of(number + 1, rest)
 
 
 def has_name(text: bytes) -> bool:
     """True where a name is anywhere in ``text``."""
+    return next(_places(text), None) is not None
+
+
+def _places(text: bytes) -> Iterator[int]:
+    """Yield where a name is, word by word; none reaches over a line end."""
     lowered = text.lower()
     for word in WORDS:
         at = lowered.find(word)
         while at >= 0:
             if NAMED.match(text, at) is not None:
-                return True
+                yield at
             at = lowered.find(word, at + 1)
-    return False
 
 
 def _name_of(number: int, line: bytes) -> Iterator[tuple[int, bytes, bool]]:
-    if not has_name(line):
-        return
     record = plain(line + b"\n").rstrip(b"\n")
     for at in (0, *starts(record)):
         found = NAMED.match(record, at)

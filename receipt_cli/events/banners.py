@@ -66,13 +66,17 @@ def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozense
 
     The log is read again where steps go back, unless several processes wrote it. Raises ``InputError``.
     """
-    steps = [event for event in events if event.is_step and event.position is not None]
-    backs = [(one.last_line, other) for one, other in pairwise(steps) if (other.position or 0.0) <= _last_position(one)]
+    placed = [(place, event) for event in events if event.is_step and (place := event.position) is not None]
+    backs = [
+        (one.last_line, other)
+        for (before, one), (place, other) in pairwise(placed)
+        if place <= (before if one.run is None else _last_position(one))
+    ]
     backs = [(line, event) for line, event in backs if event.line - line > COMMON]
     if not backs or len(backs) > MOST_STARTS or len(streams) > 1:
         return frozenset()
     source = joined(streams[0].parts)
-    spans = [(source.lines_before, steps[0].line - 1), *((line, event.line - 1) for line, event in backs)]
+    spans = [(source.lines_before, placed[0][1].line - 1), *((line, event.line - 1) for line, event in backs)]
     again = source.reopen() if spans[0][1] - spans[0][0] >= COMMON else None
     if again is None:
         return frozenset()

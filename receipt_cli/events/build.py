@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from receipt_cli.events.model import Event, Ledger, ReadEvents
+from receipt_cli.events.model import NOTHING, Event, Ledger, ReadEvents
 from receipt_cli.events.naming import Naming
 from receipt_cli.events.rows import CompactRows, KeptRows, Read, are_many, indices_of, values_at
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
@@ -52,9 +52,9 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
     rows: Sequence[int] = range(len(columns)) if kept is None else kept.rows.tolist()
     parts = (columns.at, columns.line, columns.rank, columns.clock)
     places = zip(*(parts if kept is None else [part.whole()[kept.rows].tolist() for part in parts]), strict=True)
-    own = (rule.name,)
+    own, nan, no = (rule.name,), math.nan, NOTHING  # given one by one: to fill in what is left out takes as long again
     events = [
-        Event(at, line, rank, math.nan if math.isnan(clock) else clock, grammar, rule, rules=own, meanings=meanings)
+        Event(at, line, rank, clock if clock == clock else nan, grammar, rule, None, None, None, {}, no, no, no, own, meanings)
         for at, line, rank, clock in places
     ]
     by_row = dict(zip(rows, events, strict=True)) if kept is not None or columns.texts else {}

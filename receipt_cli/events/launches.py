@@ -126,11 +126,12 @@ class _Walk:
     def __init__(self, events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]) -> None:
         self.events = events
         self.banners = banners
-        self.troubles = _at(body, [m.id for m in catalogue.markers if m.role in ("cause", "stop", "error")])
-        memory = {at >> POSITION_BITS for at in _at(body, [m.id for m in catalogue.markers if m.reason == MEMORY])}
+        found = catalogue.among(body.markers)
+        self.troubles = _at(body, [m.id for m in found if m.role in ("cause", "stop", "error")])
+        memory = {at >> POSITION_BITS for at in _at(body, [m.id for m in found if m.reason == MEMORY])}
         self.fatal = [at for at in self.troubles if at >> POSITION_BITS not in memory]
         self.done = {at >> POSITION_BITS for at in _at(body, {SAID_DONE})}
-        self.restarts = _at(body, [m.id for m in catalogue.markers if m.role == "restart" or m.id == PREEMPTED])
+        self.restarts = _at(body, [m.id for m in found if m.role == "restart" or m.id == PREEMPTED])
         self.starts = Starts(events)
         self.keys = self.starts.keys
         self.signs: dict[int, str] = {}

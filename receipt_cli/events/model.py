@@ -25,12 +25,12 @@ FIRST, PIECE = 1 << 5, 1 << 12
 Meaning = tuple[str | None, str | None]
 """Scope and definition of a metric, as its grammar declares them."""
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+"""What most events have of most kinds: one for all, for there may be millions of them."""
 
 
 def _nothing() -> Mapping[str, Any]:
-    """Return what most events have of most kinds: one for all, for there may be millions of them."""
-    return _NOTHING
+    return NOTHING
 
 
 @dataclass(slots=True)

@@ -193,7 +193,8 @@ def steps_at(events: Iterable[Event], figure: Figure, places: Sequence[int]) -> 
 
 def is_shown(events: Iterable[Event], figure: Figure) -> bool:
     """True where any record has a figure."""
-    return any(pieces((event,), figure) for event in events)
+    of_event = figure.of_event
+    return any(of_event(event) is not None or (event.run is not None and bool(pieces((event,), figure))) for event in events)
 
 
 def positions(events: Iterable[Event]) -> Sequence[int]:

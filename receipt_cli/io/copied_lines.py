@@ -144,8 +144,9 @@ def _search(text: bytes) -> Copies:
                 bodies.setdefault(rank, []).append(body)
         twins = _twins(bodies)
         copies = [number for rank in twins for number in ranks[rank]]
-    if not twins:
-        found = _copies([lines[number] for number in told])
+    shown = [lines[number] for number in told]
+    if not twins and 2 * len({*shown}) <= len(shown):  # else they are not those of equal processes
+        found = _copies(shown)
         copies = [number for number, copy in zip(told, found, strict=True) if copy] if found else _in_turns(lines, told)
     return Copies(twins, sorted(number + 1 for number in copies)) if copies else NO_COPIES
 

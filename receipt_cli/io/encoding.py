@@ -50,6 +50,8 @@ def _wide(sample: bytes) -> str | None:
 
 
 def _is_text(sample: bytes, encoding: str, *, whole: bool) -> bool:
+    if sample.isascii() and encoding == "utf-8":
+        return True
     try:
         codecs.getincrementaldecoder(encoding)().decode(sample, whole)
     except UnicodeDecodeError:

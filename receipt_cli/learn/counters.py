@@ -98,10 +98,12 @@ def _part_twins(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
     trained: set[tuple[bytes, ...]] = set()
     evaluated: list[tuple[tuple[bytes, ...], Reading]] = []
     for reading in readings:
+        if reading.loss is None:
+            continue
         text = b"\x00".join(reading.shape.literals).lower()
         words = set(re.findall(r"[a-z]+", text.decode("utf-8", "replace")))
         spoken = words & vocabulary.evaluation
-        if bool(spoken) == bool(words & vocabulary.training) or reading.loss is None:
+        if bool(spoken) == bool(words & vocabulary.training):
             continue
         sides = b"|".join(word.encode() for word in words & (vocabulary.evaluation | vocabulary.training))
         key = tuple(re.sub(rb"(?<![a-z])(?:%s)(?![a-z])" % sides, b"\x01", text).split())

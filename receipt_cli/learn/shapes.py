@@ -202,12 +202,13 @@ class Shape:
                 counters = [i for i, c in enumerate(self.columns) if c.may_count]
                 self.tracked = tuple(counters[:MAX_TRACKED])
             places = self.tracked
-        before = [self.columns[i].last for i in places]
+        columns, full = self.columns, self.followed <= FULL_RECORDS
+        before = [columns[i].last for i in places]
         fell = False
         for i in places:
-            column = self.columns[i]
+            column = columns[i]
             token = form.token(i, record)
-            if self.followed <= FULL_RECORDS:
+            if full:
                 column.values.append(token)
                 if token.kind != column.kind and token.kind in (NUMBER, FRACTION):
                     column.integer = column.integer and column.kind not in (NUMBER, FRACTION)

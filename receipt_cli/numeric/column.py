@@ -86,9 +86,9 @@ class Cells(Sequence[N], Generic[N]):
         return held[index]
 
     def __iter__(self) -> Iterator[N]:
-        if isinstance(self._few, array):
-            yield from self._few
-            return
+        return iter(self._few) if isinstance(self._few, array) else self._listed()
+
+    def _listed(self) -> Iterator[N]:
         for start in range(0, len(self), _LISTED):
             yield from self[start : start + _LISTED]
 

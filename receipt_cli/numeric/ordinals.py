@@ -23,6 +23,8 @@ PIECE = 1 << 20
 def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> OrdinalSet:
     """Return the set of ``value >> shift``, but for the rows that ``without`` names, ascending."""
     if not is_large(values):
+        if not without:
+            return OrdinalSet([value >> shift for value in values])
         rows = set(without)
         return OrdinalSet([value >> shift for row, value in enumerate(values) if row not in rows])
     import numpy as np

@@ -87,6 +87,14 @@ class Engine:
         return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
 
     @cached_property
+    def by_id(self) -> Mapping[str, list[Grammar]]:
+        """The grammars by id: the versions of each."""
+        table: dict[str, list[Grammar]] = {}
+        for grammar in self.grammars:
+            table.setdefault(grammar.id, []).append(grammar)
+        return table
+
+    @cached_property
     def _rules_by_key(self) -> Mapping[RuleKey, Sequence[tuple[Grammar, int]]]:
         """The key of columns → the rules that read them, each by its grammar and number."""
         table: dict[RuleKey, list[tuple[Grammar, int]]] = {}
@@ -262,8 +270,10 @@ class Engine:
         read steps, it does not matter what looks like one (see ``finish``).
         """
         missing = MAX_SEEN - body.metric_like.count
+        done = ordinal = 0
         for offset, record in metric_lines(buffer, missing, self._likely) if missing else ():
-            ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
+            ordinal += buffer.count(b"\n", done, offset) + buffer.count(b"\r", done, offset)
+            done = offset
             body.metric_like.add(place(first + ordinal), excerpt(without_count(record)))
         if body.step_like < MAX_SEEN and not self._has_steps(body):
             body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like, self._likely)

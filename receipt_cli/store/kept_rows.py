@@ -21,7 +21,8 @@ from typing import Any
 from receipt_cli import __version__
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.schemas import list_schemas
-from receipt_cli.errors import InputError
+from receipt_cli.errors import InputError, OutputError
+from receipt_cli.io.atomic import make_folder
 from receipt_cli.store.files import Store
 from receipt_cli.store.flatten import make_row
 from receipt_cli.store.row_files import list_files
@@ -48,7 +49,7 @@ def keep_rows(store: Store, log_sha256: str, documents: Sequence[Mapping[str, An
     ``contents`` are their canonical bytes, where they are known.
     """
     contents = contents or [canonical_bytes(document) for document in documents]
-    with contextlib.suppress(OSError, ValueError, InputError):  # the receipts are there: rows only save time
+    with contextlib.suppress(OSError, ValueError, InputError, OutputError):  # the receipts are there: rows only save time
         for files in list_files(store, log_sha256):
             stored = files.receipt.path.read_bytes()
             if stored in contents:
@@ -86,9 +87,8 @@ def _append(root: Path, path: str, stamp: str, row: str) -> None:
     data = zlib.compress(f"{json.dumps([fingerprint(), path, stamp])}\n{row}".encode(), 1)
     if len(row) <= MAX_ROW // 4:  # a character has at most four bytes
         folder = root / ".cache" / "rows"
-        if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-        with (folder / _own_name(os.getpid())).open("ab") as file:
+        make_folder(folder)
+        with open(os.path.join(folder, _own_name(os.getpid())), "ab", buffering=0) as file:
             file.write(len(data).to_bytes(_LENGTH, "big") + _digest(data) + data)
 
 

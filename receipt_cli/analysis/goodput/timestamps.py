@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event
@@ -162,8 +162,10 @@ def _ends_in(text: bytes) -> Stamps:
         return Stamps()
     last = next(stamp for line in reversed(lines) if (stamp := _stamp(text, line)) is not None)
     zones = {first.zoned, last.zoned}
-    for line in lines:
-        if len(zones) < 2 and any(zoned not in zones for _, _, zoned in line.spans) and (stamp := _stamp(text, line)) is not None:
+    kinds = {id(spans): spans for _, _, spans in lines}  # one for all lines of a form
+    unlike = {key for key, spans in kinds.items() if any(zoned not in zones for _, _, zoned in spans)}
+    for line in lines if unlike and len(zones) < 2 else ():
+        if id(line.spans) in unlike and (stamp := _stamp(text, line)) is not None:
             zones.add(stamp.zoned)
     return Stamps(first, last, frozenset(zones))
 
@@ -191,17 +193,19 @@ def _stamped_lines(text: bytes) -> list[_StampedLine]:
     masked = text.translate(MASK)
     if not _may_have_stamps(masked):
         return []
-    lines: list[_StampedLine] = []
-    start = 0
-    for number, whole in enumerate(masked.split(b"\n"), 1):
-        for form in whole.split(b"\r") if _may_have_stamps(whole) else (whole,):
-            if _may_have_stamps(form):
-                known = len(form) <= _SHORT and UNIX_MASKED not in form and is_blind(form)
-                spans = _stamped_short(form) if known else _stamped(text[start : start + len(form)])
-                if spans:
-                    lines.append(_StampedLine(number, start, spans))
-            start += len(form) + 1
-    return lines
+    forms = masked.replace(b"\r", b"\n").split(b"\n")
+    numbers: Iterable[int] = range(1, len(forms) + 1)
+    if b"\r" in masked:  # redraws are of one line
+        numbers = [number for number, line in enumerate(masked.split(b"\n"), 1) for _ in range(line.count(b"\r") + 1)]
+    stamped = [form for form in {*forms} if _may_have_stamps(form)]
+    known = {form: _stamped_short(form) for form in stamped if len(form) <= _SHORT and UNIX_MASKED not in form and is_blind(form)}
+    others = {*stamped} - known.keys()
+    before = accumulate(map(len, forms), initial=0)
+    return [
+        _StampedLine(number, start + ends, spans)
+        for ends, (number, start, form) in enumerate(zip(numbers, before, forms, strict=False))
+        if (spans := _stamped(text[start + ends : start + ends + len(form)]) if form in others else known.get(form))
+    ]
 
 
 def _may_have_stamps(masked: bytes) -> bool:
@@ -331,7 +335,8 @@ def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
             walk.take_all(clocks, lines)
         own = []
     for event in own:
-        walk.take(event.clock, event.line)
+        if event.clock == event.clock:
+            walk.take(event.clock, event.line)
         if event.run is not None:
             for part in event.run.in_pieces():
                 walk.take_all(part.clock, part.line)

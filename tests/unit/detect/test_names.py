@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from receipt_cli.detect.names import NAMED, has_name
+from receipt_cli.detect.names import NAMED, _named_in, has_name
 from receipt_cli.receipts.production import Request, produce_all
 
 FORMS = {
@@ -78,3 +80,15 @@ def test_a_name_is_found_behind_each_word_that_announces_one(word: str) -> None:
     line = f"2026-05-06 07:08:09,123 - INFO - {word}: moons_2 | Epoch: 1".encode()
     assert has_name(b"a run of three trials\n" + line) and NAMED.search(line) is not None
     assert not has_name(line.partition(b": moons")[0])
+
+
+@given(
+    st.lists(
+        st.sampled_from(["Run: a | loss 1", "no", "", "[trial 3] x", "run", "rerun fold 2: y [exp z] ", "Fold 1:"]), max_size=8
+    )
+)
+def test_names_are_found_in_a_block_as_line_by_line(lines: list[str]) -> None:
+    found = [number for number, _, _ in _named_in("\n".join(lines).encode(), 5)]
+    alone = [list(_named_in(line.encode(), number)) for number, line in enumerate(lines, 5)]
+    assert found == [number for each in alone for number, _, _ in each]
+    assert all(has_name(line.encode()) or not each for line, each in zip(lines, alone, strict=True))

@@ -45,6 +45,12 @@ def test_what_is_not_json_is_refused_alike(value: Any) -> None:
         canonical_bytes({"a": value})
 
 
+@given(st.dictionaries(st.text(max_size=4), VALUES, min_size=16, max_size=20))
+def test_a_large_object_may_be_in_a_document_at_several_depths(large: dict[str, Any]) -> None:
+    document = {"a": large, "b": [{"c": large, "d": "\n  "}, large], "e": {**large, "f": large}}
+    assert canonical_bytes(document) == expected(document)
+
+
 def test_a_circle_is_refused() -> None:
     circle: dict[str, Any] = {}
     circle["a"] = circle

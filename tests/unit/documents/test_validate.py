@@ -113,6 +113,21 @@ def test_rules_have_names_of_their_own(kind: str):
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.parametrize("path", [path for path in VALID if path.parents[1].name.startswith("receipt-")], ids=name)
+@pytest.mark.parametrize("broken", [None, ("steps", "first", "x"), ("steps", "first", float("nan")), ("metrics", "loss", {})])
+def test_a_summary_that_is_a_phases_own_is_judged_like_a_copy(path: Path, broken: tuple[str, str, object] | None):
+    document = read(path)
+    for phase in document["phases"]:
+        if phase["summary"] == document["summary"]:
+            document["summary"] = phase["summary"]
+    if broken is not None and document["summary"] is not None:
+        part, key, value = broken
+        document["summary"][part][key] = value
+    assert repr(validate_document(document)) == repr(
+        validate_document(copy.deepcopy(document) | {"summary": copy.deepcopy(document["summary"])})
+    )
+
+
 def test_newer_minor_is_read_with_notes():
     document = read(EXAMPLES / "receipt-1.0" / "valid" / "newer_minor.json")
     findings = validate_document(document)
