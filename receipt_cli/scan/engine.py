@@ -292,44 +292,37 @@ class Engine:
 
         Its bars are read in their short form where nothing that is read depends on them (see ``Layout.any_bar``).
         """
-        masked = b""
         printed = without_count(record)
         record = short_bars(printed)
         candidates = self._candidates(record) if record != printed else None
         if candidates is not None and not candidates.plain:
             record, candidates = printed, None
+        masked, layout = b"", None
         if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
             if layout is None:
                 candidates = candidates or self._candidates(record)
                 layout = self.layouts.derive(record, masked, candidates, self.prefilter)
-            if layout is not None and (layout.any_bar or record == printed):
-                if self.kernel is not None:
-                    if self.kernel.add(layout):
-                        return
-                    self.kernel.settle(body, (event.key for event in layout.events), (one.marker for one in layout.marks))
-                Entry(body, record, printed, ordinal, line, problems).replay(layout)
-                if bad and (layout.events or layout.ignored):
-                    body.undecodable -= 1
-                    body.undecodable_matched.add(ordinal)
-                return
-        candidates = candidates or self._candidates(record)
-        outcome = examine(record, candidates.rules)
-        if record != printed and outcome.shows_bars:
-            record, masked = printed, b""
-            outcome = examine(record, candidates.rules)
-        outcome.marks = search_markers(candidates.markers, record)
-        if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            any_bar = b"%|" in record and candidates.plain and not outcome.shows_bars
-            layout = learn_layout(record, outcome, candidates, self.prefilter.possible_in(masked), any_bar=any_bar)
-            self.layouts.add(masked, layout, outcome, candidates)
-            if self.kernel is not None and layout is not None and self.kernel.add(layout):
-                return
+        if layout is not None and (layout.any_bar or record == printed):
+            outcome = layout.outcome
+        else:
+            candidates = candidates or self._candidates(record)
+            outcome, layout = examine(record, candidates.rules), None
+            if record != printed and outcome.shows_bars:
+                record, masked = printed, b""
+                outcome = examine(record, candidates.rules)
+            outcome.marks = search_markers(candidates.markers, record)
+            if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
+                any_bar = b"%|" in record and candidates.plain and not outcome.shows_bars
+                layout = learn_layout(record, outcome, candidates, self.prefilter.possible_in(masked), any_bar=any_bar)
+                self.layouts.add(masked, layout, candidates)
         if self.kernel is not None:
-            keys = ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read)
-            self.kernel.settle(body, keys, (hit.marker.id for hit in outcome.marks))
-        Entry(body, record, printed, ordinal, line, problems).book(outcome)
+            if layout is not None and self.kernel.add(layout):
+                return
+            self.kernel.settle(body, outcome)
+        found = outcome.reread(record) if layout is not None else outcome
+        Entry(body, record, printed, ordinal, line, problems).book(found)
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)

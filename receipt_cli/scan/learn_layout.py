@@ -6,24 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from receipt_cli.definitions.failure_markers import MarkerHit
-from receipt_cli.grammar.model import Field, Grammar, Rule
+from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import MASK, before
-from receipt_cli.records.place import form_of, read_host
+from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import Candidates
-from receipt_cli.scan.extraction import (
-    NOWHERE,
-    Extraction,
-    PatternTimeout,
-    Span,
-    extract,
-    extract_behind,
-    fields_below,
-)
-from receipt_cli.scan.layout import MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
-from receipt_cli.scan.number_forms import MAX_INTEGER_DIGITS, is_plain, number_form
+from receipt_cli.scan.extraction import NOWHERE, Extraction, PatternTimeout, Span, extract, extract_behind, fields_below
+from receipt_cli.scan.layout import MAX_LENGTH, Echo, Layout
+from receipt_cli.scan.number_forms import is_plain
 
 _RUN = compile_later(rb"0+")
 _DOUBTFUL = compile_later(rb"[\x00-\x08\x0b-\x1f]")
@@ -73,33 +63,12 @@ def learn_layout(
         fixed.span(span)
     if any(end - start > _MAX_ECHO for (start, end), _, _ in fixed.echoes):
         return None
-    events: list[EventLayout] = []
-    for grammar, rule, extractions in outcome.read:
-        for extraction in extractions:
-            prefix = Prefix.of(before(record, extraction.start))
-            event = _event_layout(record, masked, grammar, rule, extraction, prefix)
-            if event is None:
-                return None
-            for span in (*extraction.keys, *(s for s in extraction.unread if SOMETIMES_NUMBER.search(masked, *s))):
-                fixed.span(span)
-            events.append(event)
-    return Layout(
-        sample=record,
-        fixed=fixed.places(),
-        absent=tuple(fixed.absent),
-        echoes=tuple(fixed.echoes),
-        events=tuple(events),
-        ignored=tuple(dict.fromkeys(grammar.id for grammar, _ in outcome.ignored)),
-        near=tuple((grammar.id, rule.name) for grammar, rule in outcome.near()),
-        marks=tuple(_mark(record, hit) for hit in outcome.marks),
-        any_bar=any_bar,
-    )
-
-
-def _mark(record: bytes, hit: MarkerHit) -> Mark:
-    prefix = record[: hit.start]
-    form, host = form_of(record, hit.start), read_host(prefix)
-    return Mark(hit.marker.id, hit.start, hit.exit_code, form, host, Prefix.of(prefix))
+    for event in chain.from_iterable(events for _, _, events in outcome.read):
+        if not _is_certain(record, masked, event):
+            return None
+        for span in (*event.keys, *(span for span in event.unread if SOMETIMES_NUMBER.search(masked, *span))):
+            fixed.span(span)
+    return Layout(record, fixed.places(), tuple(fixed.absent), tuple(fixed.echoes), outcome, any_bar)
 
 
 def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
@@ -167,57 +136,19 @@ class _FixedDigits:
         return tuple((start, end, self.record[start:end]) for start, end in sorted(self.found))
 
 
-def _event_layout(
-    record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extraction: Extraction, prefix: Prefix | None
-) -> EventLayout | None:
-    """Return the layout of one event of ``record``; None where what its values are depends on their digits."""
-    values: list[Value] = []
-    for name, text in extraction.texts.items():
-        value = value_at(rule.fields[name], name, text, extraction.spans.get(name, NOWHERE), masked)
-        if value is None:
-            return None
-        values.append(value)
-    unregistered = []
-    for key in extraction.unregistered:
-        start, end = extraction.unregistered_spans.get(key, NOWHERE)
-        direct = is_plain(masked[start:end])
-        if start < 0 or "\N{REPLACEMENT CHARACTER}" in key or (not direct and named_twice(record, key, extraction.keys)):
-            return None
-        unregistered.append(Value(key, start, end, None, None, (start, end) if direct else NOWHERE, direct))
-    places = {value.name: index for index, value in enumerate(values)}
-    bounds = [(places[name], least) for name, least in rule.bounds.items() if name in places]
-    if not is_comparable(values, bounds):
-        return None
-    return EventLayout(
-        grammar,
-        rule,
-        extraction.start,
-        prefix,
-        tuple(values),
-        tuple(unregistered),
-        tuple(bounds),
-        Parts(extraction.column, tuple(extraction.parts)) if extraction.column else None,
-    )
-
-
-def is_comparable(values: Sequence[Value], bounds: Iterable[tuple[int, float]]) -> bool:
-    """True when the values that have bounds are numbers of few digits."""
-    return all(
-        value.direct and value.number[1] - value.number[0] <= MAX_INTEGER_DIGITS for value in (values[at] for at, _ in bounds)
-    )
+def _is_certain(record: bytes, masked: bytes, event: Extraction) -> bool:
+    """True unless it depends on digits which values the event has, or where."""
+    for name, span in event.spans.items():
+        if span == NOWHERE and any(char.isdigit() for char in event.texts[name]):
+            return False
+    for key, span in event.unregistered_spans.items():
+        if span == NOWHERE or "\N{REPLACEMENT CHARACTER}" in key:
+            return False
+        if not is_plain(masked[slice(*span)]) and named_twice(record, key, event.keys):
+            return False
+    return True
 
 
 def named_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
     """True when a key is in the record again, whose value counts where the first is no number."""
     return sum(record[start:end].strip() == key.encode("utf-8") for start, end in keys) > 1
-
-
-def value_at(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
-    """Return how a value is read whose text is at ``span``; None where that depends on its digits."""
-    start, end = span
-    if start < 0:
-        return None if any(char.isdigit() for char in text) else Value(name, -1, -1, spec, text)
-    if len(text) != end - start or not text.isascii():
-        return Value(name, start, end, spec)
-    direct, (begin, stop) = number_form(spec, masked[start:end])
-    return Value(name, start, end, spec, None, (start + begin, start + stop) if stop > begin else NOWHERE, direct)

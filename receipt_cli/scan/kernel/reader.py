@@ -5,13 +5,12 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from receipt_cli.numeric.ordinals import ordinals_from
 from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
-from receipt_cli.scan.book import PlacedProblems, miss
+from receipt_cli.scan.book import Outcome, PlacedProblems, miss
 from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.kernel.program import MARKER, OF_DIGITS, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
@@ -73,7 +72,7 @@ class KernelReader:
                 self._settle_misses(body, buffer)
                 read_record(body, buffer[start:end], ordinal, line, bool(bad), problems)
             self._settle_misses(body, buffer)
-            self.settle(body, [self._names.tables.listed[number] for number in kernel.filled()])
+            self._settle(body, [self._names.tables.listed[number] for number in kernel.filled()])
             for number, ordinals in kernel.ignored():
                 known = body.undecodable_matched if number < 0 else body.ignored[self._names.ignored.listed[number]]
                 known.update(ordinals_from(ordinals))
@@ -86,12 +85,15 @@ class KernelReader:
         if len(self._served) >= MAX_LAYOUTS or kernel.sizes()[1] >= MAX_MEANINGS:
             self._begin_anew()
 
-    def settle(self, body: SegmentBody, keys: Iterable[RuleKey], markers: Iterable[str] = ()) -> None:
-        """Move what the kernel has of some rules and markers to ``body``: what is appended next is behind it."""
-        names = self._names
-        for key in chain(keys, ((MARKER, name) for name in markers)):
+    def settle(self, body: SegmentBody, outcome: Outcome) -> None:
+        """Move what the kernel has of the rules and markers of ``outcome`` to ``body``: what is appended next is behind it."""
+        self._settle(body, ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read))
+        self._settle(body, ((MARKER, hit.marker.id) for hit in outcome.marks))
+
+    def _settle(self, body: SegmentBody, keys: Iterable[RuleKey]) -> None:
+        for key in keys:
             before = len(body.rules[key]) if key in body.rules else 0
-            taken = self._kernel.take(names.tables.get(key, -1), before)
+            taken = self._kernel.take(self._names.tables.get(key, -1), before)
             if taken is None:
                 continue
             at, line, rank, clock, columns = taken
