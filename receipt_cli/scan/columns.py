@@ -146,11 +146,6 @@ class RuleColumns:
         self.clock.append(clock)
         return len(self.at) - 1
 
-    def move(self, records: int, lines: int) -> None:
-        """Count ours from ``records`` records and ``lines`` line ends earlier on."""
-        self.at.shift(place(records))
-        self.line.shift(lines)
-
     def settle(self) -> None:
         """Count the cells of columns that are for counting alone, and let go of these."""
         for name in [name for name in self.unregistered if name.startswith(DROPPED)]:
@@ -170,12 +165,8 @@ class RuleColumns:
         for name, numbers in other.unregistered.items():
             self.unregistered[name].extend(numbers, rows)
         self.dropped += other.dropped
-        for ours, after in zip(self._unnamed, other._unnamed, strict=True):
+        for ours, after in ((self.headers, other.headers), (self.cells, other.cells), (self.pairs, other.pairs)):
             ours.extend(after, rows)
-
-    @property
-    def _unnamed(self) -> tuple[RowTexts, ...]:
-        return self.headers, self.cells, self.pairs
 
 
 T = TypeVar("T")

@@ -114,23 +114,14 @@ class Engine:
 
     def _feed(self, segment: Segment, block: bytes) -> None:
         """Append a block."""
-        open_end, begin, end = segment.open_end, 0, last_end(block)
+        end = last_end(block)
+        begin = first_end(block) if end else len(block)
         piece = Segment(size=len(block), first_bytes=block[:HEAD_KEPT], last_bytes=block[-TAIL_KEPT:])
-        if end and segment.head_end and not open_end.carriage and open_end.length == len(open_end.data):
-            if open_end.length or end < len(block):
-                self.read(segment.body, b"".join((open_end.data, memoryview(block)[:end])))
-            else:
-                self.read(segment.body, block)
-            segment.tail = Fragment()
-            piece.head.extend(block[end:])
-        elif end:
-            begin = first_end(block)
+        if end:
             piece.head_end = b"\r\n" if block[:begin].endswith(b"\r\n") else block[begin - 1 : begin]
-            piece.head.extend(block[:begin].removesuffix(piece.head_end))
             piece.tail.extend(block[end:])
-        else:
-            piece.head.extend(block)
-        self._append(segment, piece, lambda: self.read(segment.body, block[begin:end]) if begin < end else None)
+        piece.head.extend(block[:begin].removesuffix(piece.head_end))
+        self._append(segment, piece, lambda: self.read(segment.body, block[begin:end]))
 
     def merge(self, left: Segment, right: Segment) -> Segment:
         """Return the fold of two neighbouring segments; ``left`` and ``right`` are used up. Associative."""
@@ -163,14 +154,14 @@ class Engine:
     def _close(self, segment: Segment, end: bytes) -> None:
         """End the open record of ``segment``: it becomes the head, or a record of the body."""
         if segment.head_end:
-            self.close_into(segment.body, segment.tail, end)
+            self._close_into(segment.body, segment.tail, end)
             segment.tail = Fragment()
         else:
             segment.head_end = end
 
-    def close_into(self, body: SegmentBody, fragment: Fragment, end: bytes) -> None:
+    def _close_into(self, body: SegmentBody, fragment: Fragment, end: bytes) -> None:
         """Read one record from its fragment."""
-        self.read(body, fragment.data + end, fragment.length)
+        self.read(body, fragment.data + end, fragment.length if fragment.length > len(fragment.data) else None)
 
     def finish(self, segment: Segment) -> tuple[SegmentBody, int]:
         """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last)."""
@@ -180,13 +171,13 @@ class Engine:
         elif not segment.head_end:
             last = segment.head
         else:
-            self.close_into(body, segment.head, segment.head_end)
+            self._close_into(body, segment.head, segment.head_end)
             body.extend(segment.body)
             last = segment.tail
         lines = body.lines
         if not last.empty:
             if last.carriage or last.length > len(last.data):
-                self.close_into(body, last, b"\r" if last.carriage else b"\n")
+                self._close_into(body, last, b"\r" if last.carriage else b"\n")
             else:
                 self._read_unended(body, last.data, segment.last_bytes)
             if not last.carriage:
@@ -205,17 +196,17 @@ class Engine:
         certain, model = certain_part(record, last_bytes)
         begun = bool(model)
         whole = SegmentBody()
-        self.read(whole, record + b"\n", len(record))
+        self.read(whole, record + b"\n")
         if certain != record and whole.rules:
             part = SegmentBody()
-            self.read(part, certain + b"\n", len(certain))
+            self.read(part, certain + b"\n")
             kept = {key: columns for key, columns in part.rules.items() if key in whole.rules}
             if figures(part) != figures(whole):
                 begun = True
                 whole.rules, whole.near = kept, part.near
         if whole.rules:
             longer, refs = SegmentBody(), {ref for ref, _ in whole.rules}
-            self.read(longer, record + b"x\n", len(record) + 1)
+            self.read(longer, record + b"x\n")
             read = ((g.ref, r) for g in self.grammars if g.ref in refs for r in g.rules if (g.ref, r.name) in whole.rules)
             facts = {(ref, r.name): {name for name, f in r.fields.items() if f.target[0] == "fact"} for ref, r in read}
             begun |= drop_open_texts(whole, longer, facts)
@@ -223,7 +214,7 @@ class Engine:
             begun |= keep_known(whole, body, self._figure_rules)
         if model and whole.rules:
             shown = SegmentBody()
-            self.read(shown, model + b"\n", len(model))
+            self.read(shown, model + b"\n")
             keep_shared(whole, shown)
         if begun:
             detail = "the log ends in this record: its last number may be cut and is not read"
@@ -232,7 +223,7 @@ class Engine:
         body.extend(whole)
 
     def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
-        """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
+        """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single record that is cut."""
         raw, found = _capped(raw, length, body)
         first = body.records
         buffer = self._plain(raw)
@@ -349,7 +340,7 @@ def _capped(raw: bytes, length: int | None, body: SegmentBody) -> tuple[bytes, P
     are only counted, wherever they are.
     """
     raw, cuts = cap_records(raw)
-    if length is not None and length > len(raw):
+    if length is not None:
         cuts = [(0, length)]
     problems: PlacedProblems = []
     done, records, lines = 0, body.records, body.lines

@@ -111,11 +111,7 @@ class SegmentBody:
         """Add the body of the segment that follows, which is used up."""
         records, lines = self.records, self.lines
         for key, columns in other.rules.items():
-            if key in self.rules:
-                self.rules[key].extend(columns, records, lines)
-            else:
-                columns.move(records, lines)
-                self.rules[key] = columns
+            self.rules[key].extend(columns, records, lines)
         for name, near in other.near.items():
             self.near[name].extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
         for name, ordinals in other.ignored.items():
