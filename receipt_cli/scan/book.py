@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field
-from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST, NearMiss, Problem
+from receipt_cli.problems import EXCERPT_BYTES, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank, starts
 from receipt_cli.records.place import form_of, is_indented, read_host
 from receipt_cli.scan.candidates import Tried
@@ -52,7 +52,9 @@ class Outcome:
     @property
     def shows_bars(self) -> bool:
         """True when a text of it may contain a bar."""
-        return any("%|" in text for _, _, events in self.read for event in events for text in event.shown)
+        return any(
+            "%|" in text for _, _, events in self.read for event in events for text in (*event.texts.values(), *event.cells)
+        )
 
     @property
     def crowded(self) -> list[tuple[Grammar, Rule]]:
@@ -162,11 +164,7 @@ class Entry:
 
 def miss(body: SegmentBody, name: str, rule: str, record: bytes, ordinal: int, line: int) -> None:
     """Count a record that a rule of grammar ``name`` nearly matches, and keep it if it is one of the first."""
-    near = body.near[name]
-    if len(near.first) < MAX_FIRST:
-        near.add(place(ordinal), NearMiss(name, rule, line, excerpt(record)))
-    else:
-        near.count += 1
+    body.near[name].add(place(ordinal), NearMiss(name, rule, line, excerpt(record)))
 
 
 def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:

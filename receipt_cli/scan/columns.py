@@ -180,9 +180,9 @@ class Bounded(Generic[T]):
     count: int = 0
     first: list[tuple[int, T]] = field(default_factory=list)
 
-    def add(self, at: int, item: T, times: int = 1) -> None:
+    def add(self, at: int, item: T) -> None:
         """Count ``item`` at ``at``; positions ascend."""
-        self.count += times
+        self.count += 1
         if len(self.first) < self.limit:
             self.first.append((at, item))
 

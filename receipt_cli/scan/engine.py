@@ -229,7 +229,7 @@ class Engine:
         buffer = self._plain(raw)
         if buffer is not raw:
             body.count_nuls(raw)
-        if self.kernel is not None and length is None:
+        if self.kernel is not None:
             self.kernel.read(body, buffer, self.read_record, found)
         else:
             self._read_each(body, buffer, found)
@@ -238,9 +238,21 @@ class Engine:
             body.problems.add(at, problem)
 
     def _read_each(self, body: SegmentBody, buffer: bytes, problems: PlacedProblems) -> None:
-        """Read normalised whole records into ``body``, one by one."""
+        """Find the normalised records with a literal, and read them into ``body`` one by one."""
         redraws = b"\r" in buffer
-        self._match(body, buffer, redraws, invalid_records(buffer, redraws), problems)
+        bad = {*invalid_records(buffer, redraws)}
+        body.undecodable += len(bad)
+        done = ordinal = line = 0
+        records = Walk(buffer, redraws)
+        for at in self.prefilter.places(buffer):
+            if at <= records.end:
+                continue  # in the record before
+            start, end = records.around(at)
+            newlines = buffer.count(b"\n", done, start)
+            line += newlines
+            ordinal += newlines + (buffer.count(b"\r", done, start) if redraws else 0)
+            done = start
+            self.read_record(body, buffer[start:end], body.records + ordinal, body.lines + line + 1, start in bad, problems)
         lines = buffer.count(b"\n")
         body.blank += count_blank(buffer)
         body.lines += lines
@@ -261,22 +273,6 @@ class Engine:
 
     def _has_steps(self, body: SegmentBody) -> bool:
         return sum(len(columns) for key, columns in body.rules.items() if key in self._step_rules) >= MAX_SEEN
-
-    def _match(self, body: SegmentBody, buffer: bytes, redraws: bool, invalid: list[int], problems: PlacedProblems) -> None:
-        """Find the records with a literal, read them in order, and book the outcome of each."""
-        bad = set(invalid)
-        body.undecodable += len(bad)
-        done = ordinal = line = 0
-        records = Walk(buffer, redraws)
-        for at in self.prefilter.places(buffer):
-            if at <= records.end:
-                continue  # in the record before
-            start, end = records.around(at)
-            newlines = buffer.count(b"\n", done, start)
-            line += newlines
-            ordinal += newlines + (buffer.count(b"\r", done, start) if redraws else 0)
-            done = start
-            self.read_record(body, buffer[start:end], body.records + ordinal, body.lines + line + 1, start in bad, problems)
 
     def read_record(self, body: SegmentBody, record: bytes, ordinal: int, line: int, bad: bool, problems: PlacedProblems) -> None:
         """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so.
@@ -336,20 +332,16 @@ class Engine:
 def _capped(raw: bytes, length: int | None, body: SegmentBody) -> tuple[bytes, PlacedProblems]:
     """Return whole records cut to ``RECORD_CAP`` bytes each, and a problem for each cut.
 
-    ``length``: as for ``Engine.read``; ``body`` has the records before ``raw``. Once it has all problems that it keeps, others
-    are only counted, wherever they are.
+    ``length``: as for ``Engine.read``; ``body`` has the records before ``raw``.
     """
     raw, cuts = cap_records(raw)
-    if length is not None:
-        cuts = [(0, length)]
     problems: PlacedProblems = []
     done, records, lines = 0, body.records, body.lines
-    for offset, size in cuts:
-        if len(body.problems.first) + len(problems) < MAX_FIRST:
-            ends, returns = count_ends(raw[done:offset])
-            done = offset
-            lines += ends
-            records += ends + returns
+    for offset, size in cuts if length is None else [(0, length)]:
+        ends, returns = count_ends(raw[done:offset])
+        done = offset
+        lines += ends
+        records += ends + returns
         detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
         problems.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
     return raw, problems

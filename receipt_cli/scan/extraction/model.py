@@ -69,11 +69,6 @@ class Extraction:
         event.cells = tuple([clean_text(record[slice(*span)]) for span in self.parts])
         return event
 
-    @property
-    def shown(self) -> list[str]:
-        """The texts of the event, as printed."""
-        return [*self.texts.values(), *self.cells]
-
     def moved(self, to: Callable[[int], int]) -> Extraction:
         """Return the event with all its places as ``to`` says."""
 

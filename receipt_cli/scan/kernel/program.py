@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Field, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.problems import EXCERPT_BYTES
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from receipt_cli.scan.kernel._native import Answer
 
 K = TypeVar("K")
-DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PLACE, DIGITS = range(7)
+DECIMAL, ASKED_NUMBER, ASKED_TEXT, _, CONSTANT_TEXT, PLACE, DIGITS = range(7)
 """Kinds of values: computed from their digits, asked of Python, the same in every record, its place, or digits of a text."""
 OF_DIGITS = "digits"
 """The name of the column that has the digits of a group of texts."""
@@ -138,14 +137,9 @@ _NO_LIMIT = (False, 0.0)
 
 
 def _value(
-    kind: int,
-    column: int,
-    span: Span = (0, 0),
-    scale: Scale = _WHOLE,
-    resolver: int = -1,
-    limit: tuple[bool, float] = _NO_LIMIT,
+    kind: int, column: int, span: Span, scale: Scale = _WHOLE, resolver: int = -1, limit: tuple[bool, float] = _NO_LIMIT
 ) -> bytes:
-    """Return the program of a value; ``limit``: whether it has a least value, and that one, or the constant that it is."""
+    """Return the program of a value; ``limit``: whether it has a least value, and that one."""
     return _PACKED(kind, column, *span, resolver, scale.times, scale.power, scale.factor, *limit)
 
 
@@ -190,17 +184,21 @@ def _values(names: Names, key: RuleKey, rule: Rule, sample: bytes, event: Extrac
     """Yield the values of an event."""
     masked = sample.translate(MASK)
     for name, span in event.spans.items():
-        spec = rule.fields[name]
-        if span != NOWHERE:
-            yield _field(names, key, name, spec, rule.bounds.get(name), sample, masked, span)
-            continue
-        read, readable = convert(spec, event.texts[name])
-        if not readable:
+        spec, least = rule.fields[name], rule.bounds.get(name)
+        start, end = span
+        form = number_form(spec, masked[start:end] if span != NOWHERE and sample[start:end].isascii() else b"")
+        start, end = start + form.span[0], start + form.span[1]
+        scale = scale_of(masked[start:end], spec.unit) if end > start else None
+        if least is not None and (scale is None or not form.direct or end - start > MAX_INTEGER_DIGITS):
             raise _ForPython
-        if isinstance(read, str):
-            yield _text_value(CONSTANT_TEXT, names.columns[key, "texts", name], (0, 0), names.texts[read[:EXCERPT_BYTES]])
-        elif read is not None:
-            yield _value(CONSTANT_NUMBER, names.columns[key, "numbers", name], limit=(False, read))
+        if scale is not None:
+            limit = _NO_LIMIT if least is None else (True, least)
+            yield _value(DECIMAL, names.columns[key, "numbers", name], (start, start + scale.length), scale, limit=limit)
+            continue
+        constant = event.texts[name] if span == NOWHERE else None
+        asked = names.resolver((key, name, constant), _reader(names, spec, constant))
+        kind, group = (ASKED_TEXT, "texts") if spec.type in ("string", "boolean") else (ASKED_NUMBER, "numbers")
+        yield _value(kind, names.columns[key, group, name], (0, 0) if span == NOWHERE else span, resolver=asked)
     for name, span in event.unregistered_spans.items():
         column, text = names.columns[key, "unregistered", name], masked[slice(*span)]
         scale = scale_of(text, None) if is_plain(text) else None
@@ -210,39 +208,16 @@ def _values(names: Names, key: RuleKey, rule: Rule, sample: bytes, event: Extrac
             yield _value(ASKED_NUMBER, column, span, resolver=names.resolver("unregistered", _read_other))
 
 
-def _field(
-    names: Names, key: RuleKey, name: str, spec: Field, least: float | None, sample: bytes, masked: bytes, span: Span
-) -> bytes:
-    """Return the value of a field whose text is at ``span``."""
-    start, end = span
-    form = number_form(spec, masked[start:end] if sample[start:end].isascii() else b"")
-    start, end = start + form.span[0], start + form.span[1]
-    scale = scale_of(masked[start:end], spec.unit) if end > start else None
-    if least is not None and (scale is None or not form.direct or end - start > MAX_INTEGER_DIGITS):
-        raise _ForPython
-    if scale is not None:
-        limit = _NO_LIMIT if least is None else (True, least)
-        return _value(DECIMAL, names.columns[key, "numbers", name], (start, start + scale.length), scale, limit=limit)
-    if end > start:
-        asked = names.resolver(("number", spec.unit), lambda text: _read_plain(text, spec.unit))
-        return _value(ASKED_NUMBER, names.columns[key, "numbers", name], (start, end), resolver=asked)
-    known = names.texts
+def _reader(names: Names, spec: Field, constant: str | None) -> Callable[[bytes], Answer]:
+    """Return what reads the texts of a field, or the one that all records have."""
 
     def answer(text: bytes) -> Answer:
-        read, readable = convert(spec, text.decode("utf-8", "replace"))
+        read, readable = convert(spec, text.decode("utf-8", "replace") if constant is None else constant)
         if isinstance(read, str):
-            return known[read[:EXCERPT_BYTES]]
+            return names.texts[read[:EXCERPT_BYTES]]
         return read if readable else _unreadable()
 
-    asked = names.resolver((key, name), answer)
-    if spec.type in ("string", "boolean"):
-        return _value(ASKED_TEXT, names.columns[key, "texts", name], span, resolver=asked)
-    return _value(ASKED_NUMBER, names.columns[key, "numbers", name], span, resolver=asked)
-
-
-def _read_plain(text: bytes, unit: str | None) -> Answer:
-    number = read_number(text.decode("ascii"), unit)
-    return _unreadable() if number is None else number
+    return answer
 
 
 def _unreadable() -> Any:
