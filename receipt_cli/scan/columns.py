@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from receipt_cli.lazy_dataclass import dataclass, field
@@ -186,8 +186,7 @@ class Bounded(Generic[T]):
         if len(self.first) < self.limit:
             self.first.append((at, item))
 
-    def extend(self, other: Bounded[T], moved: Iterator[tuple[int, T]]) -> None:
-        """Add the following piece; ``moved`` are its first items with shifted positions."""
+    def extend(self, other: Bounded[T], records: int, moved: Callable[[T], T]) -> None:
+        """Add the following piece, which begins behind ``records`` records; its items are ``moved``."""
         self.count += other.count
-        self.first.extend(moved)
-        del self.first[self.limit :]
+        self.first += [(at + place(records), moved(item)) for at, item in other.first[: self.limit - len(self.first)]]

@@ -195,32 +195,32 @@ class Engine:
 
         certain, model = certain_part(record, last_bytes)
         begun = bool(model)
-        whole = SegmentBody()
-        self.read(whole, record + b"\n")
+        whole = self._read_alone(record)
         if certain != record and whole.rules:
-            part = SegmentBody()
-            self.read(part, certain + b"\n")
+            part = self._read_alone(certain)
             kept = {key: columns for key, columns in part.rules.items() if key in whole.rules}
             if figures(part) != figures(whole):
                 begun = True
                 whole.rules, whole.near = kept, part.near
         if whole.rules:
-            longer, refs = SegmentBody(), {ref for ref, _ in whole.rules}
-            self.read(longer, record + b"x\n")
+            refs = {ref for ref, _ in whole.rules}
             read = ((g.ref, r) for g in self.grammars if g.ref in refs for r in g.rules if (g.ref, r.name) in whole.rules)
             facts = {(ref, r.name): {name for name, f in r.fields.items() if f.target[0] == "fact"} for ref, r in read}
-            begun |= drop_open_texts(whole, longer, facts)
+            begun |= drop_open_texts(whole, self._read_alone(record + b"x"), facts)
         if whole.rules and not is_closed(record):
             begun |= keep_known(whole, body, self._figure_rules)
         if model and whole.rules:
-            shown = SegmentBody()
-            self.read(shown, model + b"\n")
-            keep_shared(whole, shown)
+            keep_shared(whole, self._read_alone(model))
         if begun:
             detail = "the log ends in this record: its last number may be cut and is not read"
             whole.problems = Bounded(MAX_FIRST)  # what cannot be read here is cut
             whole.problems.add(place(0), Problem("last_record_cut", 1, detail, excerpt(record)))
         body.extend(whole)
+
+    def _read_alone(self, record: bytes) -> SegmentBody:
+        body = SegmentBody()
+        self.read(body, record + b"\n")
+        return body
 
     def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single record that is cut."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from receipt_cli.grammar.model import Rule
@@ -27,12 +26,7 @@ _MAX_ECHO = 60
 
 
 def learn_layout(
-    record: bytes,
-    outcome: Outcome,
-    candidates: Candidates,
-    numbered: Iterable[tuple[bytes, bytes]],
-    *,
-    any_bar: bool = False,
+    record: bytes, outcome: Outcome, candidates: Candidates, numbered: Iterable[tuple[bytes, bytes]], *, any_bar: bool = False
 ) -> Layout | None:
     """Return the layout of ``record``, or None where it is in doubt.
 
@@ -49,26 +43,40 @@ def learn_layout(
         return None
     asked = candidates.asked
     below = [_below_bounds(rule, record) for rule in candidates.bounded]
-    spans = [low for low in below if low is not None]
-    if asked is None or len(spans) < len(below):
+    spans = [*chain.from_iterable(low for low in below if low is not None), *(hit.code_span for hit in outcome.marks)]
+    if asked is None or None in below:
         return None
-    fixed = _FixedDigits(record, masked)
-    fixed.behind(asked.kept)
-    fixed.echo(asked.echoes)
-    fixed.literals(numbered)
     if any(rule.mapping is not None for rule in others):
-        spans.append([escape.span() for escape in _ESCAPE.finditer(masked)])
-    spans.append([hit.code_span for hit in outcome.marks])
-    for span in chain.from_iterable(spans):
-        fixed.span(span)
-    if any(end - start > _MAX_ECHO for (start, end), _, _ in fixed.echoes):
-        return None
+        spans += [escape.span() for escape in _ESCAPE.finditer(masked)]
     for event in chain.from_iterable(events for _, _, events in outcome.read):
         if not _is_certain(record, masked, event):
             return None
-        for span in (*event.keys, *(span for span in event.unread if SOMETIMES_NUMBER.search(masked, *span))):
-            fixed.span(span)
-    return Layout(record, fixed.places(), tuple(fixed.absent), tuple(fixed.echoes), outcome, any_bar)
+        spans += [*event.keys, *(span for span in event.unread if SOMETIMES_NUMBER.search(masked, *span))]
+    absent: list[tuple[int, bytes]] = []
+    for form, literal in numbered:
+        for at in _places(masked, form):
+            if record.startswith(literal, at):
+                spans.append((at, at + len(literal)))
+            else:
+                absent.append((at, literal))
+    lowered = record.lower()
+    behind = (_RUN.match(masked, at + len(text)) for text in asked.kept for at in _places(lowered, text))
+    runs = {run.span() for run in behind if run is not None}
+    runs |= {run.span() for span in spans if span != NOWHERE for run in _RUN.finditer(masked, *span)}
+    fixed = tuple((start, end, record[start:end]) for start, end in sorted(runs))
+    found = (each for echo in asked.echoes for each in echo.finditer(masked))
+    echoes = tuple(Echo.of(record, each.span(1), each.span(2)) for each in found)
+    if any(end - start > _MAX_ECHO for (start, end), _, _ in echoes):
+        return None
+    return Layout(record, fixed, tuple(absent), echoes, outcome, any_bar)
+
+
+def _places(text: bytes, part: bytes) -> Iterator[int]:
+    """Yield where ``part`` is in ``text``."""
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
@@ -87,53 +95,6 @@ def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
         places += [event.spans[name] for name in low]
         places += event.keys if low else []
     return None if NOWHERE in places else places
-
-
-class _FixedDigits:
-    """The digits of a record that belong to its layout."""
-
-    def __init__(self, record: bytes, masked: bytes) -> None:
-        self.record, self.masked = record, masked
-        self.found: set[Span] = set()
-        self.absent: list[tuple[int, bytes]] = []
-        self.echoes: list[Echo] = []
-
-    def behind(self, texts: Iterable[bytes]) -> None:
-        """Fix the runs of digits right behind any of ``texts``, which are in lower case and end with no digit."""
-        lowered = self.record.lower()
-        for text in texts:
-            at = lowered.find(text)
-            while at >= 0:
-                run = _RUN.match(self.masked, at + len(text))
-                if run is not None:
-                    self.found.add(run.span())
-                at = lowered.find(text, at + 1)
-
-    def echo(self, echoes: Iterable[re.Pattern[bytes]]) -> None:
-        """Note how two runs of digits compare that any of ``echoes`` finds."""
-        for echo in echoes:
-            for found in echo.finditer(self.masked):
-                self.echoes.append(Echo.of(self.record, found.span(1), found.span(2)))
-
-    def literals(self, numbered: Iterable[tuple[bytes, bytes]]) -> None:
-        """Fix the digits of literals, and note where one would be, were the digits others. ``numbered``: masked, and as it is."""
-        for masked, literal in numbered:
-            at = self.masked.find(masked)
-            while at >= 0:
-                if self.record.startswith(literal, at):
-                    self.span((at, at + len(literal)))
-                else:
-                    self.absent.append((at, literal))
-                at = self.masked.find(masked, at + 1)
-
-    def span(self, span: Span) -> None:
-        """Fix all digits of a part of the record."""
-        if span != NOWHERE:
-            self.found |= {run.span() for run in _RUN.finditer(self.masked, *span)}
-
-    def places(self) -> tuple[tuple[int, int, bytes], ...]:
-        """Return the fixed runs and their digits."""
-        return tuple((start, end, self.record[start:end]) for start, end in sorted(self.found))
 
 
 def _is_certain(record: bytes, masked: bytes, event: Extraction) -> bool:

@@ -48,19 +48,16 @@ class KernelReader:
         return self._names.answers[number](text)
 
     def add(self, layout: Layout) -> bool:
-        """Let the kernel read records of ``layout``, unless they are for Python; True: it reads the one at hand, too."""
+        """Let the kernel read records of ``layout``, also the one at hand; False where they are for Python."""
         if layout in self._served or len(self._served) >= MAX_LAYOUTS:
             return False
         self._served.add(layout)
-        if REPEATED in layout.sample or not layout.sample:
-            return False
-        program = write_program(self._names, layout)
+        program = write_program(self._names, layout) if REPEATED not in layout.sample else None
         if program is None:
             return False
         self._kernel.add(layout.sample, moving_digits(layout), program)
-        if self._buffer:
-            self._kernel.again()
-        return bool(self._buffer)
+        self._kernel.again()
+        return True
 
     def read(self, body: SegmentBody, buffer: bytes, read_record: ReadRecord, problems: PlacedProblems) -> None:
         """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those that the kernel does not."""
@@ -106,11 +103,7 @@ class KernelReader:
             known.rank.extend_bytes(rank)
             known.clock.extend_bytes(clock)
             for number, values, rows in columns:
-                _, group, name = self._names.columns.listed[number]
-                if group in ("numbers", "unregistered"):
-                    getattr(known, group)[name].extend_bytes(values, rows, before)
-                else:
-                    self._settle_texts(known, number, before, values, rows)
+                self._settle_column(known, number, before, values, rows)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
         marks, buffer, count = self._names.marks.listed, self._buffer, len(places)
@@ -125,19 +118,23 @@ class KernelReader:
             shown.append((ordinals[index], message.partition(b"\r")[0] if b"\r" in message else message, mark.code))
         hits.add_all(ordinals, lines, ranks, forms, shown)
 
-    def _settle_texts(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
+    def _settle_column(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
+        """Add values at ``rows``, or from row ``before`` on where these are None."""
         _, group, name = self._names.columns.listed[number]
-        if group != "texts" and name == OF_DIGITS:
-            getattr(known, group).digits.extend_bytes(values)
+        columns = getattr(known, group)
+        if group in ("numbers", "unregistered"):
+            columns[name].extend_bytes(values, rows, before)
             return
         if rows is None:
             rows = array("q", range(before, before + len(values) // 8)).tobytes()
         if group == "texts":
-            column, listed = known.texts[name], self._names.texts.listed
-            column.values.extend([listed[text] for text in array("q", values)])
-            column.rows.frombytes(rows)
+            listed = self._names.texts.listed
+            columns[name].values.extend([listed[text] for text in array("q", values)])
+            columns[name].rows.frombytes(rows)
+        elif name == OF_DIGITS:
+            columns.digits.extend_bytes(values)
         else:
-            getattr(known, group).extend_bytes(rows, values, self._names.forms[number].listed)
+            columns.extend_bytes(rows, values, self._names.forms[number].listed)
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
         """Book the near-misses of the records that the kernel read since the last call."""
