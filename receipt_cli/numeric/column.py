@@ -196,19 +196,6 @@ class Cells(Sequence[N], Generic[N]):
             end[...] = values
         self._count += len(values)
 
-    def shift(self, by: int) -> None:
-        """Add ``by`` to each number, in place."""
-        if not by or not len(self):
-            return
-        if self._room is not None and is_large(self):
-            moved = self.whole()
-            moved += by
-        elif self._room is not None:
-            self._room.write(0, _shifted(self, by))
-        else:
-            self._few = array(self._code, _shifted(self, by))
-            self._same, self._count = None, 0
-
     def _counts(self, data: bytes | memoryview, count: int) -> bool:
         """True when these and the ``count`` entries of ``data`` are all the same: they are then only counted."""
         first = bytes(data[:8])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field
-from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST, NearMiss, Problem
+from receipt_cli.problems import EXCERPT_BYTES, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank, starts
 from receipt_cli.records.place import form_of, is_indented, read_host
 from receipt_cli.scan.candidates import Tried
@@ -20,8 +20,7 @@ from receipt_cli.scan.extraction import (
     keep_labelled,
     read_record,
 )
-from receipt_cli.scan.extraction.model import Converted, join_cells
-from receipt_cli.scan.layout import Layout
+from receipt_cli.scan.extraction.model import join_cells
 from receipt_cli.scan.segment import SegmentBody
 
 PlacedProblems = list[tuple[int, Problem]]
@@ -40,6 +39,11 @@ class Outcome:
     late: list[tuple[Grammar, Rule]] = field(default_factory=list)
     marks: list[MarkerHit] = field(default_factory=list)
 
+    def reread(self, record: bytes) -> Outcome:
+        """Return what the patterns make of ``record``, which has the same events at the same places."""
+        read = [(grammar, rule, [event.reread(record) for event in events]) for grammar, rule, events in self.read]
+        return Outcome(read, self.ignored, self.missed, self.late, self.marks)
+
     @property
     def hit(self) -> bool:
         """True when a rule of any grammar explained the record."""
@@ -48,7 +52,9 @@ class Outcome:
     @property
     def shows_bars(self) -> bool:
         """True when a text of it may contain a bar."""
-        return any("%|" in text for _, _, events in self.read for event in events for text in event.shown)
+        return any(
+            "%|" in text for _, _, events in self.read for event in events for text in (*event.texts.values(), *event.cells)
+        )
 
     @property
     def crowded(self) -> list[tuple[Grammar, Rule]]:
@@ -116,36 +122,23 @@ class Entry:
             self._report(place(self.ordinal), "pattern_timeout", f"{grammar.ref} {rule.name} took too long")
         for grammar, rule, events in outcome.read:
             for event in events:
-                values = ((name, convert(rule.fields[name], text)) for name, text in event.texts.items())
-                self._add(grammar, rule, event, values)
+                self._add(grammar, rule, event)
         for grammar, rule in outcome.crowded:
             detail = f"{grammar.ref} {rule.name}: {MAX_EVENTS} events of one record are read, and what follows them is not"
             self._report(place(self.ordinal), "events_dropped", detail)
-        marks = ((hit.marker.id, hit.start, hit.exit_code) for hit in outcome.marks)
-        near = ((grammar.id, rule.name) for grammar, rule in outcome.near())
-        self._count((grammar.id for grammar, _ in outcome.ignored), near, marks)
-
-    def replay(self, layout: Layout) -> None:
-        """Add what the records of a layout say."""
-        for event in layout.events:
-            values = ((value.name, value.read(self.record)) for value in event.values)
-            self._add(event.grammar, event.rule, event.read(self.record), values)
-        self._count(layout.ignored, layout.near, ((one.marker, one.start, one.code) for one in layout.marks))
-
-    def _count(
-        self, ignored: Iterable[str], near: Iterable[tuple[str, str]], marks: Iterable[tuple[str, int, int | None]]
-    ) -> None:
-        for name in ignored:
-            self.body.ignored[name].add(self.ordinal)
-        for name, rule in near:
-            miss(self.body, name, rule, self.printed, self.ordinal, self.line)
-        for name, start, code in marks:
+        for grammar, _ in outcome.ignored:
+            self.body.ignored[grammar.id].add(self.ordinal)
+        for grammar, rule in outcome.near():
+            miss(self.body, grammar.id, rule.name, self.printed, self.ordinal, self.line)
+        for hit in outcome.marks:
+            start = hit.start
             prefix, message = self.record[:start], self.record[start : start + EXCERPT_BYTES]
-            hit = place(self.ordinal, min(start, LAST_PLACE)), message, code
-            self.body.markers[name].add(hit, self.line, read_rank(prefix), form_of(self.record, start), read_host(prefix))
+            found = place(self.ordinal, min(start, LAST_PLACE)), message, hit.exit_code
+            hits = self.body.markers[hit.marker.id]
+            hits.add(found, self.line, read_rank(prefix), form_of(self.record, start), read_host(prefix))
 
-    def _add(self, grammar: Grammar, rule: Rule, event: Extraction, values: Iterable[tuple[str, Converted]]) -> None:
-        """Append one event to the columns of its rule; ``values`` that cannot be read become problems."""
+    def _add(self, grammar: Grammar, rule: Rule, event: Extraction) -> None:
+        """Append one event to the columns of its rule; values that cannot be read become problems."""
         prefix = before(self.record, event.start)
         rank, clock = (read_rank(prefix), read_clock(prefix)) if prefix else (NO_RANK, NAN)
         at = place(self.ordinal, min(event.start, LAST_PLACE))
@@ -154,9 +147,10 @@ class Entry:
         if event.column:
             getattr(columns, event.column).append(row, join_cells(event.column, event.cells))
             return
-        for name, (value, readable) in values:
+        for name, text in event.texts.items():
+            value, readable = convert(rule.fields[name], text)
             if not readable:
-                self._report(at, "unreadable_value", f"{grammar.ref} {rule.name}.{name}: {event.texts[name][:64]!r}")
+                self._report(at, "unreadable_value", f"{grammar.ref} {rule.name}.{name}: {text[:64]!r}")
             elif isinstance(value, str):
                 columns.texts[name].append(row, value[:EXCERPT_BYTES])
             elif value is not None:
@@ -170,11 +164,7 @@ class Entry:
 
 def miss(body: SegmentBody, name: str, rule: str, record: bytes, ordinal: int, line: int) -> None:
     """Count a record that a rule of grammar ``name`` nearly matches, and keep it if it is one of the first."""
-    near = body.near[name]
-    if len(near.first) < MAX_FIRST:
-        near.add(place(ordinal), NearMiss(name, rule, line, excerpt(record)))
-    else:
-        near.count += 1
+    body.near[name].add(place(ordinal), NearMiss(name, rule, line, excerpt(record)))
 
 
 def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:

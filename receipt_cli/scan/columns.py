@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from receipt_cli.lazy_dataclass import dataclass, field
@@ -146,11 +146,6 @@ class RuleColumns:
         self.clock.append(clock)
         return len(self.at) - 1
 
-    def move(self, records: int, lines: int) -> None:
-        """Count ours from ``records`` records and ``lines`` line ends earlier on."""
-        self.at.shift(place(records))
-        self.line.shift(lines)
-
     def settle(self) -> None:
         """Count the cells of columns that are for counting alone, and let go of these."""
         for name in [name for name in self.unregistered if name.startswith(DROPPED)]:
@@ -170,12 +165,8 @@ class RuleColumns:
         for name, numbers in other.unregistered.items():
             self.unregistered[name].extend(numbers, rows)
         self.dropped += other.dropped
-        for ours, after in zip(self._unnamed, other._unnamed, strict=True):
+        for ours, after in ((self.headers, other.headers), (self.cells, other.cells), (self.pairs, other.pairs)):
             ours.extend(after, rows)
-
-    @property
-    def _unnamed(self) -> tuple[RowTexts, ...]:
-        return self.headers, self.cells, self.pairs
 
 
 T = TypeVar("T")
@@ -189,14 +180,13 @@ class Bounded(Generic[T]):
     count: int = 0
     first: list[tuple[int, T]] = field(default_factory=list)
 
-    def add(self, at: int, item: T, times: int = 1) -> None:
+    def add(self, at: int, item: T) -> None:
         """Count ``item`` at ``at``; positions ascend."""
-        self.count += times
+        self.count += 1
         if len(self.first) < self.limit:
             self.first.append((at, item))
 
-    def extend(self, other: Bounded[T], moved: Iterator[tuple[int, T]]) -> None:
-        """Add the following piece; ``moved`` are its first items with shifted positions."""
+    def extend(self, other: Bounded[T], records: int, moved: Callable[[T], T]) -> None:
+        """Add the following piece, which begins behind ``records`` records; its items are ``moved``."""
         self.count += other.count
-        self.first.extend(moved)
-        del self.first[self.limit :]
+        self.first += [(at + place(records), moved(item)) for at, item in other.first[: self.limit - len(self.first)]]

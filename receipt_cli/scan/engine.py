@@ -122,23 +122,14 @@ class Engine:
 
     def _feed(self, segment: Segment, block: bytes) -> None:
         """Append a block."""
-        open_end, begin, end = segment.open_end, 0, last_end(block)
+        end = last_end(block)
+        begin = first_end(block) if end else len(block)
         piece = Segment(size=len(block), first_bytes=block[:HEAD_KEPT], last_bytes=block[-TAIL_KEPT:])
-        if end and segment.head_end and not open_end.carriage and open_end.length == len(open_end.data):
-            if open_end.length or end < len(block):
-                self.read(segment.body, b"".join((open_end.data, memoryview(block)[:end])))
-            else:
-                self.read(segment.body, block)
-            segment.tail = Fragment()
-            piece.head.extend(block[end:])
-        elif end:
-            begin = first_end(block)
+        if end:
             piece.head_end = b"\r\n" if block[:begin].endswith(b"\r\n") else block[begin - 1 : begin]
-            piece.head.extend(block[:begin].removesuffix(piece.head_end))
             piece.tail.extend(block[end:])
-        else:
-            piece.head.extend(block)
-        self._append(segment, piece, lambda: self.read(segment.body, block[begin:end]) if begin < end else None)
+        piece.head.extend(block[:begin].removesuffix(piece.head_end))
+        self._append(segment, piece, lambda: self.read(segment.body, block[begin:end]))
 
     def merge(self, left: Segment, right: Segment) -> Segment:
         """Return the fold of two neighbouring segments; ``left`` and ``right`` are used up. Associative."""
@@ -171,14 +162,14 @@ class Engine:
     def _close(self, segment: Segment, end: bytes) -> None:
         """End the open record of ``segment``: it becomes the head, or a record of the body."""
         if segment.head_end:
-            self.close_into(segment.body, segment.tail, end)
+            self._close_into(segment.body, segment.tail, end)
             segment.tail = Fragment()
         else:
             segment.head_end = end
 
-    def close_into(self, body: SegmentBody, fragment: Fragment, end: bytes) -> None:
+    def _close_into(self, body: SegmentBody, fragment: Fragment, end: bytes) -> None:
         """Read one record from its fragment."""
-        self.read(body, fragment.data + end, fragment.length)
+        self.read(body, fragment.data + end, fragment.length if fragment.length > len(fragment.data) else None)
 
     def finish(self, segment: Segment) -> tuple[SegmentBody, int]:
         """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last)."""
@@ -188,13 +179,13 @@ class Engine:
         elif not segment.head_end:
             last = segment.head
         else:
-            self.close_into(body, segment.head, segment.head_end)
+            self._close_into(body, segment.head, segment.head_end)
             body.extend(segment.body)
             last = segment.tail
         lines = body.lines
         if not last.empty:
             if last.carriage or last.length > len(last.data):
-                self.close_into(body, last, b"\r" if last.carriage else b"\n")
+                self._close_into(body, last, b"\r" if last.carriage else b"\n")
             else:
                 self._read_unended(body, last.data, segment.last_bytes)
             if not last.carriage:
@@ -212,41 +203,41 @@ class Engine:
 
         certain, model = certain_part(record, last_bytes)
         begun = bool(model)
-        whole = SegmentBody()
-        self.read(whole, record + b"\n", len(record))
+        whole = self._read_alone(record)
         if certain != record and whole.rules:
-            part = SegmentBody()
-            self.read(part, certain + b"\n", len(certain))
+            part = self._read_alone(certain)
             kept = {key: columns for key, columns in part.rules.items() if key in whole.rules}
             if figures(part) != figures(whole):
                 begun = True
                 whole.rules, whole.near = kept, part.near
         if whole.rules:
-            longer, refs = SegmentBody(), {ref for ref, _ in whole.rules}
-            self.read(longer, record + b"x\n", len(record) + 1)
+            refs = {ref for ref, _ in whole.rules}
             read = ((g.ref, r) for g in self.grammars if g.ref in refs for r in g.rules if (g.ref, r.name) in whole.rules)
             facts = {(ref, r.name): {name for name, f in r.fields.items() if f.target[0] == "fact"} for ref, r in read}
-            begun |= drop_open_texts(whole, longer, facts)
+            begun |= drop_open_texts(whole, self._read_alone(record + b"x"), facts)
         if whole.rules and not is_closed(record):
             begun |= keep_known(whole, body, self._figure_rules)
         if model and whole.rules:
-            shown = SegmentBody()
-            self.read(shown, model + b"\n", len(model))
-            keep_shared(whole, shown)
+            keep_shared(whole, self._read_alone(model))
         if begun:
             detail = "the log ends in this record: its last number may be cut and is not read"
             whole.problems = Bounded(MAX_FIRST)  # what cannot be read here is cut
             whole.problems.add(place(0), Problem("last_record_cut", 1, detail, excerpt(record)))
         body.extend(whole)
 
+    def _read_alone(self, record: bytes) -> SegmentBody:
+        body = SegmentBody()
+        self.read(body, record + b"\n")
+        return body
+
     def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
-        """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
+        """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single record that is cut."""
         raw, found = _capped(raw, length, body)
         first = body.records
         buffer = self._plain(raw)
         if buffer is not raw:
             body.count_nuls(raw)
-        if self.kernel is not None and length is None:
+        if self.kernel is not None:
             self.kernel.read(body, buffer, self.read_record, found)
         else:
             self._read_each(body, buffer, found)
@@ -255,9 +246,21 @@ class Engine:
             body.problems.add(at, problem)
 
     def _read_each(self, body: SegmentBody, buffer: bytes, problems: PlacedProblems) -> None:
-        """Read normalised whole records into ``body``, one by one."""
+        """Find the normalised records with a literal, and read them into ``body`` one by one."""
         redraws = b"\r" in buffer
-        self._match(body, buffer, redraws, invalid_records(buffer, redraws), problems)
+        bad = {*invalid_records(buffer, redraws)}
+        body.undecodable += len(bad)
+        done = ordinal = line = 0
+        records = Walk(buffer, redraws)
+        for at in self.prefilter.places(buffer):
+            if at <= records.end:
+                continue  # in the record before
+            start, end = records.around(at)
+            newlines = buffer.count(b"\n", done, start)
+            line += newlines
+            ordinal += newlines + (buffer.count(b"\r", done, start) if redraws else 0)
+            done = start
+            self.read_record(body, buffer[start:end], body.records + ordinal, body.lines + line + 1, start in bad, problems)
         lines = buffer.count(b"\n")
         body.blank += count_blank(buffer)
         body.lines += lines
@@ -281,65 +284,42 @@ class Engine:
     def _has_steps(self, body: SegmentBody) -> bool:
         return sum(len(columns) for key, columns in body.rules.items() if key in self._step_rules) >= MAX_SEEN
 
-    def _match(self, body: SegmentBody, buffer: bytes, redraws: bool, invalid: list[int], problems: PlacedProblems) -> None:
-        """Find the records with a literal, read them in order, and book the outcome of each."""
-        bad = set(invalid)
-        body.undecodable += len(bad)
-        done = ordinal = line = 0
-        records = Walk(buffer, redraws)
-        for at in self.prefilter.places(buffer):
-            if at <= records.end:
-                continue  # in the record before
-            start, end = records.around(at)
-            newlines = buffer.count(b"\n", done, start)
-            line += newlines
-            ordinal += newlines + (buffer.count(b"\r", done, start) if redraws else 0)
-            done = start
-            self.read_record(body, buffer[start:end], body.records + ordinal, body.lines + line + 1, start in bad, problems)
-
     def read_record(self, body: SegmentBody, record: bytes, ordinal: int, line: int, bad: bool, problems: PlacedProblems) -> None:
         """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so.
 
         Its bars are read in their short form where nothing that is read depends on them (see ``Layout.any_bar``).
         """
-        masked = b""
         printed = without_count(record)
         record = short_bars(printed)
         candidates = self._candidates(record) if record != printed else None
         if candidates is not None and not candidates.plain:
             record, candidates = printed, None
+        masked, layout = b"", None
         if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
             if layout is None:
                 candidates = candidates or self._candidates(record)
                 layout = self.layouts.derive(record, masked, candidates, self.prefilter)
-            if layout is not None and (layout.any_bar or record == printed):
-                if self.kernel is not None:
-                    if self.kernel.add(layout):
-                        return
-                    self.kernel.settle(body, (event.key for event in layout.events), (one.marker for one in layout.marks))
-                Entry(body, record, printed, ordinal, line, problems).replay(layout)
-                if bad and (layout.events or layout.ignored):
-                    body.undecodable -= 1
-                    body.undecodable_matched.add(ordinal)
-                return
-        candidates = candidates or self._candidates(record)
-        outcome = examine(record, candidates.rules)
-        if record != printed and outcome.shows_bars:
-            record, masked = printed, b""
-            outcome = examine(record, candidates.rules)
-        outcome.marks = search_markers(candidates.markers, record)
-        if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            any_bar = b"%|" in record and candidates.plain and not outcome.shows_bars
-            layout = learn_layout(record, outcome, candidates, self.prefilter.possible_in(masked), any_bar=any_bar)
-            self.layouts.add(masked, layout, outcome, candidates)
-            if self.kernel is not None and layout is not None and self.kernel.add(layout):
-                return
+        if layout is not None and (layout.any_bar or record == printed):
+            outcome = layout.outcome
+        else:
+            candidates = candidates or self._candidates(record)
+            outcome, layout = examine(record, candidates.rules), None
+            if record != printed and outcome.shows_bars:
+                record, masked = printed, b""
+                outcome = examine(record, candidates.rules)
+            outcome.marks = search_markers(candidates.markers, record)
+            if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
+                any_bar = b"%|" in record and candidates.plain and not outcome.shows_bars
+                layout = learn_layout(record, outcome, candidates, self.prefilter.possible_in(masked), any_bar=any_bar)
+                self.layouts.add(masked, layout, candidates)
         if self.kernel is not None:
-            keys = ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read)
-            self.kernel.settle(body, keys, (hit.marker.id for hit in outcome.marks))
-        Entry(body, record, printed, ordinal, line, problems).book(outcome)
+            if layout is not None and self.kernel.add(layout):
+                return
+            self.kernel.settle(body, outcome)
+        found = outcome.reread(record) if layout is not None else outcome
+        Entry(body, record, printed, ordinal, line, problems).book(found)
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
@@ -362,20 +342,16 @@ class Engine:
 def _capped(raw: bytes, length: int | None, body: SegmentBody) -> tuple[bytes, PlacedProblems]:
     """Return whole records cut to ``RECORD_CAP`` bytes each, and a problem for each cut.
 
-    ``length``: as for ``Engine.read``; ``body`` has the records before ``raw``. Once it has all problems that it keeps, others
-    are only counted, wherever they are.
+    ``length``: as for ``Engine.read``; ``body`` has the records before ``raw``.
     """
     raw, cuts = cap_records(raw)
-    if length is not None and length > len(raw):
-        cuts = [(0, length)]
     problems: PlacedProblems = []
     done, records, lines = 0, body.records, body.lines
-    for offset, size in cuts:
-        if len(body.problems.first) + len(problems) < MAX_FIRST:
-            ends, returns = count_ends(raw[done:offset])
-            done = offset
-            lines += ends
-            records += ends + returns
+    for offset, size in cuts if length is None else [(0, length)]:
+        ends, returns = count_ends(raw[done:offset])
+        done = offset
+        lines += ends
+        records += ends + returns
         detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
         problems.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
     return raw, problems

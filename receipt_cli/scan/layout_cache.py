@@ -1,12 +1,11 @@
-"""The layouts that a scan has learned, by the masked bytes of their records."""
+"""The layouts that a scan has learned, by the masked bytes of their records, and those that follow from these."""
 
 from __future__ import annotations
 
 from receipt_cli.records.prefilter import Prefilter
-from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.layout import MAX_KEPT, Layout
-from receipt_cli.scan.relatives import Relatives
+from receipt_cli.scan.relatives import Relatives, form_of, may_have_relatives
 
 MAX_VARIANTS = 64
 """Layouts that differ only in fixed digits."""
@@ -21,7 +20,8 @@ class LayoutCache:
         self._known: dict[bytes, list[Layout]] = {}
         self._size = 0
         self._failed: dict[bytes, int] = {}
-        self._relatives = Relatives()
+        self._relatives: dict[Candidates, dict[bytes, Relatives]] = {}
+        self._learned = 0
 
     def find(self, masked: bytes, record: bytes) -> Layout | None:
         """Return the layout of ``record``, whose masked form is ``masked``, or None."""
@@ -32,7 +32,9 @@ class LayoutCache:
 
     def derive(self, record: bytes, masked: bytes, candidates: Candidates, prefilter: Prefilter) -> Layout | None:
         """Return the layout of ``record`` if it follows from that of a record whose numbers have other lengths; keep it."""
-        layout = self._relatives.find(record, masked, candidates) if self.wanted(masked) else None
+        forms = self._relatives.get(candidates) if self.wanted(masked) else None
+        relatives = forms.get(form_of(masked)) if forms is not None else None
+        layout = relatives.derive(record, masked) if relatives is not None else None
         if layout is None or prefilter.possible_in(masked):
             return None
         self._keep(masked, layout)
@@ -42,15 +44,25 @@ class LayoutCache:
         """True unless there is reason to think that records of this form have no layout."""
         return self._failed.get(masked, 0) < MAX_FAILURES and len(self._known.get(masked, ())) < MAX_VARIANTS
 
-    def add(self, masked: bytes, layout: Layout | None, outcome: Outcome, candidates: Candidates) -> None:
+    def add(self, masked: bytes, layout: Layout | None, candidates: Candidates) -> None:
         """Remember ``layout``, which was learned of a record of this form, or that the record has none."""
-        if layout is not None:
-            self._keep(masked, layout)
-            self._relatives.add(masked, layout, outcome, candidates)
+        if layout is None:
+            if len(self._failed) >= MAX_KEPT:
+                self._failed.clear()
+            self._failed[masked] = self._failed.get(masked, 0) + 1
             return
-        if len(self._failed) >= MAX_KEPT:
-            self._failed.clear()
-        self._failed[masked] = self._failed.get(masked, 0) + 1
+        self._keep(masked, layout)
+        if not may_have_relatives(layout, candidates):
+            return
+        if self._learned >= MAX_KEPT:
+            self._relatives.clear()
+            self._learned = 0
+        self._learned += 1
+        forms = self._relatives.setdefault(candidates, {})
+        relatives = forms.get(form_of(masked))
+        if relatives is None:
+            relatives = forms[form_of(masked)] = Relatives(candidates, layout.sample)
+        relatives.add(masked, layout)
 
     def _keep(self, masked: bytes, layout: Layout) -> None:
         if self._size >= MAX_KEPT:

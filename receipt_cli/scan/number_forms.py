@@ -32,6 +32,9 @@ class NumberForm(NamedTuple):
     span: Span
 
 
+_UNKNOWN = NumberForm(False, (0, 0))
+
+
 def is_plain(masked: bytes) -> bool:
     """True for texts of which ``float`` makes a number, whatever their digits are."""
     return len(masked) <= MAX_TEXT and _PLAIN.fullmatch(masked) is not None
@@ -40,7 +43,7 @@ def is_plain(masked: bytes) -> bool:
 def number_form(spec: Field, text: bytes) -> NumberForm:
     """Return how the numbers of a field are read whose texts are ``text``, ASCII, but for their digits, which are 0 there."""
     if spec.type not in ("number", "integer") or not 0 < len(text) <= MAX_TEXT:
-        return NumberForm(False, (0, 0))
+        return _UNKNOWN
     return _number_form(spec.type, spec.unit, spec.null_if, spec.value, text)
 
 
@@ -48,22 +51,21 @@ def number_form(spec: Field, text: bytes) -> NumberForm:
 def _number_form(
     kind: str, unit: str | None, null_if: frozenset[str], pick: regex.Pattern[str] | None, text: bytes
 ) -> NumberForm:
-    unknown = NumberForm(False, (0, 0))
     if any(null.encode("utf-8", "replace").translate(MASK) == text for null in null_if):
-        return unknown
+        return _UNKNOWN
     begin, end = 0, len(text)
     if pick is not None:
         found = pick.search(text.decode("ascii"))
         if kept_after(pick.pattern) != frozenset() or found is None or found.group(1) is None:
-            return unknown
+            return _UNKNOWN
         part = found.group(1)
         begin = found.start(1) + len(part) - len(part.lstrip())
         end = begin + len(part.strip())
     number, shift = text[begin:end], shift_of(unit)
     if not is_plain(number) or shift is None or (shift and (b"e" in number or b"E" in number)):
-        return NumberForm(False, (begin, end)) if kind == "number" else unknown
+        return NumberForm(False, (begin, end)) if kind == "number" else _UNKNOWN
     if kind == "integer" and (shift or not number.lstrip(b"+-").isdigit() or len(number) > MAX_INTEGER_DIGITS):
-        return unknown
+        return _UNKNOWN
     return NumberForm(True, (begin, end))
 
 

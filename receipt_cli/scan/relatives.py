@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from operator import itemgetter, sub
 
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import MASK, starts
+from receipt_cli.records.envelope import MASK, before, starts
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import LONGEST, WORD, Candidates
 from receipt_cli.scan.extraction import DROPPED, NOWHERE, Extraction, Span, read_unregistered
-from receipt_cli.scan.layout import MAX_KEPT, EventLayout, Layout, Parts, Value
-from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, is_comparable, named_twice, value_at
+from receipt_cli.scan.layout import Layout
+from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, named_twice
 from receipt_cli.scan.number_forms import is_plain
 
 _RUN = compile_later(rb"0+")
@@ -31,83 +31,54 @@ Lengths = Sequence[int]
 """How many digits each run of a record has."""
 
 
+@lru_cache(2)
+def form_of(masked: bytes) -> bytes:
+    """Return the bytes that all records of a form share; most are asked for twice in a row."""
+    return _RUN.sub(b"0", masked)
+
+
+def may_have_relatives(layout: Layout, candidates: Candidates) -> bool:
+    """True when rules read the record whose layout was learned, and others may be relatives of it."""
+    return not (not layout.outcome.read or len(layout.sample) > LONGEST or candidates.markers or layout.absent or layout.echoes)
+
+
 class Relatives:
-    """The records of which layouts were learned, by what was tried on them and by their form."""
-
-    def __init__(self) -> None:
-        self._known: dict[Candidates, dict[bytes, _Form]] = {}
-        self._size = 0
-        self._latest = b"", b""
-
-    def find(self, record: bytes, masked: bytes, candidates: Candidates) -> Layout | None:
-        """Return the layout of ``record``, if it follows from that of a relative; ``candidates`` are what is tried on it."""
-        forms = self._known.get(candidates)
-        form = forms.get(self._name(masked)) if forms is not None and len(record) <= LONGEST else None
-        if form is None:
-            return None
-        candidates.met += 1
-        return form.derive(record, masked) if candidates.met > PATIENCE else None
-
-    def add(self, masked: bytes, layout: Layout, outcome: Outcome, candidates: Candidates) -> None:
-        """Remember a record whose layout was learned, if rules read it and others may be relatives of it."""
-        if not outcome.read or len(masked) > LONGEST or candidates.markers or layout.absent or layout.echoes:
-            return
-        if self._size >= MAX_KEPT:
-            self._known.clear()
-            self._size = 0
-        forms = self._known.setdefault(candidates, {})
-        name = self._name(masked)
-        if name not in forms:
-            forms[name] = _Form(candidates, layout.sample)
-        forms[name].add(_Relative(masked, layout, outcome))
-        self._size += 1
-
-    def _name(self, masked: bytes) -> bytes:
-        """Return the bytes that all records of a form share; most are asked for twice in a row."""
-        if self._latest[0] is not masked:
-            self._latest = masked, _RUN.sub(b"0", masked)
-        return self._latest[1]
-
-
-class _Form:
-    """Records of one form on which the same is tried."""
+    """Records of one form, on which the same is tried, and of which layouts were learned."""
 
     def __init__(self, candidates: Candidates, sample: bytes) -> None:
         self.candidates, self.sample = candidates, sample
-        self.short = True
-        self.matter: Callable[[Lengths], object] | None = None
-        self.usable = True
+        self.short = longest_word(sample) <= WORD
         self.waiting: list[_Relative] = []
         self.known: dict[object, list[_Relative]] = {}
 
-    def add(self, relative: _Relative) -> None:
+    def add(self, masked: bytes, layout: Layout) -> None:
         """Remember a record of the form."""
-        if self.usable and len(self.waiting) < MAX_RELATIVES:
-            self.waiting.append(relative)
+        if len(self.waiting) < MAX_RELATIVES and not (self.short and longest_word(masked) > WORD):
+            self.waiting.append(_Relative(masked, layout))
 
     def derive(self, record: bytes, masked: bytes) -> Layout | None:
         """Return the layout of a record of the form, or None where it does not follow from a known one."""
-        if self.matter is None and self.usable:
-            self.matter = self._judge()
-            self.usable = self.matter is not None
-        if self.matter is None or (self.short and longest_word(record) > WORD):
+        self.candidates.met += 1
+        if self.candidates.met <= PATIENCE or len(record) > LONGEST or self._matter is None:
+            return None
+        if self.short and longest_word(record) > WORD:
             return None
         for relative in self.waiting:
-            known = self.known.setdefault(self.matter(relative.lengths), [])
-            if len(known) < MAX_RELATIVES and not (self.short and longest_word(relative.masked) > WORD):
+            known = self.known.setdefault(self._matter(relative.lengths), [])
+            if len(known) < MAX_RELATIVES:
                 known.append(relative)
         self.waiting.clear()
-        lengths = [*map(len, _RUN.findall(masked))]
-        for relative in self.known.get(self.matter(lengths), ()):
+        lengths = _lengths(masked)
+        for relative in self.known.get(self._matter(lengths), ()):
             layout = relative.derive(record, masked, lengths)
             if layout is not None:
                 return layout
         return None
 
-    def _judge(self) -> Callable[[Lengths], object] | None:
-        """Return what picks the lengths that patterns may tell apart; None where they may all matter."""
+    @cached_property
+    def _matter(self) -> Callable[[Lengths], object] | None:
+        """What picks the lengths that patterns may tell apart; None where they may all matter."""
         record, candidates = self.sample, self.candidates
-        self.short = longest_word(record) <= WORD
         compared = candidates.lengths(self.short)
         if compared is None or (candidates.has_mapping and (b"\\" in record or not record.isascii())):
             return None
@@ -122,26 +93,27 @@ class _Form:
             for index, (before, after) in enumerate(around)
             if any(each.before >> before & 1 and each.after >> after & 1 for each in asked)
         ]
-        return pick(held) if len(held) < len(around) else None
+        return _pick(held) if len(held) < len(around) else None
 
 
 class _Relative:
     """A record whose layout was learned, and what others of its form need to have in common with it."""
 
-    def __init__(self, masked: bytes, layout: Layout, outcome: Outcome) -> None:
+    def __init__(self, masked: bytes, layout: Layout) -> None:
         self.masked, self.layout = masked, layout
-        self.outcome: Outcome | None = outcome
-        self.usable = True
 
     @cached_property
     def lengths(self) -> Lengths:
         """The lengths of its runs of digits."""
-        return [*map(len, _RUN.findall(self.masked))]
+        return _lengths(self.masked)
+
+    @cached_property
+    def usable(self) -> bool:
+        """True where not all runs keep their lengths; then it is known which do, since places are inside them."""
+        return self._prepare()
 
     def derive(self, record: bytes, masked: bytes, lengths: Lengths) -> Layout | None:
         """Return the layout of ``record``, or None where it does not follow from this one."""
-        if self.outcome is not None:
-            self.usable, self.outcome = self._prepare(self.outcome), None
         if not self.usable or self.kept(lengths) != self.kept_lengths:
             return None
         moved: list[int] = [*accumulate(map(sub, lengths, self.lengths), initial=0)]
@@ -151,65 +123,33 @@ class _Relative:
             return None
         if self.starts is not None and starts(record) != tuple(map(to, self.starts)):
             return None
-        known = self.layout
-        events = [self._moved(*each, record, masked, to) for each in zip(known.events, self.events, strict=True)]
-        found = tuple([event for event in events if event is not None])
-        if len(found) < len(events):
-            return None
-        return Layout(record, fixed, (), (), found, known.ignored, known.near, (), known.any_bar)
-
-    def _moved(
-        self, layout: EventLayout, event: Extraction, record: bytes, masked: bytes, to: Callable[[int], int]
-    ) -> EventLayout | None:
-        """Return an event as ``record`` has it; None where the text under an undeclared key becomes a number, or is none now."""
-        for before in event.unread:
-            if before != NOWHERE:
-                after = to(before[0]), to(before[1])
-                if _number_in(record, after) is not None or self.doubtful[before] is not _is_doubtful(masked, after):
-                    return None
-        values = []
-        for value in layout.values:
-            if value.start < 0:
-                values.append(value)
-                continue
-            start, end = to(value.start), to(value.end)
-            form = self._form(value, masked[start:end])
-            if form is None:
+        known = self.layout.outcome
+        read = []
+        for grammar, rule, events in known.read:
+            found = [event.moved(to) for event in events]
+            if not all(self._holds(*pair, record, masked) for pair in zip(events, found, strict=True)):
                 return None
-            number = form.number if form.number == NOWHERE else (form.number[0] + start, form.number[1] + start)
-            values.append(Value(value.name, start, end, value.spec, None, number, form.direct))
-        unregistered = []
-        for value in layout.unregistered:
-            start, end, key = to(value.start), to(value.end), value.name
-            direct = is_plain(masked[start:end])
-            if not direct and (key in self.twice or _number_in(record, (start, end)) is None):
-                return None
-            if key.startswith(DROPPED):
-                key = f"{DROPPED}{start - to(layout.start)}{DROPPED}{key.split(DROPPED)[2]}"
-            unregistered.append(Value(key, start, end, None, None, (start, end) if direct else NOWHERE, direct))
-        if not is_comparable(values, layout.bounds):
-            return None
-        parts = layout.parts
-        if parts is not None:
-            parts = Parts(parts.column, tuple([s if s == NOWHERE else (to(s[0]), to(s[1])) for s in event.parts]))
-        return EventLayout(
-            layout.grammar, layout.rule, to(layout.start), layout.prefix, tuple(values), tuple(unregistered), layout.bounds, parts
-        )
+            read.append((grammar, rule, found))
+        return Layout(record, fixed, (), (), Outcome(read, known.ignored, known.missed), self.layout.any_bar)
 
-    def _form(self, value: Value, text: bytes) -> Value | None:
-        """Return how a value is read whose text is ``text``, from its own beginning on, with all digits alike."""
-        key = id(value.spec), text
-        if key not in self.forms:
-            assert value.spec is not None
-            shown = text.decode("utf-8", "replace").strip()
-            self.forms[key] = value_at(value.spec, value.name, shown, (0, len(text)), text)
-        return self.forms[key]
+    def _holds(self, event: Extraction, moved: Extraction, record: bytes, masked: bytes) -> bool:
+        """True unless the text under an undeclared key became a number, or is none now."""
+        for was, span in zip(event.unread, moved.unread, strict=True):
+            if was != NOWHERE and (_number_in(record, span) is not None or self.doubtful[was] is not _is_doubtful(masked, span)):
+                return False
+        for key, span in moved.unregistered_spans.items():
+            if not is_plain(masked[slice(*span)]) and (key in self.twice or _number_in(record, span) is None):
+                return False
+        if self.drops:
+            spans = moved.unregistered_spans.items()
+            moved.unregistered_spans = {_dropped_at(key, span[0] - moved.start): span for key, span in spans}
+        return True
 
-    def _prepare(self, outcome: Outcome) -> bool:
+    def _prepare(self) -> bool:
         """Find the runs that keep their lengths, since places are inside them; False where all keep them."""
         from receipt_cli.grammar.length_sensitivity import lengths_compared
 
-        record = self.layout.sample
+        record, outcome = self.layout.sample, self.layout.outcome
         picks = {rule.fields[name].value for _, rule, found in outcome.read for one in found for name in one.texts}
         if any(pick is not None and lengths_compared(pick.pattern, LONGEST, LONGEST) != () for pick in picks):
             return False
@@ -233,18 +173,26 @@ class _Relative:
         self.starts = starts(record) if any(rule.anchored for rule in rules) else None
         for at in self.starts or ():
             hold(at)
-        self.events = [one for *_, found in outcome.read for one in found]
-        for layout, event in zip(self.layout.events, self.events, strict=True):
-            if layout.prefix is not None:
-                held.update(range(bisect_left(begins, layout.prefix.end)))
+        found = [one for *_, events in outcome.read for one in events]
+        for event in found:
+            held.update(range(bisect_left(begins, len(before(record, event.start)))))
             event.moved(hold)
-        self.twice = {key for one in self.events for key in one.unregistered if named_twice(record, key, one.keys)}
-        unread = {span for one in self.events for span in one.unread} - {NOWHERE}
+        self.twice = {key for one in found for key in one.unregistered_spans if named_twice(record, key, one.keys)}
+        self.drops = any(key.startswith(DROPPED) for one in found for key in one.unregistered_spans)
+        unread = {span for one in found for span in one.unread} - {NOWHERE}
         self.doubtful = {span: _is_doubtful(self.masked, span) for span in unread}
-        self.forms: dict[tuple[int, bytes], Value | None] = {}
-        self.kept = pick(sorted(held))
+        self.kept = _pick(sorted(held))
         self.kept_lengths = self.kept(self.lengths)
         return len(held) < len(runs)
+
+
+def _dropped_at(key: str, offset: int) -> str:
+    """Return the key of a cell that is only counted, which is ``offset`` behind the beginning of its event."""
+    return f"{DROPPED}{offset}{DROPPED}{key.split(DROPPED)[2]}" if key.startswith(DROPPED) else key
+
+
+def _lengths(masked: bytes) -> Lengths:
+    return [*map(len, _RUN.findall(masked))]
 
 
 def _number_in(record: bytes, span: Span) -> float | None:
@@ -255,7 +203,7 @@ def _is_doubtful(masked: bytes, span: Span) -> bool:
     return SOMETIMES_NUMBER.search(masked, *span) is not None
 
 
-def pick(indices: Sequence[int]) -> Callable[[Lengths], object]:
+def _pick(indices: Sequence[int]) -> Callable[[Lengths], object]:
     """Return what gives those of the lengths that have these indices."""
     return itemgetter(*indices) if indices else _nothing
 

@@ -111,22 +111,16 @@ class SegmentBody:
         """Add the body of the segment that follows, which is used up."""
         records, lines = self.records, self.lines
         for key, columns in other.rules.items():
-            if key in self.rules:
-                self.rules[key].extend(columns, records, lines)
-            else:
-                columns.move(records, lines)
-                self.rules[key] = columns
+            self.rules[key].extend(columns, records, lines)
         for name, near in other.near.items():
-            self.near[name].extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
+            self.near[name].extend(near, records, lambda miss: miss.moved(lines))
         for name, ordinals in other.ignored.items():
             self.ignored[name] |= ordinals.shift(records)
         self.undecodable_matched |= other.undecodable_matched.shift(records)
         for name, hits in other.markers.items():
             self.markers[name].extend(hits, records, lines)
-        moved = ((at + place(records), problem.moved(lines)) for at, problem in other.problems.first)
-        self.problems.extend(other.problems, moved)
-        seen = other.metric_like
-        self.metric_like.extend(seen, ((at + place(records), text) for at, text in seen.first))
+        self.problems.extend(other.problems, records, lambda problem: problem.moved(lines))
+        self.metric_like.extend(other.metric_like, records, str)
         self.metric_like.count = min(MAX_SEEN, self.metric_like.count)
         self.step_like = min(MAX_SEEN, self.step_like + other.step_like)
         self.nul_count += other.nul_count

@@ -34,8 +34,6 @@ MOST = 8
 WAITING = 2
 """Blocks in work or done, beyond those that are scanned: the caller may be a little late."""
 
-_engine: Engine | None = None
-"""The engine of a worker."""
 _kept: Engine | None = None
 """The engine of ``kept_engine``."""
 
@@ -102,7 +100,7 @@ def _workers(engine: Engine, count: int) -> ProcessPoolExecutor | None:
     before = set(active_children())
     context = get_context("fork" if sys.platform == "linux" else "spawn")  # a copied process has all that was loaded, at once
     try:
-        pool = ProcessPoolExecutor(count, context, _begin, (engine.grammars, engine.catalogue, engine.by_layout))
+        pool = ProcessPoolExecutor(count, context, _begin, (engine.grammars, engine.catalogue))
         pool.submit(os.getpid)  # all workers begin now: once threads read ahead, no process should be copied
     except (OSError, RuntimeError):  # no process, no thread or no semaphore more: one process makes the same
         for process in set(active_children()) - before:
@@ -112,15 +110,14 @@ def _workers(engine: Engine, count: int) -> ProcessPoolExecutor | None:
     return pool
 
 
-def _begin(grammars: Sequence[Grammar], catalogue: Catalogue, by_layout: bool) -> None:
+def _begin(grammars: Sequence[Grammar], catalogue: Catalogue) -> None:
     import signal
 
-    global _engine
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us ends us
-    _engine = Engine(grammars, catalogue, by_layout=by_layout)
+    kept_engine(grammars, catalogue)
 
 
 def _scan_block(block: bytes) -> Segment:
     """Return the fold of a block."""
-    assert _engine is not None
-    return _engine.scan([block])
+    assert _kept is not None
+    return _kept.scan([block])

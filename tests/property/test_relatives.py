@@ -16,6 +16,7 @@ from receipt_cli.scan import relatives
 from receipt_cli.scan.book import examine
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.kernel.program import Names, write_program
 from receipt_cli.scan.layout import Layout
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
@@ -48,27 +49,31 @@ class Compared(LayoutCache):
 
 
 def parts(layout: Layout) -> Iterator[object]:
+    outcome = layout.outcome
     yield from (
         layout.sample,
         layout.fixed,
         layout.absent,
         layout.echoes,
-        layout.ignored,
-        layout.near,
-        layout.marks,
+        [grammar.id for grammar, _ in outcome.ignored],
+        outcome.near(),
+        outcome.marks,
         layout.any_bar,
+        write_program(Names(), layout),
     )
-    for event in layout.events:
-        yield from (
-            event.key,
-            event.rule.name,
-            event.start,
-            event.prefix,
-            event.values,
-            event.unregistered,
-            event.bounds,
-            event.parts,
-        )
+    for grammar, rule, events in outcome.read:
+        for event in events:
+            yield from (
+                (grammar.ref, rule.name),
+                event.reread(layout.sample),
+                event.end,
+                event.spans,
+                event.unregistered_spans,
+                event.keys,
+                event.unread,
+                event.declared,
+                event.parts,
+            )
 
 
 def derived(logs: list[Path], copies: int) -> int:

@@ -56,10 +56,18 @@ class Extraction:
     cells: tuple[str, ...] = ()
     parts: list[Span] = field(default_factory=list)
 
-    @property
-    def shown(self) -> list[str]:
-        """The texts of the event, as printed."""
-        return [*self.texts.values(), *self.cells]
+    def reread(self, record: bytes) -> Extraction:
+        """Return the event, as far as columns keep it, as ``record`` has it: at the same places."""
+        event = Extraction(self.start, self.end, dict(self.texts), column=self.column)
+        for name, span in self.spans.items():
+            if span != NOWHERE:
+                event.texts[name] = clean_text(record[slice(*span)])
+        for key, span in self.unregistered_spans.items():
+            number = read_unregistered(clean_text(record[slice(*span)]))
+            if number is not None:
+                event.unregistered[key] = number
+        event.cells = tuple([clean_text(record[slice(*span)]) for span in self.parts])
+        return event
 
     def moved(self, to: Callable[[int], int]) -> Extraction:
         """Return the event with all its places as ``to`` says."""

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from receipt_cli.definitions.units import read_number
-from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.grammar.model import Field, Rule
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.problems import EXCERPT_BYTES
-from receipt_cli.records.envelope import MASK
-from receipt_cli.scan.extraction import NOWHERE, Span, convert, read_unregistered
-from receipt_cli.scan.layout import EventLayout, Layout, Mark, Prefix, Value, read_day
-from receipt_cli.scan.number_forms import Scale, scale_of
+from receipt_cli.records.envelope import MASK, before
+from receipt_cli.records.place import form_of, read_host
+from receipt_cli.scan.extraction import NOWHERE, Extraction, Span, convert, read_unregistered
+from receipt_cli.scan.extraction.model import clean_text, join_cells
+from receipt_cli.scan.layout import Layout, Prefix, read_day
+from receipt_cli.scan.number_forms import MAX_INTEGER_DIGITS, Scale, is_plain, number_form, scale_of
+from receipt_cli.scan.row_texts import ZEROS, places_of
 from receipt_cli.scan.segment import RuleKey
 
 if TYPE_CHECKING:
     from receipt_cli.scan.kernel._native import Answer
 
 K = TypeVar("K")
-DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PLACE, DIGITS = range(7)
+DECIMAL, ASKED_NUMBER, ASKED_TEXT, _, CONSTANT_TEXT, PLACE, DIGITS = range(7)
 """Kinds of values: computed from their digits, asked of Python, the same in every record, its place, or digits of a text."""
 OF_DIGITS = "digits"
 """The name of the column that has the digits of a group of texts."""
@@ -41,6 +45,14 @@ class Numbered(dict[K, int]):
         self.listed.append(key)
         self[key] = number = len(self)
         return number
+
+
+class Mark(NamedTuple):
+    """A marker that fires: where its message begins, its exit code, and in which form it stands (see ``records.place``)."""
+
+    start: int
+    code: int | None
+    form: int
 
 
 @dataclass(slots=True)
@@ -81,126 +93,131 @@ _DIGITS = bytes(48 <= byte <= 57 for byte in range(256))
 
 def write_program(names: Names, layout: Layout) -> bytes | None:
     """Return the program of a layout; None where its records are for Python."""
-    if any(one.host is not None for one in layout.marks):
+    sample, outcome = layout.sample, layout.outcome
+    if any(read_host(sample[: hit.start]) is not None for hit in outcome.marks):
         return None
     head = [number for at, literal in layout.absent for number in (at, len(literal), *literal)]
     for echo in layout.echoes:
         head += [*_place_of(echo.first), *_place_of(echo.second), echo.same]
-    head += [names.ignored[name] for name in layout.ignored]
-    head += [names.near[entry] for entry in layout.near]
+    ignored = dict.fromkeys(grammar.id for grammar, _ in outcome.ignored)
+    near = outcome.near()
+    head += [names.ignored[name] for name in ignored]
+    head += [names.near[grammar.id, rule.name] for grammar, rule in near]
     body: list[bytes] = []
-    total = len(layout.marks)
-    for event in layout.events:
-        values = _event_values(names, layout.sample, event)
-        if values is None:
-            return None
-        total += len(values)
-        table = names.tables[event.key]
-        body += [struct.pack("<7q", table, event.start, *_prefix(names, event.prefix), len(values)), *values]
-    for mark in layout.marks:
-        key = (MARKER, mark.marker)
-        body.append(struct.pack("<7q", names.tables[key], mark.start, *_prefix(names, mark.prefix), 1))
-        body.append(_text_value(PLACE, names.columns[key, "", ""], (0, 0), names.marks[mark]))
+    total = 0
+    for grammar, rule, events in outcome.read:
+        key = (grammar.ref, rule.name)
+        for event in events:
+            try:
+                values = [*(_parts(names, key, sample, event) if event.column else _values(names, key, rule, sample, event))]
+            except _ForPython:
+                return None
+            total += len(values)
+            body.append(_row(names, key, event.start, before(sample, event.start), values))
+    for hit in outcome.marks:
+        key = (MARKER, hit.marker.id)
+        mark = Mark(hit.start, hit.exit_code, form_of(sample, hit.start))
+        value = _text_value(PLACE, names.columns[key, "", ""], (0, 0), names.marks[mark])
+        body.append(_row(names, key, hit.start, sample[: hit.start], [value]))
+    total += len(outcome.marks)
     lengths = len(layout.absent), sum(len(literal) for _, literal in layout.absent), len(layout.echoes)
-    counts = (len(layout.ignored), len(layout.near), len(layout.events) + len(layout.marks), total, *lengths)
+    counts = (len(ignored), len(near), len(body), total, *lengths)
     if max(counts) > MAX_COUNT:
         return None
-    flags = bool(layout.events or layout.ignored), layout.any_bar
-    return struct.pack(f"={9 + len(head)}q", *counts, *flags, *head) + b"".join(body)
+    return struct.pack(f"={9 + len(head)}q", *counts, outcome.hit, layout.any_bar, *head) + b"".join(body)
+
+
+class _ForPython(Exception):
+    """The kernel cannot read a value."""
 
 
 _PACKED = struct.Struct("=7qdqd").pack
-"""Packs a value."""
+_WHOLE = Scale(0, 1, 0, 1.0)
+_NO_LIMIT = (False, 0.0)
+
+
+def _value(
+    kind: int, column: int, span: Span, scale: Scale = _WHOLE, resolver: int = -1, limit: tuple[bool, float] = _NO_LIMIT
+) -> bytes:
+    """Return the program of a value; ``limit``: whether it has a least value, and that one."""
+    return _PACKED(kind, column, *span, resolver, scale.times, scale.power, scale.factor, *limit)
+
+
+def _text_value(kind: int, column: int, span: Span, number: int) -> bytes:
+    """Return the program of a text: ``number``, the place of the record with it, or the digits at ``span``."""
+    return _value(kind, column, span, Scale(0, number, 0, 1.0))
 
 
 def _place_of(span: Span) -> tuple[int, int]:
     return span[0], span[1] - span[0]
 
 
-def _text_value(kind: int, column: int, span: Span, number: int) -> bytes:
-    """Return a value of a text: ``number``, the place of the record with it, or the digits at ``span``."""
-    return _PACKED(kind, column, *span, -1, number, 0, 1.0, 0, 0.0)
+def _row(names: Names, key: RuleKey, start: int, before: bytes, values: list[bytes]) -> bytes:
+    """Return the program of a row: ``before`` is the text before ``start``, which has its rank and clock."""
+    prefix = Prefix.of(before)
+    when = (0, -1, -1, -1)
+    if prefix is not None:
+        time = prefix.time
+        when = prefix.end, names.resolver(("day", time[0]), lambda text: read_day(text, time)), *time
+    return struct.pack("<7q", names.tables[key], start, *when, len(values)) + b"".join(values)
 
 
-def _prefix(names: Names, prefix: Prefix | None) -> tuple[int, int, int, int]:
-    if prefix is None:
-        return 0, -1, -1, -1
-    time = prefix.time
-    return prefix.end, names.resolver(("day", time[0]), lambda text: read_day(text, time)), *time
+def _parts(names: Names, key: RuleKey, sample: bytes, event: Extraction) -> Iterator[bytes]:
+    """Yield the values that the texts of a table's or a block's record are; those that are not UTF-8 are for Python."""
+    origin: list[int] = []
+    for begin, end in event.parts:
+        raw = sample[begin:end]
+        text = raw.decode("utf-8", "replace")
+        if text.encode("utf-8") != raw:
+            raise _ForPython
+        starts = accumulate((len(char.encode("utf-8")) for char in text), initial=begin)
+        first = len(text) - len(text.lstrip())
+        origin += [*islice(starts, first, first + len(text.strip())), end]
+    form = join_cells(event.column, [clean_text(sample[slice(*part)]) for part in event.parts]).translate(ZEROS)
+    column, digits = names.columns[key, event.column, ""], names.columns[key, event.column, OF_DIGITS]
+    yield _text_value(CONSTANT_TEXT, column, (0, 0), names.forms[column][form])
+    for start, end in places_of(form):
+        yield _text_value(DIGITS, digits, (origin[start], origin[end - 1] + 1), 1)
 
 
-def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes] | None:
+def _values(names: Names, key: RuleKey, rule: Rule, sample: bytes, event: Extraction) -> Iterator[bytes]:
+    """Yield the values of an event."""
     masked = sample.translate(MASK)
-    least = dict(event.bounds)
-    made: list[bytes] = []
-    for at, value in enumerate((*event.values, *event.unregistered)):
-        bound = least.get(at) if at < len(event.values) else None
-        start, end = value.number if value.number != NOWHERE else (value.start, value.end)
-        kind, resolver, scale, constant = DECIMAL, -1, None, 0.0
-        group = "numbers" if at < len(event.values) else "unregistered"
-        if value.constant is not None:
-            assert value.spec is not None
-            read, readable = convert(value.spec, value.constant)
-            if not readable:
-                return None
-            if read is None:
-                continue
-            start = end = 0
-            kind = CONSTANT_TEXT if isinstance(read, str) else CONSTANT_NUMBER
-            group = "texts" if isinstance(read, str) else group
-            scale = Scale(0, names.texts[read[:EXCERPT_BYTES]] if isinstance(read, str) else 1, 0, 1.0)
-            constant = 0.0 if isinstance(read, str) else read
-        elif value.number != NOWHERE:
-            unit = value.spec.unit if value.spec is not None else None
-            scale = scale_of(masked[start:end], unit)
-            end = start + scale.length if scale is not None else end
-        if scale is None:
-            if bound is not None:
-                return None
-            kind, group, resolver = _asked(names, event, value, group)
-            scale = Scale(0, 1, 0, 1.0)
-        elif bound is not None and kind != DECIMAL:
-            return None
-        column = names.columns[event.key, group, value.name]
-        limits = bound is not None, bound if bound is not None else constant
-        made.append(_PACKED(kind, column, start, end, resolver, scale.times, scale.power, scale.factor, *limits))
-    if event.parts is not None:
-        printed = event.parts.printed(sample)
-        if printed is None:
-            return None
-        form, spans = printed
-        group = event.parts.column
-        column = names.columns[event.key, group, ""]
-        made.append(_text_value(CONSTANT_TEXT, column, (0, 0), names.forms[column][form]))
-        column = names.columns[event.key, group, OF_DIGITS]
-        made += [_text_value(DIGITS, column, span, 1) for span in spans]
-    return made
+    for name, span in event.spans.items():
+        spec, least = rule.fields[name], rule.bounds.get(name)
+        start, end = span
+        form = number_form(spec, masked[start:end] if span != NOWHERE and sample[start:end].isascii() else b"")
+        start, end = start + form.span[0], start + form.span[1]
+        scale = scale_of(masked[start:end], spec.unit) if end > start else None
+        if least is not None and (scale is None or not form.direct or end - start > MAX_INTEGER_DIGITS):
+            raise _ForPython
+        if scale is not None:
+            limit = _NO_LIMIT if least is None else (True, least)
+            yield _value(DECIMAL, names.columns[key, "numbers", name], (start, start + scale.length), scale, limit=limit)
+            continue
+        constant = event.texts[name] if span == NOWHERE else None
+        asked = names.resolver((key, name, constant), _reader(names, spec, constant))
+        kind, group = (ASKED_TEXT, "texts") if spec.type in ("string", "boolean") else (ASKED_NUMBER, "numbers")
+        yield _value(kind, names.columns[key, group, name], (0, 0) if span == NOWHERE else span, resolver=asked)
+    for name, span in event.unregistered_spans.items():
+        column, text = names.columns[key, "unregistered", name], masked[slice(*span)]
+        scale = scale_of(text, None) if is_plain(text) else None
+        if scale is not None:
+            yield _value(DECIMAL, column, (span[0], span[0] + scale.length), scale)
+        else:
+            yield _value(ASKED_NUMBER, column, span, resolver=names.resolver("unregistered", _read_other))
 
 
-def _asked(names: Names, event: EventLayout, value: Value, group: str) -> tuple[int, str, int]:
-    """Return kind, group of columns and function of a value whose texts Python reads."""
-    spec = value.spec
-    if spec is None:
-        return ASKED_NUMBER, group, names.resolver("unregistered", _read_other)
-    if value.number != NOWHERE:
-        return ASKED_NUMBER, group, names.resolver(("number", spec.unit), lambda text: _read_plain(text, spec.unit))
-    known = names.texts
+def _reader(names: Names, spec: Field, constant: str | None) -> Callable[[bytes], Answer]:
+    """Return what reads the texts of a field, or the one that all records have."""
 
     def answer(text: bytes) -> Answer:
-        read, readable = convert(spec, text.decode("utf-8", "replace"))
+        read, readable = convert(spec, text.decode("utf-8", "replace") if constant is None else constant)
         if isinstance(read, str):
-            return known[read[:EXCERPT_BYTES]]
+            return names.texts[read[:EXCERPT_BYTES]]
         return read if readable else _unreadable()
 
-    number = names.resolver((event.key, value.name), answer)
-    if spec.type in ("string", "boolean"):
-        return ASKED_TEXT, "texts", number
-    return ASKED_NUMBER, group, number
-
-
-def _read_plain(text: bytes, unit: str | None) -> Answer:
-    number = read_number(text.decode("ascii"), unit)
-    return _unreadable() if number is None else number
+    return answer
 
 
 def _unreadable() -> Any:

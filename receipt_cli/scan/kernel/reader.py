@@ -5,13 +5,12 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from receipt_cli.numeric.ordinals import ordinals_from
 from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
-from receipt_cli.scan.book import PlacedProblems, miss
+from receipt_cli.scan.book import Outcome, PlacedProblems, miss
 from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.kernel.program import MARKER, OF_DIGITS, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
@@ -49,19 +48,16 @@ class KernelReader:
         return self._names.answers[number](text)
 
     def add(self, layout: Layout) -> bool:
-        """Let the kernel read records of ``layout``, unless they are for Python; True: it reads the one at hand, too."""
+        """Let the kernel read records of ``layout``, also the one at hand; False where they are for Python."""
         if layout in self._served or len(self._served) >= MAX_LAYOUTS:
             return False
         self._served.add(layout)
-        if REPEATED in layout.sample or not layout.sample:
-            return False
-        program = write_program(self._names, layout)
+        program = write_program(self._names, layout) if REPEATED not in layout.sample else None
         if program is None:
             return False
         self._kernel.add(layout.sample, moving_digits(layout), program)
-        if self._buffer:
-            self._kernel.again()
-        return bool(self._buffer)
+        self._kernel.again()
+        return True
 
     def read(self, body: SegmentBody, buffer: bytes, read_record: ReadRecord, problems: PlacedProblems) -> None:
         """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those that the kernel does not."""
@@ -73,7 +69,7 @@ class KernelReader:
                 self._settle_misses(body, buffer)
                 read_record(body, buffer[start:end], ordinal, line, bool(bad), problems)
             self._settle_misses(body, buffer)
-            self.settle(body, [self._names.tables.listed[number] for number in kernel.filled()])
+            self._settle(body, [self._names.tables.listed[number] for number in kernel.filled()])
             for number, ordinals in kernel.ignored():
                 known = body.undecodable_matched if number < 0 else body.ignored[self._names.ignored.listed[number]]
                 known.update(ordinals_from(ordinals))
@@ -86,12 +82,15 @@ class KernelReader:
         if len(self._served) >= MAX_LAYOUTS or kernel.sizes()[1] >= MAX_MEANINGS:
             self._begin_anew()
 
-    def settle(self, body: SegmentBody, keys: Iterable[RuleKey], markers: Iterable[str] = ()) -> None:
-        """Move what the kernel has of some rules and markers to ``body``: what is appended next is behind it."""
-        names = self._names
-        for key in chain(keys, ((MARKER, name) for name in markers)):
+    def settle(self, body: SegmentBody, outcome: Outcome) -> None:
+        """Move what the kernel has of the rules and markers of ``outcome`` to ``body``: what is appended next is behind it."""
+        self._settle(body, ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read))
+        self._settle(body, ((MARKER, hit.marker.id) for hit in outcome.marks))
+
+    def _settle(self, body: SegmentBody, keys: Iterable[RuleKey]) -> None:
+        for key in keys:
             before = len(body.rules[key]) if key in body.rules else 0
-            taken = self._kernel.take(names.tables.get(key, -1), before)
+            taken = self._kernel.take(self._names.tables.get(key, -1), before)
             if taken is None:
                 continue
             at, line, rank, clock, columns = taken
@@ -104,11 +103,7 @@ class KernelReader:
             known.rank.extend_bytes(rank)
             known.clock.extend_bytes(clock)
             for number, values, rows in columns:
-                _, group, name = self._names.columns.listed[number]
-                if group in ("numbers", "unregistered"):
-                    getattr(known, group)[name].extend_bytes(values, rows, before)
-                else:
-                    self._settle_texts(known, number, before, values, rows)
+                self._settle_column(known, number, before, values, rows)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
         marks, buffer, count = self._names.marks.listed, self._buffer, len(places)
@@ -123,19 +118,23 @@ class KernelReader:
             shown.append((ordinals[index], message.partition(b"\r")[0] if b"\r" in message else message, mark.code))
         hits.add_all(ordinals, lines, ranks, forms, shown)
 
-    def _settle_texts(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
+    def _settle_column(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
+        """Add values at ``rows``, or from row ``before`` on where these are None."""
         _, group, name = self._names.columns.listed[number]
-        if group != "texts" and name == OF_DIGITS:
-            getattr(known, group).digits.extend_bytes(values)
+        columns = getattr(known, group)
+        if group in ("numbers", "unregistered"):
+            columns[name].extend_bytes(values, rows, before)
             return
         if rows is None:
             rows = array("q", range(before, before + len(values) // 8)).tobytes()
         if group == "texts":
-            column, listed = known.texts[name], self._names.texts.listed
-            column.values.extend([listed[text] for text in array("q", values)])
-            column.rows.frombytes(rows)
+            listed = self._names.texts.listed
+            columns[name].values.extend([listed[text] for text in array("q", values)])
+            columns[name].rows.frombytes(rows)
+        elif name == OF_DIGITS:
+            columns.digits.extend_bytes(values)
         else:
-            getattr(known, group).extend_bytes(rows, values, self._names.forms[number].listed)
+            columns.extend_bytes(rows, values, self._names.forms[number].listed)
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
         """Book the near-misses of the records that the kernel read since the last call."""

@@ -19,6 +19,7 @@ from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.records.envelope import MASK
 from receipt_cli.records.split import RECORD_CAP
+from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.kernel import reader
 from receipt_cli.scan.kernel.loading import load_kernel
@@ -37,7 +38,7 @@ CLOSE = b"0123456789:;/.pP\x80\xb0\xb5\xb9\xff \x10\x1a"
 
 
 def layout_of(sample: bytes, fixed: list[tuple[int, int]]) -> Layout:
-    return Layout(sample, tuple((a, b, sample[a:b]) for a, b in fixed), (), (), (), (), (), ())
+    return Layout(sample, tuple((a, b, sample[a:b]) for a, b in fixed), (), (), Outcome())
 
 
 def program(*numbers: int) -> bytes:
