@@ -122,13 +122,19 @@ class Engine:
 
     def _feed(self, segment: Segment, block: bytes) -> None:
         """Append a block."""
-        end = last_end(block)
-        begin = first_end(block) if end else len(block)
+        open_end, begin, end = segment.open_end, 0, last_end(block)
         piece = Segment(size=len(block), first_bytes=block[:HEAD_KEPT], last_bytes=block[-TAIL_KEPT:])
-        if end:
+        if end and segment.head_end and not open_end.carriage and open_end.length == len(open_end.data):
+            self.read(segment.body, b"".join((open_end.data, memoryview(block)[:end])))
+            segment.tail = Fragment()
+            piece.head.extend(block[end:])
+        elif end:
+            begin = first_end(block)
             piece.head_end = b"\r\n" if block[:begin].endswith(b"\r\n") else block[begin - 1 : begin]
+            piece.head.extend(block[:begin].removesuffix(piece.head_end))
             piece.tail.extend(block[end:])
-        piece.head.extend(block[:begin].removesuffix(piece.head_end))
+        else:
+            piece.head.extend(block)
         self._append(segment, piece, lambda: self.read(segment.body, block[begin:end]))
 
     def merge(self, left: Segment, right: Segment) -> Segment:
