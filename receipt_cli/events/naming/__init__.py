@@ -6,8 +6,6 @@ or the opening lines of the blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from receipt_cli.events.naming.blocks import ranks_of
 from receipt_cli.events.naming.named import NamedSingly, Notes
 from receipt_cli.grammar.model import Rule
@@ -41,12 +39,12 @@ class Naming(Notes):
         assert rule.table is not None
         made, rows = NamedSingly(rule, columns), list[int]()
         header: tuple[str, ...] = ()
-        headers, cells = (_by_row(texts, len(columns)) for texts in (columns.headers, columns.cells))
-        for row, (line, names, texts) in enumerate(zip(columns.line, headers, cells, strict=True)):
-            if names is not None:
-                header = tuple(names.split("\t"))
+        headers, cells = _by_row(columns.headers), _by_row(columns.cells)
+        for row, line in enumerate(columns.line):
+            if row in headers:
+                header = tuple(headers[row].split("\t"))
                 continue
-            bound = None if texts is None else bind_cells(rule.table, header, tuple(texts.split("\t")))
+            bound = bind_cells(rule.table, header, tuple(cells[row].split("\t"))) if row in cells else None
             if bound is None:
                 self.without_header(rule, line)
                 continue
@@ -70,9 +68,9 @@ class Naming(Notes):
         made, blocks = NamedSingly(rule, columns), list[_Open]()
         begun: dict[int, _Open] = {}
         latest: _Open | None = None
-        every = zip(columns.at, columns.line, ranks_of(rule, columns), _by_row(columns.pairs, len(columns)), strict=True)
-        for row, (at, line, rank, pair) in enumerate(every):
-            ordinal = at >> POSITION_BITS
+        pairs = _by_row(columns.pairs)
+        for row, (at, line, rank) in enumerate(zip(columns.at, columns.line, ranks_of(rule, columns), strict=True)):
+            ordinal, pair = at >> POSITION_BITS, pairs.get(row)
             block = None if pair is None else begun.get(rank)
             key, _, value = (pair or "").partition("\t")
             if pair is not None and block is None and rank == NO_RANK and spec.open is not None:
@@ -130,13 +128,5 @@ class _Open:
     names: set[str] = field(default_factory=set)
 
 
-def _by_row(texts: RowTexts, count: int) -> Iterator[str | None]:
-    """Yield the text of each of so many rows, None where one has none."""
-    pairs = zip(texts.rows, texts.texts(), strict=True)
-    held = next(pairs, None)
-    for row in range(count):
-        if held is None or held[0] != row:
-            yield None
-        else:
-            yield held[1]
-            held = next(pairs, None)
+def _by_row(texts: RowTexts) -> dict[int, str]:
+    return dict(zip(texts.rows, texts.texts(), strict=True))
