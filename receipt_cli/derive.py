@@ -204,7 +204,7 @@ class Plan:
                 engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
         events, body = gathered.in_order(told.events)
-        events = count_epochs(sole_rank(events, told.unseen_ranks))
+        events = count_epochs(sole_rank(events, told.ranks))
         kept = number_steps(leading_rank(drop_copies(events, told.copies)), told.bars)
         launches = find_launches(kept, body, engine.catalogue, streams)
         for launch in launches if len(launches) > 1 else ():

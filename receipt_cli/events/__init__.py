@@ -16,10 +16,10 @@ PUBLIC = {
     "holes": "steps_missing",
     "launches": "SAID_DONE Launch window",
     "places": "Places find_places",
-    "model": "Event Ledger Meaning ReadEvents expand",
+    "model": "Event Ledger Meaning ReadEvents expand part_of",
     "phases": "Phase first_facts in_single_file split_phases",
     "ranks": "RankFigures leading_rank rank_figures sole_rank",
-    "relays": "Relay as_retained is_relay lengths_of part_of starts_of",
+    "relays": "Relay as_retained is_relay lengths_of starts_of",
     "rows": "RowRun",
     "series": (
         "Figure Numbers Piece Selection Series first_with is_shown metric not_finite_since pieces placed positions read steps_at "

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from receipt_cli.events.model import NOTHING, Event, Ledger, ReadEvents
 from receipt_cli.events.naming import Naming
+from receipt_cli.events.ranks import sole_rank
 from receipt_cli.events.rows import CompactRows, KeptRows, Read, are_many, indices_of, values_at
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.problems import Problem
@@ -41,7 +42,8 @@ def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar], 
     for grammar, rule, columns in rows.read:
         events += _events_of(columns, grammar, rule, rows)
     events.sort(key=lambda event: event.at)
-    return ReadEvents(events, problems, rows.copies, rows.bars, ledger)
+    events = sole_rank(events, rows.ranks) if rows.ranks else events
+    return ReadEvents(events, problems, rows.copies, rows.bars, ledger, rows.ranks)
 
 
 def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: CompactRows) -> list[Event]:
@@ -89,9 +91,6 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
     if kept is not None:
         for row, run in kept.runs.items():
             by_row[row].run = run
-        if kept.rank is not None:
-            for event in events:
-                event.rank = kept.rank
     return events
 
 

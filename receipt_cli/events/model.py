@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from types import MappingProxyType
 from typing import Any
@@ -177,18 +177,15 @@ class Ledger:
 
 class ReadEvents(NamedTuple):
     """Events in log order, problems of naming them (table rows without a header), and records without an event:
-    those of ranks other than the leading one (by rank), and progress bars. ``ledger`` counts all numeric cells."""
+    those of ranks other than the leading one (by rank), and progress bars. ``ledger`` counts all numeric cells. ``ranks`` are
+    those that records without an event name, of several perhaps not all."""
 
     events: list[Event]
     problems: list[Problem]
     copies: Mapping[int, list[RowRun]]
     bars: list[ProgressBars]
     ledger: Ledger
-
-    @property
-    def unseen_ranks(self) -> set[int]:
-        """The ranks that name what has no event."""
-        return {*self.copies}.union(*(bars.ranks for bars in self.bars))
+    ranks: Set[int] = frozenset()
 
 
 def rule_of(event: Event) -> tuple[str, str]:
@@ -226,9 +223,14 @@ def cut(event: Event, step: float) -> list[Event]:
     if run is None or event.step is None or event.step >= step or (count := bisect_left(run.steps, step)) == len(run):
         return [event]
     near = max(0, count - TAIL)
-    first = record_of(event, count + 1)
-    first.run = run.part(count + 1, len(run)) if count + 1 < len(run) else None
-    return [replace(event, run=run.part(0, near) if near else None), *_records(event, run.part(near, count)), first]
+    return [part_of(event, 0, near + 1), *_records(event, run.part(near, count)), part_of(event, count + 1, len(run) + 1)]
+
+
+def part_of(event: Event, begin: int, end: int) -> Event:
+    """Return the records that an event represents from ``begin`` to ``end`` (exclusive), counted from 0 for itself."""
+    one = record_of(event, begin)
+    one.run = event.run.part(begin, end - 1) if event.run is not None and end - begin > 1 else None
+    return one
 
 
 def record_of(event: Event, index: int) -> Event:

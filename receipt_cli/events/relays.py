@@ -58,14 +58,6 @@ def first_records(event: Event) -> list[tuple[int, int]]:
     return [(event.at, event.step or 0), *zip(run.at[run.begins].tolist(), run.steps[run.begins].tolist(), strict=True)]
 
 
-def part_of(event: Event, begin: int, end: int) -> Event:
-    """Return the records of a relay from ``begin`` to ``end`` (exclusive), at least two, counted from 0 for the event itself."""
-    assert event.run is not None
-    one = record_of(event, begin)
-    one.run = event.run.part(begin, end - 1)
-    return one
-
-
 def resolve(event: Event, limit: float) -> tuple[Relay, int]:
     """Return a relay with what stands of it, and its lowest step; what follows it begins again at the step ``limit``."""
     run, starts = event.run, starts_of(event)

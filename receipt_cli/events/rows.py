@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -140,11 +140,11 @@ class RowRun:
         """
         if name == "epoch" and self.epoch is not None:
             return np.broadcast_to(np.float64(self.epoch), self.n), None
-        return self._read(self.metrics.get(name, ()))
+        return self.read(self.metrics.get(name, ()))
 
     def unregistered_metric(self, name: str) -> Found | None:
         """Return the same of a metric outside the registry."""
-        return self._read(self.unregistered.get(name, ()))
+        return self.read(self.unregistered.get(name, ()))
 
     def filled(self, name: str) -> Floats | None:
         """Return the values of a metric (float64 [n]), NaN where a record has none; None where none has."""
@@ -221,7 +221,8 @@ class RowRun:
         assert index is None
         return values
 
-    def _read(self, columns: Sequence[NumberColumn]) -> Found | None:
+    def read(self, columns: Sequence[NumberColumn]) -> Found | None:
+        """Return what ``metric`` does, of the figure that ``columns`` hold, that which counts first."""
         if not columns:
             return None
         if len(columns) == 1:
@@ -240,16 +241,12 @@ class RowRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgressBars:
-    """The bars of one rule of ``grammar`` that show a total: positions, steps and totals (int64 [n], in log order).
-
-    ``ranks`` are those that some are labelled with.
-    """
+    """The bars of one rule of ``grammar`` that show a total: positions, steps and totals (int64 [n], in log order)."""
 
     grammar: str
     at: Integers
     steps: Integers
     totals: Integers
-    ranks: frozenset[int]
 
     def totals_shown(self) -> Counter[int]:
         """Return how many bars show each total."""
@@ -264,14 +261,10 @@ class ProgressBars:
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """Rows that are events of their own (int64, ascending), and by such a row the run that follows it.
-
-    ``rank`` is that of all records where only one rank is named in the log, perhaps by one of a run.
-    """
+    """Rows that are events of their own (int64, ascending), and by such a row the run that follows it."""
 
     rows: Integers
     runs: Mapping[int, RowRun]
-    rank: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +272,7 @@ class CompactRows:
     """``read``: the columns to make events of, with the values of companions at the records that they follow.
 
     ``kept``, by grammar and rule: the rows that become events; all, where a rule has no entry. ``bars`` and ``copies``,
-    by rank, have no event.
+    by rank, have no event. ``ranks`` are those that the log names; of several perhaps not all.
     """
 
     read: Sequence[Read]
@@ -287,6 +280,7 @@ class CompactRows:
     attached: Mapping[tuple[str, str], Mapping[str, Integers]] = field(default_factory=dict)
     bars: list[ProgressBars] = field(default_factory=list)
     copies: dict[int, list[RowRun]] = field(default_factory=dict)
+    ranks: Set[int] = frozenset()
 
 
 def indices_of(attached: Mapping[str, Integers], rows: Sequence[int] | Rows) -> Iterator[tuple[str, list[int]]]:

@@ -248,7 +248,10 @@ class Series(Mapping[str, Sequence[float]]):
     """The values of metrics in step order; nothing is copied of a run that is wanted whole."""
 
     def __init__(self, names: Iterable[str] = (), events: Sequence[Event] = (), steady: Selection | None = None) -> None:
-        self._names, self._events, self._steady = dict.fromkeys(names), events, steady
+        self._names = dict.fromkeys(names)
+        self.events, self.selection = events, steady
+        """The events that have the values, in log order, some with a run behind them; the step records of the steady window, or
+        None where all are."""
         self._known: dict[str, Sequence[float]] = {}
         self.recomputed: dict[str, tuple[Sequence[Event], Figure]] = {}
         """Figures that were recomputed, by metric, and the step records that may have one."""
@@ -257,7 +260,7 @@ class Series(Mapping[str, Sequence[float]]):
         if name not in self._names:
             raise KeyError(name)
         if name not in self._known:
-            self._known[name] = Joined([piece.values for piece in pieces(self._events, metric(name))])
+            self._known[name] = Joined([piece.values for piece in pieces(self.events, metric(name))])
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -266,23 +269,13 @@ class Series(Mapping[str, Sequence[float]]):
     def __len__(self) -> int:
         return len(self._names)
 
-    @property
-    def events(self) -> Sequence[Event]:
-        """The events that have the values, in log order; some have a run behind them."""
-        return self._events
-
-    @property
-    def selection(self) -> Selection | None:
-        """The step records of the steady window; None where all are."""
-        return self._steady
-
     def steady(self, name: str) -> Values:
         """Return the finite values of a metric in the steady window, in step order."""
-        return finite(read(self._events, metric(name), self._steady)) if name in self._names else []
+        return finite(read(self.events, metric(name), self.selection)) if name in self._names else []
 
     def curve(self, name: str) -> tuple[Floats, Floats]:
         """Return steps and values (float64 [n] each) of a metric; records without a step are left out."""
-        return placed(self._events if name in self._names else (), metric(name))
+        return placed(self.events if name in self._names else (), metric(name))
 
     def recomputed_curve(self, name: str) -> tuple[Floats, Floats]:
         """Return the same of a figure that was recomputed, beside the printed one or without it."""
@@ -291,7 +284,7 @@ class Series(Mapping[str, Sequence[float]]):
 
     def largest(self, name: str) -> float | None:
         """Return the largest value of a metric, infinities too, or None where there is none but NaN."""
-        values = read(self._events, metric(name)) if name in self._names else []
+        values = read(self.events, metric(name)) if name in self._names else []
         if isinstance(values, list):
             return max((value for value in values if not math.isnan(value)), default=None)
         known = values[~np.isnan(values)]

@@ -18,7 +18,7 @@ from benchmarks.identity import plain_columns
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.events import naming
 from receipt_cli.events.model import Ledger
-from receipt_cli.events.naming import Naming, named, together
+from receipt_cli.events.naming import Naming, together
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
@@ -136,8 +136,7 @@ def scanned(grammars: Sequence[Grammar], pieces: Sequence[bytes], *, by_layout: 
 @contextmanager
 def large(answer: bool) -> Iterator[None]:
     with ExitStack() as stack:
-        for module in (naming, named):
-            stack.enter_context(patch.object(module, "is_large", lambda *_: answer))
+        stack.enter_context(patch.object(naming, "is_large", lambda *_: answer))
         stack.enter_context(patch.object(together, "PIECE", 7))
         stack.enter_context(patch.object(row_texts, "STRETCH", 4))
         yield

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.analysis.goodput.attempts import CUMULATIVE, DATA, LONGEST, MISSING, SLACK, TIME, Try
 from receipt_cli.analysis.steady import warmups
-from receipt_cli.events.model import Event
-from receipt_cli.events.relays import Relay, part_of
+from receipt_cli.events.model import Event, part_of
+from receipt_cli.events.relays import Relay
 from receipt_cli.lazy_dataclass import NamedTuple
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
-from receipt_cli.events.rows import MAX_EPOCHS, RowRun, Rows, is_memory, values_at
+from receipt_cli.events.rows import MAX_EPOCHS, RowRun, Rows, is_memory
 from receipt_cli.grammar.model import COUNTERS, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.spill import gathered, picked, pieces, slices
@@ -20,14 +20,14 @@ EXACT = 1 << 53
 STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_steps", "rank", "epoch_step"))
 
 
-def labels(rule: Rule, columns: RuleColumns) -> set[float]:
+def labels(rule: Rule, columns: RuleColumns) -> set[int]:
     """Return ranks that the records are labelled with, at least the lowest and the highest."""
     shown: list[Array] = [columns.rank.whole()]
     shown += [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == RANK]
-    found: set[float] = set()
+    found: set[int] = set()
     for values in (piece for column in shown for piece in ([column[:1]] if column.strides == (0,) else pieces(column))):
         known = values[np.isfinite(values) & (values != NO_RANK)]
-        found |= {float(known.min()), float(known.max())} if known.size else set()
+        found |= {int(known.min()), int(known.max())} if known.size else set()
     return found
 
 
@@ -74,12 +74,17 @@ class Frame:
             return None
         if self.numbered is None:
             return self.steps
-        known = [self.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_steps", "epoch_step")]
-        epochs, lengths, inside = (counts if mask is None else None for counts, mask in known)
+        epochs, lengths, inside = self.places()
         if self.step or epochs is None or lengths is None:
             return None
         counted = all((piece < MAX_EPOCHS).all() for piece in pieces(epochs)) and all(piece.all() for piece in pieces(lengths))
         return inside if counted else None
+
+    def places(self) -> Iterator[Integers | None]:
+        """Yield the epoch of each row, the length of it and the count inside of it; None of what not every row prints."""
+        for name in ("epoch_number", "epoch_steps", "epoch_step"):
+            counts, mask = self.counters.get(name, (None, None))
+            yield counts if mask is None else None
 
     def breaks(self, one_rank: bool) -> Mask | None:
         """Return where a record is parted from the one before by more than its step (bool [rows]).
@@ -171,24 +176,20 @@ class Frame:
     def _integers(self, columns: Sequence[NumberColumn]) -> tuple[Integers | None, Mask | None]:
         """Return the whole numbers that the columns give each row (the last that does counts), and which rows have one.
 
-        The numbers are None where they are not exact in float64.
+        The numbers are None where they are not exact in float64, or where one of several columns has one that is not finite.
         """
-        parts = [values_at(column, self.whole.rows) for column in columns]
-        if len(parts) == 1 and parts[0][0] is None and all(np.isfinite(piece).all() for piece in pieces(parts[0][1])):
-            large = any((np.abs(piece) >= EXACT).any() for piece in pieces(parts[0][1]))
-            return (None if large else _whole(parts[0][1])), None
-        if not parts:
+        found = self.whole.read(columns[::-1])
+        if found is None:
             none = np.broadcast_to(np.int64(0), self.whole.n)
             return none, none != 0 if len(none) else None
-        number, known = np.zeros(self.whole.n, np.int64), np.zeros(self.whole.n, np.bool_)
-        for index, values in parts:
+        values, known = found
+        if known is not None or not all(np.isfinite(piece).all() for piece in pieces(values)):
             finite = np.isfinite(values)
-            if bool((np.abs(values[finite]) >= EXACT).any()):
+            if len(columns) > 1 and bool((finite != (True if known is None else known)).any()):
                 return None, None
-            rows = np.flatnonzero(finite) if index is None else index[finite]
-            number[rows] = values[finite].astype(np.int64)
-            known[rows] = True
-        return number, None if bool(known.all()) else known
+            values, known = np.where(finite, values, 0.0), None if finite.all() else finite
+        large = any((np.abs(piece) >= EXACT).any() for piece in pieces(values))
+        return (None, None) if large else (_whole(values), known)
 
 
 def _whole(values: Floats) -> Integers:

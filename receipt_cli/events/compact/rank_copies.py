@@ -75,8 +75,7 @@ def set_aside(
 
 def _counted(rule: Rule, frame: Frame) -> Integers | None:
     """Return the steps that counts inside of epochs of one length give, as ``epochs`` counts them; else None."""
-    known = [frame.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_step", "epoch_steps")]
-    epochs, inside, lengths = (counts if mask is None else None for counts, mask in known)
+    epochs, lengths, inside = frame.places()
     if frame.step or "epochs_planned" in frame.counters or epochs is None or inside is None or lengths is None:
         return None
     if not len(lengths) or not 0 < lengths[0] < LONGEST or bool((lengths != lengths[0]).any()):

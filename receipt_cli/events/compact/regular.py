@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import STEP, Frame, labels
+from receipt_cli.events.compact.frame import STEP, Frame
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, Read, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers, Mask
@@ -36,13 +36,11 @@ FRESH = 1.5
 @dataclass(frozen=True, slots=True)
 class Around:
     """What else the log contains: positions (int64) of events that may have to do with the records around them, of
-    evaluations and checkpoints, which go by, and of evaluations that a run may reach over; and the rank of all of them where
-    only one is named, some by these records."""
+    evaluations and checkpoints, which go by, and of evaluations that a run may reach over."""
 
     hard: Integers
     soft: Integers
     passing: Integers
-    rank: int | None
 
 
 def worth_it(rule: Rule, columns: RuleColumns) -> bool:
@@ -50,10 +48,12 @@ def worth_it(rule: Rule, columns: RuleColumns) -> bool:
     return rule.event == "step" and not rule.companion and rule.counts == "step" and are_many(columns)
 
 
-def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers | None = None) -> KeptRows | None:
+def find_runs(
+    rule: Rule, columns: RuleColumns, around: Around, chosen: Integers | None = None, *, one_rank: bool
+) -> KeptRows | None:
     """Return the regular stretches of the records of ``rule``, or None where there are none.
 
-    ``chosen``: the rows that count, ascending; None: all.
+    ``chosen``: the rows that count, ascending; None: all. ``one_rank``: the log names no other.
     """
     at: Integers = columns.at.whole()
     if chosen is not None:
@@ -61,7 +61,7 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
     if len(at) < SPAN or not ascends(at):
         return None
     frame = Frame(rule, columns, chosen)
-    parted = frame.breaks(around.rank is not None)
+    parted = frame.breaks(one_rank)
     if parted is None:
         return None
     parted[0] = True
@@ -99,8 +99,8 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
     if not runs:
         return None
     if chosen is None:
-        return KeptRows(np.flatnonzero(kept), runs, around.rank)
-    return KeptRows(chosen[kept], {int(chosen[begin]): run for begin, run in runs.items()}, around.rank)
+        return KeptRows(np.flatnonzero(kept), runs)
+    return KeptRows(chosen[kept], {int(chosen[begin]): run for begin, run in runs.items()})
 
 
 def find_relays(frame: Frame, parted: Mask, starts: Integers, pauses: Integers) -> Iterator[tuple[int, int, Integers]]:
@@ -143,15 +143,13 @@ def surroundings(
             goes_by = g is grammar and r.event in ("eval", "checkpoint") and r.phase is None
             reached = goes_by and passing is not None and passing[1] is r
             (over if reached else soft if goes_by else hard).append(columns.at)
-    ranks = set().union(*(labels(r, columns) for _, r, columns in read))
-    mine = set().union(*(labels(r, columns) for g, r, columns in read if r is rule and g is grammar))
-    return Around(_joined(hard), _joined(soft), _joined(over), int(ranks.pop()) if len(ranks) == 1 and mine == ranks else None)
+    return Around(_joined(hard), _joined(soft), _joined(over))
 
 
 def find_passing(read: Sequence[Read]) -> Read | None:
     """Return the only rule of evaluations, if they are so plain that nothing but their order ties them to the steps around.
 
-    They print figures, and perhaps a step. Not where anything is of another rank: then the place of each counts.
+    They print figures, and perhaps a step. Not for a log of several ranks: then the place of each counts.
     """
     found = [(g, r, c) for g, r, c in read if r.event == "eval"]
     if len(found) != 1 or len({g.id for g, *_ in read}) > 1 or not are_many(found[0][2]):
@@ -160,9 +158,8 @@ def find_passing(read: Sequence[Read]) -> Read | None:
     targets = {rule.fields[name].target for name in columns.numbers}
     if rule.phase is not None or rule.redraw or rule.companion or columns.texts or not ascends(columns.at.whole()):
         return None
-    if any(target[0] not in ("metric", "other") and target != STEP for target in targets) or any(r.repeats for _, r, _ in read):
-        return None
-    return None if len(set().union(*(labels(r, c) for _, r, c in read))) > 1 else found[0]
+    others = any(target[0] not in ("metric", "other") and target != STEP for target in targets)
+    return None if others or any(r.repeats for _, r, _ in read) else found[0]
 
 
 def passed_by(found: Read, runs: Iterable[tuple[RuleColumns, KeptRows]]) -> KeptRows | None:
@@ -184,7 +181,7 @@ def passed_by(found: Read, runs: Iterable[tuple[RuleColumns, KeptRows]]) -> Kept
             if high - low > LEAST and not breaks[low + 1 : high].any():
                 behind[low] = replace(frame.run(slice(low + 1, high), high - low - 1), passed=True)
                 kept[low + 1 : high] = False
-    return KeptRows(np.flatnonzero(kept), behind, None) if behind else None
+    return KeptRows(np.flatnonzero(kept), behind) if behind else None
 
 
 def _joined(positions: Sequence[Sequence[int]]) -> Integers:

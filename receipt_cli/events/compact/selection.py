@@ -7,35 +7,35 @@ from collections.abc import Sequence
 import numpy as np
 
 from receipt_cli.events.compact.companions import attach
-from receipt_cli.events.compact.frame import PLAN, STEP, Frame
+from receipt_cli.events.compact.frame import PLAN, STEP, Frame, labels
 from receipt_cli.events.compact.rank_copies import set_aside
 from receipt_cli.events.compact.regular import find_passing, find_runs, passed_by, surroundings, worth_it
 from receipt_cli.events.rows import CompactRows, KeptRows, ProgressBars, Read, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import replace
 from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, pieces
-from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
 
 
 def compact(read: Sequence[Read]) -> CompactRows:
     """Return the rows of ``read`` that become events, and the others."""
     bars = {(g.id, r.name): found for g, r, c in read if (found := find_bars(read, g, r, c)) is not None}
+    ranks = set[int]().union(*(labels(r, c) for _, r, c in read))
     read, attached = attach(read, bars.keys())
-    passing = find_passing(read)
+    passing = find_passing(read) if len(ranks) < 2 else None
     kept: dict[tuple[str, str], KeptRows] = {}
     others: dict[int, list[RowRun]] = {}
     for grammar, rule, columns in read:
         if not worth_it(rule, columns) or any(g is grammar and r.repeats for g, r, _ in read):
             continue
         rows, aside = set_aside(read, grammar, rule, columns) or (None, {})
-        regular = find_runs(rule, columns, surroundings(read, grammar, rule, bars.keys(), passing), rows)
+        around = surroundings(read, grammar, rule, bars.keys(), passing)
+        regular = find_runs(rule, columns, around, rows, one_rank=len(ranks) == 1)
         for rank, run in aside.items():
             others.setdefault(rank, []).append(run)
         if regular is None and rows is not None:
-            regular = KeptRows(rows, {}, None)
+            regular = KeptRows(rows, {})
         if regular is not None:
             followed = attached.get((grammar.id, rule.name), {})
             runs = {row: replace(run, attached=followed) for row, run in regular.runs.items()} if followed else regular.runs
@@ -44,7 +44,7 @@ def compact(read: Sequence[Read]) -> CompactRows:
         reached = passed_by(passing, [(columns, kept[g.id, r.name]) for g, r, columns in read if (g.id, r.name) in kept])
         kept |= {(passing[0].id, passing[1].name): reached} if reached is not None else {}
     shown = [(g, r, columns) for g, r, columns in read if (g.id, r.name) not in bars]
-    return CompactRows(shown, kept, attached, list(bars.values()), others)
+    return CompactRows(shown, kept, attached, list(bars.values()), others, ranks)
 
 
 def find_bars(read: Sequence[Read], grammar: Grammar, rule: Rule, columns: RuleColumns) -> ProgressBars | None:
@@ -58,18 +58,16 @@ def find_bars(read: Sequence[Read], grammar: Grammar, rule: Rule, columns: RuleC
     at = columns.at.whole()
     if printed not in (set(), {STEP, PLAN}) or not ascends(at) or any(g is grammar and r.repeats for g, r, _ in read):
         return None
-    ranks = columns.rank.whole()
-    named = frozenset(distinct_values(ranks[ranks != NO_RANK]).tolist())
     if not printed:
         none = np.empty(0, np.int64)
         steps = (c for g, r, c in read if g is grammar and r.event == "step")
-        return ProgressBars(grammar.id, none, none, none, named) if any(_met(at, c.at) == len(at) for c in steps) else None
+        return ProgressBars(grammar.id, none, none, none) if any(_met(at, c.at) == len(at) for c in steps) else None
     frame = Frame(rule, columns, None)
     if frame.steps is None or frame.plan is None or frame.numbered is not None or frame.planned is not None:
         return None
     if any(_met(at, c.at) for _, _, c in read if c is not columns):
         return None
-    return ProgressBars(grammar.id, at, frame.steps, frame.plan, named)
+    return ProgressBars(grammar.id, at, frame.steps, frame.plan)
 
 
 def _met(at: Integers, others: Sequence[int]) -> int:

@@ -6,14 +6,11 @@ or the opening lines of the blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from receipt_cli.events.naming.blocks import ranks_of
-from receipt_cli.events.naming.named import Named, Notes
+from receipt_cli.events.naming.named import NamedSingly, Notes
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.column import Cells
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.extraction import bind_cells, bind_row, convert, read_unregistered
@@ -29,44 +26,37 @@ class Naming(Notes):
 
     def named(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
         """Return the columns with all cells named."""
-        made: RuleColumns | None = None
-        if rule.table is not None:
-            if not is_large(columns.cells, WEIGHT):
-                return self._table(rule, columns)
-            from receipt_cli.events.naming.together import name_table
-
-            return name_table(self, rule, columns)
-        if rule.block is None:
+        if rule.table is None and rule.block is None:
             return columns
-        if is_large(columns.pairs, WEIGHT):
-            from receipt_cli.events.naming.together import name_blocks
+        if not is_large(columns, WEIGHT):
+            return self._blocks(rule, columns) if rule.table is None else self._table(rule, columns)
+        from receipt_cli.events.naming.together import name_blocks, name_table
 
-            made = name_blocks(self, rule, columns)
-        return self._blocks(rule, columns) if made is None else made
+        return name_blocks(self, rule, columns) if rule.table is None else name_table(self, rule, columns)
 
     def _table(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
         """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
         assert rule.table is not None
-        made, rows = Named(rule), Cells[int]("q")
+        made, rows = NamedSingly(rule, columns), list[int]()
         header: tuple[str, ...] = ()
-        headers, cells = (_by_row(texts, len(columns)) for texts in (columns.headers, columns.cells))
-        for row, (line, names, texts) in enumerate(zip(columns.line, headers, cells, strict=True)):
-            if names is not None:
-                header = tuple(names.split("\t"))
+        headers, cells = _by_row(columns.headers), _by_row(columns.cells)
+        for row, line in enumerate(columns.line):
+            if row in headers:
+                header = tuple(headers[row].split("\t"))
                 continue
-            bound = None if texts is None else bind_cells(rule.table, header, tuple(texts.split("\t")))
+            bound = bind_cells(rule.table, header, tuple(cells[row].split("\t"))) if row in cells else None
             if bound is None:
                 self.without_header(rule, line)
                 continue
             fields, others = bound
             for name, text in fields.items():
-                self._put(made, len(rows), name, text, line)
+                self._put(made, row, name, text, line)
                 self.ledger.read[name] += 1
             for name, value in others.items():
-                made.others[name].add(len(rows), value)
+                made.add_other(name, row, value)
                 self.ledger.other[name] += 1
             rows.append(row)
-        return made.finish(columns, rows)
+        return made.columns_of(rows)
 
     def _blocks(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
         """Join the rows of each block to its opening line, or to the row that began it; a rank's rows stay its own.
@@ -75,15 +65,12 @@ class Naming(Notes):
         """
         spec = rule.block
         assert spec is not None
-        made = Named(rule)
-        rows: Cells[int] = Cells("q")
-        complete = bytearray()
-        """Of each block whether it has the rows that it must have."""
+        made, blocks = NamedSingly(rule, columns), list[_Open]()
         begun: dict[int, _Open] = {}
         latest: _Open | None = None
-        every = zip(columns.at, columns.line, ranks_of(rule, columns), _by_row(columns.pairs, len(columns)), strict=True)
-        for row, (at, line, rank, pair) in enumerate(every):
-            ordinal = at >> POSITION_BITS
+        pairs = _by_row(columns.pairs)
+        for row, (at, line, rank) in enumerate(zip(columns.at, columns.line, ranks_of(rule, columns), strict=True)):
+            ordinal, pair = at >> POSITION_BITS, pairs.get(row)
             block = None if pair is None else begun.get(rank)
             key, _, value = (pair or "").partition("\t")
             if pair is not None and block is None and rank == NO_RANK and spec.open is not None:
@@ -96,10 +83,9 @@ class Naming(Notes):
                 if pair is not None and spec.open is not None:
                     self.orphan(rule, key, at, line)
                     continue
-                block = begun[rank] = _Open(len(rows), line, ordinal, line)
+                block = begun[rank] = _Open(row, line, ordinal, line)
                 latest = block if pair is None else latest
-                rows.append(row)
-                complete.append(not spec.requires)
+                blocks.append(block)
             if pair is None:
                 continue
             block.last, block.line = ordinal, line
@@ -110,32 +96,31 @@ class Naming(Notes):
             if bound is not None:
                 name, text = bound
                 if not again and isinstance(text, float):
-                    made.others[name].add(block.number, text, line)
+                    made.add_other(name, block.row, text, line)
                 elif not again and isinstance(text, str):
-                    self._put(made, block.number, name, text, block.first_line, line)
+                    self._put(made, block.row, name, text, block.first_line, line)
                     block.names.add(name)
-                    complete[block.number] = spec.requires <= block.names
                 (self.ledger.read if isinstance(text, str) else self.ledger.other)[name] += 1
             elif key not in spec.ignore and read_unregistered(value) is not None:
                 self.ledger.dropped[key] += 1
-        return made.finish(columns, rows, complete)
+        return made.columns_of([block.row for block in blocks if spec.requires <= block.names])
 
-    def _put(self, made: Named, row: int, name: str, text: str, line: int, own: int = 0) -> None:
+    def _put(self, made: NamedSingly, row: int, name: str, text: str, line: int, own: int = 0) -> None:
         """Add the value of a field of the record at ``line``, which its line ``own`` prints."""
         value, readable = convert(made.rule.fields[name], text)
         if isinstance(value, str):
             made.texts[name].append(row, value)
         elif value is not None:
-            made.number(name).add(row, value, own)
+            made.add(name, row, value, own)
         elif not readable:
             self.unreadable(made.rule, name, text, line)
 
 
 @dataclass(slots=True)
 class _Open:
-    """A block that rows may still join: its number, the ordinal and the line of its last row, the keys and fields it has."""
+    """A block: the row that it begins with, the ordinal and the line of its last row, the keys and fields it has."""
 
-    number: int
+    row: int
     first_line: int
     last: int
     line: int
@@ -143,13 +128,5 @@ class _Open:
     names: set[str] = field(default_factory=set)
 
 
-def _by_row(texts: RowTexts, count: int) -> Iterator[str | None]:
-    """Yield the text of each of so many rows, None where one has none."""
-    pairs = zip(texts.rows, texts.texts(), strict=True)
-    held = next(pairs, None)
-    for row in range(count):
-        if held is None or held[0] != row:
-            yield None
-        else:
-            yield held[1]
-            held = next(pairs, None)
+def _by_row(texts: RowTexts) -> dict[int, str]:
+    return dict(zip(texts.rows, texts.texts(), strict=True))

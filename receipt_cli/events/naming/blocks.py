@@ -50,10 +50,10 @@ def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> 
         begin, first, end = cut, last, min(count, cut + size)
 
 
-def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integers, Integers] | None:
+def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integers, Integers]:
     """Return the block of each row, -1 for one that has none, and the rows that begin the blocks, ascending.
 
-    ``copied`` as of ``Naming``. None where only some rows have a rank and others may join what these opened.
+    ``copied`` as of ``Naming``.
     """
     labels, count = rows.rank, len(rows.at)
     order: Integers | None = None
@@ -66,8 +66,7 @@ def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integ
     far = np.append(False, np.diff(place) > spec.gap + 1)
     breaks = index == 0
     if (labels != labels[0]).any():
-        if spec.open is not None and (labels == NO_RANK).any():
-            return None
+        labels = labels if spec.open is None else _ranks_joined(index, key < 0, labels)
         order = np.argsort(labels, kind="stable")
         key, labels = key[order], labels[order]
         far = np.append(False, np.diff(place[order]) > spec.gap + 1)
@@ -85,6 +84,14 @@ def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integ
     if order is not None:
         block[order] = block.copy()
     return block, openings
+
+
+def _ranks_joined(index: Array, opening: Mask, ranks: Integers) -> Integers:
+    """Return the ranks; a row without one has that of the opening line before it, until an opening line without one comes."""
+    latest = np.maximum.accumulate(np.where(opening, index, -1))
+    bare = ranks == NO_RANK
+    joins = bare & ~opening & (latest >= 0) & ~np.maximum.accumulate(bare & opening)
+    return np.where(joins, ranks[latest], ranks)
 
 
 def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from receipt_cli.events.naming.blocks import Stretch, place_rows, ranks_of, stretches
 from receipt_cli.events.naming.digits import read_part
 from receipt_cli.events.naming.named import Named, Notes
+from receipt_cli.events.rows import values_at
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.lazy_numpy import np
-from receipt_cli.scan.columns import RuleColumns
+from receipt_cli.scan.columns import NumberColumn, RuleColumns
 from receipt_cli.scan.extraction import Span, convert, is_other, plan_columns
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
 
@@ -24,38 +25,63 @@ PIECE = 1 << 17
 """Texts that are named together."""
 Part = tuple[str, Span, "Integers"]
 """A part of some texts: their form, where in it the part is, and the digits of the texts."""
+Key = tuple[bool, str]
+"""A figure: whether it is in a field, and the name of the field or of the key."""
 
 
-class _Piece:
-    """What the texts of a piece say: by name the numbers of those that have some, until each is in the order of the texts.
+class _Together(Named):
+    """Columns whose cells are named together, those of some records after those of the records before."""
 
-    ``records`` are those of the texts, ``lines`` where they are, ``own`` the lines that print their values, if others do.
+    def __init__(self, naming: Notes, rule: Rule, columns: RuleColumns) -> None:
+        super().__init__(rule, columns)
+        self.naming, self.rows = naming, Cells[int]("q")
+        self.printed = {True: columns.numbers, False: columns.unregistered}
+        """What records print themselves, by whether it is in fields."""
+        self.named: dict[bool, dict[str, NumberColumn]] = {True: {}, False: {}}
+
+    def extend(self, figure: Key, places: Integers, values: Floats, lines: Integers) -> None:
+        """Add the values of a figure of some records, ascending, at their ``places``."""
+        field, name = figure
+        column = self.named[field].setdefault(name, NumberColumn())
+        if column.lines is None and lines.any():
+            column.lines = Cells("q")
+            column.lines.extend_bytes(bytes(8 * len(column.values)))
+        if column.lines is not None:
+            column.lines.extend_array(lines)
+        if len(places):
+            follow = places[-1] - places[0] == len(places) - 1
+            column.extend_bytes(values.tobytes(), None if follow else places.tobytes(), int(places[0]))
+
+    def close(self) -> RuleColumns:
+        """Return the columns."""
+        return self.finish(self.rows, self.named[True], self.named[False])
+
+
+class _Part:
+    """What the texts of some records say, until it is in the order of the records.
+
+    The records begin at ``rows``. By text, ``records`` is the one that it is of, ``lines`` where that is, and ``own`` the line
+    that prints its values, if the record does not.
     """
 
-    def __init__(self, naming: Notes, made: Named, records: Integers, lines: Integers, own: Integers | None) -> None:
-        self.naming, self.made = naming, made
-        self.records, self.lines, self.own = records, lines, own
-        self._found: dict[tuple[bool, str], tuple[Floats, Mask]] = {}
-        self._begun: dict[tuple[bool, str], tuple[int, int]] = {}
+    def __init__(self, made: _Together, rows: Integers, records: Integers, lines: Integers, own: Integers | None) -> None:
+        self.made, self.rows, self.records, self.lines, self.own = made, rows, records, lines, own
+        self._found: dict[Key, list[tuple[Integers, Floats]]] = {}
+        self._begun: dict[Key, tuple[int, int]] = {}
         self._texts: list[tuple[int, int, str, str]] = []
+        self.said: Counter[str] = Counter()
+        """How many texts have a number under each key that no field has, once the part is closed."""
 
     def add(self, name: str, at: Integers, texts: Part, cell: int = 0, *, field: bool) -> None:
         """Add what the texts ``at`` say in their ``cell``: in a field, or under a key that no field has."""
         spec = self.made.rule.fields[name] if field else None
         read = read_part(*texts, spec)
-        values, begun = read.values, at
-        if read.known is not None:
-            begun, values = at[read.known], values[read.known]
-        if len(begun):
-            first, keeps = self.made.figure(name) if field else (name, False)
-            count, key = len(self.records), (field, first)
-            numbers, known = self._found.get(key) or self._found.setdefault(key, (np.empty(count), np.zeros(count, np.bool_)))
-            self._begun[key] = min(self._begun.get(key, (count, 0)), (int(begun[0]), cell))
-            if keeps:
-                fresh = ~known[begun]
-                begun, values = begun[fresh], values[fresh]
-            numbers[begun] = values
-            known[begun] = True
+        said, values = (at, read.values) if read.known is None else (at[read.known], read.values[read.known])
+        if len(said):
+            key = field, self.made.figure(name) if field else name
+            begun = int(said[0]), cell
+            self._begun[key] = min(self._begun.get(key, begun), begun)
+            self._found.setdefault(key, []).append((said, values))
         for index, text in read.others:  # of a field alone
             assert spec is not None
             value, readable = convert(spec, text)
@@ -63,49 +89,65 @@ class _Piece:
             if isinstance(value, str):
                 self._texts.append((place, cell, name, value))
             elif not readable:
-                self.naming.unreadable(self.made.rule, name, text, int(self.lines[place]))
+                self.made.naming.unreadable(self.made.rule, name, text, int(self.lines[place]))
 
-    def close(self) -> Counter[str]:
-        """Give everything to the columns, as the texts say it one after the other; return how many say what no field has."""
-        others: Counter[str] = Counter()
-        for field, name in sorted(self._found, key=self._begun.__getitem__):
-            numbers, known = self._found[field, name]
-            at = np.flatnonzero(known)
-            into = self.made.number(name) if field else self.made.others[name]
-            into.extend_with(self.records[at].astype(np.int64), numbers[at], None if self.own is None else self.own[at])
-            if not field:
-                others[name] = len(at)
+    def close(self, wanted: Mask | None = None) -> None:
+        """Give the columns the records, or those of them that are ``wanted``."""
+        made = self.made
+        kept = np.ones(len(self.rows), np.bool_) if wanted is None else wanted
+        places = len(made.rows) - 1 + np.cumsum(kept)
+        printed = [(field, name) for field, columns in made.printed.items() for name in columns]
+        for figure in dict.fromkeys((*printed, *sorted(self._found, key=self._begun.__getitem__))):
+            records, values, lines = self._figures(figure)
+            mine = slice(None) if wanted is None else wanted[records]
+            made.extend(figure, places[records[mine]], values[mine], lines[mine])
         for place, _, name, text in sorted(self._texts):
-            self.made.texts[name].append(int(self.records[place]), text)
-        return others
+            made.texts[name].append(int(self.rows[self.records[place]]), text)
+        made.rows.extend_array(self.rows[kept])
+
+    def _figures(self, figure: Key) -> tuple[Integers, Floats, Integers]:
+        """Return the records that have a figure, ascending, their values of it, and the lines that print these."""
+        field, name = figure
+        parts = self._found.get(figure, [])
+        first = field and self.made.first_counts(name)
+        numbers, known = np.empty(len(self.records)), np.zeros(len(self.records), np.bool_)
+        for said, each in reversed(parts) if first else parts:
+            numbers[said], known[said] = each, True
+        at = np.flatnonzero(known)
+        if not field:
+            self.said[name] = len(at)
+        records, values = self.records[at].astype(np.int64, copy=False), numbers[at]
+        lines = np.broadcast_to(np.int64(0), len(at)) if self.own is None else self.own[at]
+        if (column := self.made.printed[field].get(name)) is not None:
+            index, printed = values_at(column, self.rows)
+            before = np.arange(len(printed)) if index is None else index
+            records, values = np.append(before, records), np.append(printed, values)
+            lines = np.append(np.zeros_like(before), lines)
+        if (records[1:] > records[:-1]).all():
+            return records, values, lines
+        order = np.argsort(records, kind="stable")
+        changes = np.flatnonzero(np.diff(records[order]))
+        firsts, lasts = order[np.append(0, changes + 1)], order[np.append(changes, len(order) - 1)]
+        return records[firsts], values[firsts if first else lasts], lines[firsts]
 
 
 def name_table(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
     """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
     spec, cells = rule.table, columns.cells
     assert spec is not None
-    made, kept = Named(rule), Cells[int]("q")
+    made = _Together(naming, rule, columns)
     headers, header = _distinct(columns.headers)
     names = [*(text.split("\t") for text in headers), []]  # the last: of rows that no header is before
     spans = {form: _cells_of(form)[spec.skip_cells :] for form in cells.forms}
     counts, wanted = (np.array([len(each) for each in lists], np.int64) for lists in (spans.values(), names))
-    of, fitting = Cells[int]("q"), Cells[int]("q")
-    for begin in range(0, len(cells), PIECE):
+    for begin, groups in cells.pieces(_ends(0, len(cells))):
         rows, which = (held.whole()[begin : begin + PIECE] for held in (cells.rows, cells.which))
         latest, last = np.searchsorted(columns.headers.rows.whole(), rows) - 1, np.full(len(rows), len(headers))
         last[latest >= 0] = header.whole()[latest[latest >= 0]]
         fits = counts[which] == wanted[last]
-        of.extend_array(last)
-        fitting.extend_array(fits.astype(np.int64))
-        kept.extend_array(rows[fits])
         for line in columns.line.whole()[rows[~fits]].tolist():
             naming.without_header(rule, line)
-    done = 0
-    for begin, groups in cells.pieces(_ends(0, len(cells))):
-        part = slice(begin, begin + PIECE)
-        fits, last = fitting.whole()[part], of.whole()[part]
-        piece = _Piece(naming, made, done - 1 + np.cumsum(fits), columns.line.whole()[cells.rows.whole()[part]], None)
-        done += int(fits.sum())
+        piece = _Part(made, rows[fits], np.cumsum(fits) - 1, columns.line.whole()[rows], None)
         for form, every, all_digits in groups:
             for number, at, digits in _divided(last, every, all_digits):
                 if len(spans[form]) != len(names[number]):
@@ -116,26 +158,24 @@ def name_table(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
                     naming.ledger.read[name] += len(at)
                 for column, name in others.items():
                     piece.add(name, at, (form, spans[form][column], digits), column, field=False)
-        naming.ledger.other.update(piece.close())
-    return made.finish(columns, kept)
+        piece.close()
+        naming.ledger.other.update(piece.said)
+    return made.close()
 
 
-def name_blocks(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns | None:
-    """Join the rows of each block to its opening line, or to the row that began it; None where that goes row by row."""
+def name_blocks(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
+    """Join the rows of each block to its opening line, or to the row that began it."""
     spec, pairs = rule.block, columns.pairs
     assert spec is not None
     keys, key = _distinct(pairs, lambda form: form.partition("\t")[0])
     ranks = np.asarray(ranks_of(rule, columns))
     parts = list(stretches(spec, columns, ranks, PIECE))
     pieces = pairs.pieces(end for _, texts in parts for end in _ends(texts.start, texts.stop))
-    made, opened, wanted = Named(rule), Cells[int]("q"), bytearray()
+    made = _Together(naming, rule, columns)
     for part, texts in parts:
         at, line = (cells.whole()[part] for cells in (columns.at, columns.line))
         rows = Stretch(at, line, ranks[part], pairs.rows.whole()[texts] - part.start, key.whole()[texts])
-        placed = place_rows(spec, rows, naming.copied)
-        if placed is None:
-            return None
-        blocks, openings = placed
+        blocks, openings = place_rows(spec, rows, naming.copied)
         block = blocks[rows.texts]
         held = block >= 0
         for text in np.flatnonzero(~held).tolist():
@@ -144,36 +184,32 @@ def name_blocks(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns 
         naming.joined.extend_array(rows.at[rows.texts[held]])
         first, same = _without_repeated(pairs, texts.start, block, rows.keys, len(keys), held)
         complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
-        said = np.append(rows.line[openings], 0)
-        for end in _ends(0, len(rows.texts)):
+        said = np.append(rows.line[openings], 0)[block]
+        records = _Part(made, openings + part.start, block, said, rows.line[rows.texts])
+        for _ in _ends(0, len(rows.texts)):
             begin, groups = next(pieces)
-            within = slice(begin - texts.start, end)
-            mine_in = block[within]
-            piece = _Piece(naming, made, len(opened) + mine_in, said[mine_in], rows.line[rows.texts[within]])
             for form, every, all_digits in groups:
                 cell = min(form.find("\t") + 1 or len(form), len(form)), len(form)
-                for number, mine, digits in _divided(rows.keys[within], every, all_digits):
+                for number, mine, digits in _divided(rows.keys, begin - texts.start + every, all_digits):
                     name = keys[number]
-                    begun, again = first[within][mine], same[within][mine]
-                    odd = held[within][mine] & ~again
+                    begun, again = first[mine], same[mine]
+                    odd = held[mine] & ~again
                     field = spec.keys.get(name)
                     if field is not None:
                         fresh = mine[begun]
-                        piece.add(field, fresh, (form, cell, digits[begun]), field=True)
+                        records.add(field, fresh, (form, cell, digits[begun]), field=True)
                         _count(naming.ledger.read, field, int(again.sum()))
                         if field in complete:
-                            complete[field][mine_in[fresh]] = True
+                            complete[field][block[fresh]] = True
                     elif is_other(spec, name):
-                        piece.add(name, mine[begun], (form, cell, digits[begun]), field=False)
+                        records.add(name, mine[begun], (form, cell, digits[begun]), field=False)
                         _count(naming.ledger.other, name, _readable(form, cell, digits[again]))
                     else:
-                        odd = held[within][mine]
+                        odd = held[mine]
                     if name not in spec.ignore:
                         _count(naming.ledger.dropped, name, _readable(form, cell, digits[odd]))
-            piece.close()
-        opened.extend_array(openings + part.start)
-        wanted += np.logical_and.reduce([np.ones(len(openings), np.bool_), *complete.values()]).tobytes()
-    return made.finish(columns, opened, wanted)
+        records.close(np.logical_and.reduce([np.ones(len(openings), np.bool_), *complete.values()]))
+    return made.close()
 
 
 def _ends(begin: int, end: int) -> list[int]:
