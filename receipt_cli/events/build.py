@@ -113,17 +113,11 @@ def _pairs(events: Sequence[Event], numbers: NumberColumn, kept: KeptRows | None
 
 
 def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
+    """Add a text, a fact, or a number that counts something."""
     kind, target = rule.fields[name].target
     if kind == "fact":
         event.facts = {**event.facts, target: value}
     elif isinstance(value, str):
         event.texts = {**event.texts, target: value}
-    elif kind == "metric":
-        event.metrics.setdefault(target, value)
-    elif kind == "other":
-        event.add_unregistered(target, value)
-    elif kind == "structural" and math.isfinite(value):
-        if target in COUNTERS:
-            event.counters = {**(event.counters or {}), target: int(value)}
-        elif target in _NUMBERS:
-            setattr(event, _NUMBERS[target], int(value))
+    elif target in COUNTERS and math.isfinite(value):
+        event.counters = {**(event.counters or {}), target: int(value)}

@@ -37,8 +37,9 @@ FIELDS = {
     "share": {**OTHER, "printed_in": "percent", "null_if": ["-1", "0.0"]},
     "memory": {**OTHER, "printed_in": "GiB"},
     "count": {"type": "integer", "metric": "tokens_total"},
+    "status": {"type": "string"},
 }
-KEYS = {"loss": "loss", "t1": "first", "t2": "second", "share": "share", "mem": "memory", "count": "count"}
+KEYS = {"loss": "loss", "t1": "first", "t2": "second", "share": "share", "mem": "memory", "count": "count", "state": "status"}
 STEP = {"type": "integer"}
 GRAMMAR = made_grammar(
     {
@@ -74,7 +75,7 @@ GRAMMAR = made_grammar(
         },
     }
 )
-NAMES = ["n", "loss", "t1", "t2", "share", "mem", "count", "x1", "x2", "x3"]
+NAMES = ["n", "loss", "t1", "t2", "share", "mem", "count", "state", "x1", "x2", "x3"]
 VALUES = [
     "7",
     "10",

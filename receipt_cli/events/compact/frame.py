@@ -17,7 +17,7 @@ from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 EXACT = 1 << 53
 """Steps from here on are not exact in float64."""
-STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_steps", "rank", "epoch_step"))
+STEP, PLAN, RANK = (("structural", name) for name in ("step", "planned_steps", "rank"))
 
 
 def labels(rule: Rule, columns: RuleColumns) -> set[int]:
@@ -36,31 +36,30 @@ class Frame:
 
     def __init__(self, rule: Rule, columns: RuleColumns, chosen: Integers | None) -> None:
         self.columns, self.chosen = columns, chosen
-        targets = {name: rule.fields[name].target for name in columns.numbers}
         metrics: dict[str, list[NumberColumn]] = {}
         others: dict[str, list[NumberColumn]] = {}
-        for name, (kind, target) in targets.items():
+        structural: dict[str, list[NumberColumn]] = {}
+        self.odd = [self._among(np.asarray(texts.rows)) for texts in columns.texts.values()]
+        for name, column in columns.numbers.items():
+            kind, target = rule.fields[name].target
             if kind == "metric":
-                metrics.setdefault(target, []).append(columns.numbers[name])  # of two fields of one metric the first counts
+                metrics.setdefault(target, []).append(column)  # of two fields of one metric the first counts
             elif kind == "other":
-                others.setdefault(target, []).insert(0, columns.numbers[name])  # and of two others the last
+                others.setdefault(target, []).insert(0, column)  # and of two others the last
+            elif kind == "fact":
+                self.odd.append(self._among(column.index))
+            else:
+                structural.setdefault(target, []).append(column)
         for name, column in columns.unregistered.items():
             others.setdefault(name, []).insert(0, column)
-        self.step = [columns.numbers[name] for name, t in targets.items() if t == STEP]
-        self.inside = [columns.numbers[name] for name, t in targets.items() if t == INSIDE]
+        self.step, self.inside = (structural.get(name, []) for name in ("step", "epoch_step"))
         rows, inside = slice(0, len(columns)) if chosen is None else chosen, self.inside[0] if self.inside else None
         self.whole = RowRun(columns, rows, len(columns) if chosen is None else len(chosen), metrics, others, inside=inside)
         self.epoch_known = [None if self._is_full(column) else self._among(column.index) for column in metrics.get("epoch", ())]
-        self.odd = [self._among(columns.numbers[name].index) for name, t in targets.items() if t[0] == "fact"]
-        self.odd += [self._among(np.asarray(texts.rows)) for texts in columns.texts.values()]
         self.steps, self.numbered = self._integers(self.step)
-        self.plan, self.planned = self._integers([columns.numbers[n] for n, t in targets.items() if t == PLAN])
-        self.ranks = self._ranks([columns.numbers[n] for n, t in targets.items() if t == RANK])
-        self.counters = {
-            name: self._integers([columns.numbers[n] for n, t in targets.items() if t == ("structural", name)])
-            for name in COUNTERS
-            if ("structural", name) in targets.values()
-        }
+        self.plan, self.planned = self._integers(structural.get("planned_steps", []))
+        self.ranks = self._ranks(structural.get("rank", []))
+        self.counters = {name: self._integers(structural[name]) for name in COUNTERS if name in structural}
         self.epochs = self.whole.filled("epoch") if self.numbered is not None else None
         self.frames = self._frames() if rule.redraw else None
 
@@ -99,8 +98,8 @@ class Frame:
             return None
         same: list[Array] = [self.plan, *([] if one_rank else [self.ranks])]
         same += [mask for mask in (self.numbered, self.planned, *self.epoch_known) if mask is not None]
-        same += [counts for name, (counts, _) in self.counters.items() if name != INSIDE[1] and counts is not None]
-        rising = self.counters.get(INSIDE[1], (None, None))[0]
+        same += [counts for name, (counts, _) in self.counters.items() if name != "epoch_step" and counts is not None]
+        rising = self.counters.get("epoch_step", (None, None))[0]
         found = np.zeros(len(self.steps), np.bool_)
         for part in slices(len(found), 1):
             later = found[part][1:]
@@ -162,7 +161,7 @@ class Frame:
         """Return which of the rows that count are among ``rows``."""
         mask = np.zeros(len(self.columns), np.bool_)
         mask[rows] = True
-        return mask[self.whole.rows]
+        return mask if self.chosen is None else mask[self.chosen]
 
     def _ranks(self, columns: Sequence[NumberColumn]) -> Integers | None:
         """Return the rank of each row: as a field prints it, else the label of its line."""

@@ -109,7 +109,7 @@ class Naming(Notes):
         """Add the value of a field of the record at ``line``, which its line ``own`` prints."""
         value, readable = convert(made.rule.fields[name], text)
         if isinstance(value, str):
-            made.texts[name].append(row, value)
+            made.add_text(name, row, value)
         elif value is not None:
             made.add(name, row, value, own)
         elif not readable:

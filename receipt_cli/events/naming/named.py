@@ -55,7 +55,7 @@ class Named:
         self.rule, self.columns = rule, columns
         self._first = {target: name for name, target in reversed([(n, f.target) for n, f in rule.fields.items()])}
         self.texts: defaultdict[str, TextColumn] = defaultdict(TextColumn)
-        """The texts of each field that are named."""
+        """The texts of each field that are named, by the place of the record."""
 
     def figure(self, name: str) -> str:
         """Return the first field that prints the figure of a field: fields of one target print one."""
@@ -68,11 +68,13 @@ class Named:
     def finish(self, rows: Cells[int], numbers: Mapping[str, NumberColumn], others: Mapping[str, NumberColumn]) -> RuleColumns:
         """Return the columns of the records that begin at ``rows``, ascending; the ``others`` come as the records name them."""
         scanned, texts = self.columns, dict[str, TextColumn]()
-        for name, text in (*scanned.texts.items(), *self.texts.items()):
+        for name, text in scanned.texts.items():
             for row, value in zip(text.rows, text.values, strict=True):
                 place = bisect_left(rows, row)
                 if place < len(rows) and rows[place] == row:
                     texts.setdefault(name, TextColumn()).append(place, value)
+        for name, text in self.texts.items():
+            texts.setdefault(name, TextColumn()).extend(text, 0)
         at, line, rank = (part.picked(rows) for part in (scanned.at, scanned.line, scanned.rank))
         numbers, others = ({name: one for name, one in named.items() if len(one.values)} for named in (numbers, others))
         firsts = {name: -1 if name in scanned.unregistered else column.rows[0] for name, column in others.items()}
@@ -89,6 +91,11 @@ class NamedSingly(Named):
             {name: {row: (value, 0) for row, value in zip(one.rows, one.values, strict=True)} for name, one in printed.items()}
             for printed in (columns.numbers, columns.unregistered)
         )
+        self._texts: list[tuple[str, int, str]] = []
+
+    def add_text(self, name: str, row: int, value: str) -> None:
+        """Add the text of a field of the record at ``row``."""
+        self._texts.append((name, row, value))
 
     def add(self, name: str, row: int, value: float, line: int = 0) -> None:
         """Add the value of a field of the record at ``row``; ``line`` as the class has it."""
@@ -104,6 +111,9 @@ class NamedSingly(Named):
     def columns_of(self, rows: Sequence[int]) -> RuleColumns:
         """Return the columns of the records that begin at ``rows``, ascending."""
         places = {row: place for place, row in enumerate(rows)}
+        for name, row, value in self._texts:
+            if row in places:
+                self.texts[name].append(places[row], value)
         numbers, others = ({name: _column(found, places) for name, found in one.items()} for one in (self._numbers, self._others))
         return self.finish(Cells("q", rows), numbers, others)
 

@@ -102,7 +102,8 @@ class _Part:
             mine = slice(None) if wanted is None else wanted[records]
             made.extend(figure, places[records[mine]], values[mine], lines[mine])
         for place, _, name, text in sorted(self._texts):
-            made.texts[name].append(int(self.rows[self.records[place]]), text)
+            if kept[record := self.records[place]]:
+                made.texts[name].append(int(places[record]), text)
         made.rows.extend_array(self.rows[kept])
 
     def _figures(self, figure: Key) -> tuple[Integers, Floats, Integers]:
