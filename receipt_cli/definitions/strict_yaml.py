@@ -11,6 +11,7 @@ from receipt_cli.errors import DataError
 
 _BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_DEPTH = 24
+_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 MAX_BYTES = 1 << 20
 """A definition larger than this is refused unread."""
 
@@ -44,7 +45,7 @@ def _refuse_dangers(text: str, where: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise DataError(f"nested deeper than {MAX_DEPTH} levels", where=f"{where}:{line}")
+                raise DataError(_TOO_DEEP, where=f"{where}:{line}")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -67,7 +68,8 @@ def read_yaml(text: bytes, where: str, *, shipped: bool = False) -> dict[str, An
         data = yaml.load(decoded, Loader=_StrictLoader)  # a SafeLoader subclass
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise DataError(error.problem or "invalid YAML", where=f"{where}:{line}") from error
+        said = _TOO_DEEP if "nesting depth" in (error.problem or "") else error.problem  # PyYAML has a bound of its own
+        raise DataError(said or "invalid YAML", where=f"{where}:{line}") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise DataError("invalid YAML", where=where, why=str(error)) from error
     if not isinstance(data, dict):
