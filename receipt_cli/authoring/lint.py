@@ -92,9 +92,8 @@ def digit_dependence(rule: Rule) -> str:
     compared = rule.compared
     if compared is None:
         return "anywhere"
-    places = [f"behind {' '.join(repr(text) for text in sorted(compared.kept))}"] if compared.kept else []
-    places += [f"on both sides of {' '.join(repr(text) for text in sorted(compared.echoes))}"] if compared.echoes else []
-    return ", ".join(places)
+    words = {"behind": compared.kept, "in": compared.own, "on both sides of": compared.echoes, "behind, and before": compared.far}
+    return ", ".join(f"{word} {' '.join(map(repr, sorted(texts)))}" for word, texts in words.items() if texts)
 
 
 def _extract_line(rule: Rule, line: str) -> list[Extraction]:

@@ -7,7 +7,7 @@ through it, and what was proven for one of them holds for the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from receipt_cli.lazy_dataclass import NamedTuple
@@ -32,24 +32,35 @@ _GROUP = compile_later(
     r"|\(\?(?:P?<[A-Za-z_]\w*>|[aims]*(?:-[ims]+)?:|[|>]|<?[=!]|[aims]+\)|\(DEFINE\)|&[A-Za-z_]\w*\))|\((?!\?)"
 )
 _BYTE = compile_later(r"\\x([0-9a-fA-F]{2})")
+_SPECIAL = compile_later(r"[.^$*+?{}\[\]\\|()]")
+_FEWEST = 2
+"""Characters other than digits in a text that tells where its digits are meant."""
 _REFERENCE = compile_later(r"\(\?P=([A-Za-z_]\w*)\)|\\([1-9])(?!\d)")
 
 
 class Compared(NamedTuple):
     """What a pattern asks of digits: ``kept`` are the texts behind which it compares them with its own.
 
-    ``echoes`` are the texts between two runs of digits that it compares with each other: ``/`` where ``40/40`` is the
-    last batch. Texts are in lower case, which stands for both.
+    ``own`` are texts that it looks for, each of which begins with a digit: ``0it [``. ``echoes`` are patterns of what is between
+    two runs of digits that it compares with each other: ``/`` where ``40/40`` is the last batch; ``far`` are patterns of what is
+    right before a run that it compares with any run before. Texts are in lower case, which stands for both.
     """
 
     kept: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
     echoes: frozenset[str] = frozenset()
+    far: frozenset[str] = frozenset()
+
+    @classmethod
+    def union(cls, found: Iterable[Compared]) -> Compared:
+        """Return what several patterns ask of digits."""
+        return cls(*(frozenset().union(*texts) for texts in zip(cls(), *found, strict=True)))
 
 
 def kept_after(pattern: str) -> frozenset[str] | None:
-    """Return the texts behind which digits matter to ``pattern``; None: they may anywhere, or it compares those of two places."""
+    """Return the texts behind which alone digits matter to ``pattern``; None: they may elsewhere."""
     compared = digits_compared(pattern)
-    return None if compared is None or compared.echoes else compared.kept
+    return None if compared is None or any(compared[1:]) else compared.kept
 
 
 @cache
@@ -57,9 +68,9 @@ def digits_compared(pattern: str) -> Compared | None:
     """Return what ``pattern`` (in the syntax of ``regex``) asks of digits; None: it may compare them anywhere.
 
     A literal digit is only compared where the literal characters before it matched: ``Acc@1`` cares for the digits
-    behind ``acc@``, and for no others. What this reading does not know for sure (most back references, recursion by
-    number, properties, fuzzy matching, verbose patterns) counts as None. Bytes from 128 on are named by the character of
-    their number.
+    behind ``acc@``, and for no others. Where none are before it, those behind it say where. What this reading does not know
+    for sure (many back references, recursion by number, properties, fuzzy matching, verbose patterns) counts as None. Bytes
+    from 128 on are named by the character of their number.
     """
     stored = find_stored("digits", pattern)
     if stored is None:
@@ -72,8 +83,7 @@ def _digits_compared(pattern: str) -> Compared | None:
     tokens = tokens_of(pattern)
     if tokens is None:
         return None
-    kept: set[str] = set()
-    echoes: set[str] = set()
+    kept, own, echoes, far = set[str](), set[str](), set[str](), set[str]()
     opened: list[tuple[str, str]] = []  # what stands before what each open group holds, and before what follows it
     before = ""  # the literal characters that must stand right before
     for index, (text, literal) in enumerate(tokens):
@@ -91,45 +101,104 @@ def _digits_compared(pattern: str) -> Compared | None:
         elif literal is None:
             before = ""
         elif literal == _SAME:
-            between = _echoed_behind(tokens, index) if _CALL not in pattern and "(?|" not in pattern else ""
-            if not between:
+            echo = _echo(tokens, index) if _CALL not in pattern and "(?|" not in pattern else None
+            if echo is None:
                 return None
-            echoes.add(between)
+            (far if echo.far else echoes).add(echo.text)
             before = ""
         else:
             if literal == _SOME_DIGITS or ord(literal) in _DIGITS:
-                if not before:
+                if not before and not (found := _own_text(tokens, index)):
                     return None
-                if ord(before[-1]) not in _DIGITS:
+                if not before:
+                    own.add(found)
+                elif ord(before[-1]) not in _DIGITS:
                     kept.add(before)
             before = "" if literal == _SOME_DIGITS else before + (literal.lower() if literal.isascii() else literal)
-    return Compared(frozenset(kept), frozenset(echoes))
+    return Compared(*map(frozenset, (kept, own, echoes, far)))
 
 
-def _echoed_behind(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
-    r"""Return the text between a run of digits and the back reference ``index`` to it: ``/`` in ``(\d++)/(?:\1|\d++)``.
+def _own_text(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
+    """Return the literal characters from the digit ``index`` on, to the next digit behind others: ``0it [`` in ``0it \\[0``.
 
-    Empty where the group holds anything but a run of digits, or does not stand right before that text.
+    Empty where these do not tell where it is meant.
+    """
+    text = ""
+    for at, (_, literal) in enumerate(tokens[index:], index):
+        if literal is None or len(literal) > 1 or _is_repeated(tokens, at):
+            break
+        if ord(literal) in _DIGITS and text and ord(text[-1]) not in _DIGITS:
+            break
+        text += literal.lower() if literal.isascii() else literal
+    return text if tells_place(text) else ""
+
+
+def tells_place(text: str) -> bool:
+    """True for a text with enough characters beside its digits to tell where they are meant."""
+    return sum(ord(char) not in _DIGITS for char in text) >= _FEWEST
+
+
+class _Echo(NamedTuple):
+    """What is between two runs of digits that are compared, or, where they may be ``far`` apart, right before the second."""
+
+    text: str
+    far: bool
+
+
+def _echo(tokens: Sequence[tuple[str, str | None]], index: int) -> _Echo | None:
+    r"""Return what tells the runs of digits that the back reference ``index`` compares: ``/`` in ``(\d++)/(?:\1|\d++)``.
+
+    None where a group that it may mean holds anything but a run of digits, or nothing tells what it is compared with.
     """
     reference = _REFERENCE.fullmatch(tokens[index][0])
-    text, at = "", index - 1
-    while at > 0 and tokens[at][0] != ")":
-        token, literal = tokens[at]
-        if opens(token):
-            if token.startswith(("(?<=", "(?<!", "(?(")) or _repeats(tokens, at):
-                return ""
-        elif literal is None or len(literal) > 1 or ord(literal) in _DIGITS:
-            return ""
-        text = (literal or "") + text
-        at -= 1
-    at -= 1
-    while at > 0 and tokens[at][0][0] in "+*?{":
-        at -= 1
-    if at < 1 or tokens[at][0] != r"\d" or reference is None:
-        return ""
     groups = [(place, token) for place, (token, _) in enumerate(tokens) if token == "(" or find_name(token)]
-    meant = [place for i, (place, token) in enumerate(groups, 1) if reference[2] == str(i) or find_name(token) == reference[1]]
-    return text.lower() if meant == [at - 1] else ""
+    meant = [
+        place
+        for i, (place, token) in enumerate(groups, 1)
+        if reference is not None and (reference[2] == str(i) or find_name(token) == reference[1])
+    ]
+    text, at, times, sure = "", index - 1, "", False
+    while at > 0:
+        times = ""
+        while at > 0 and _is_quantifier(tokens[at]):
+            times, at = "+" if tokens[at][0] == "+" else "*", at - 1
+        token, literal = tokens[at]
+        if literal is not None and len(literal) == 1 and ord(literal) not in _DIGITS:
+            text = _SPECIAL.sub(r"\\\g<0>", literal.lower() if literal.isascii() else literal) + times + text
+            sure |= times != "*"
+        elif token not in ("(?:", "(?>", "(?=", "(?!") or _repeats(tokens, at):
+            break
+        at -= 1
+    if not sure or any(token in ("(?<=", "(?<!") for token in _around(tokens, index)):
+        return None
+    if not times and any(_end_of_run(tokens, place) == at for place in meant):
+        return _Echo(text, far=False)
+    return _Echo(text, far=True) if meant and all(_is_whole_run(tokens, place) for place in meant) else None
+
+
+def _end_of_run(tokens: Sequence[tuple[str, str | None]], place: int) -> int | None:
+    r"""Return where the group that opens at ``place`` closes, one of digits alone (``\d+``); None for another."""
+    at = place + 2
+    while at < len(tokens) and _is_quantifier(tokens[at]):
+        at += 1
+    return at if tokens[place + 1][0] == r"\d" and at < len(tokens) and tokens[at][0] == ")" else None
+
+
+def _is_whole_run(tokens: Sequence[tuple[str, str | None]], place: int) -> bool:
+    r"""True when the group that opens at ``place`` takes a run of digits to its end (``\d++``), before what follows."""
+    looks = any(token in ("(?=", "(?!", "(?<=", "(?<!") for token in _around(tokens, place))
+    return [token for token, _ in tokens[place + 1 : place + 5]] == [r"\d", "+", "+", ")"] and not looks
+
+
+def _around(tokens: Sequence[tuple[str, str | None]], index: int) -> list[str]:
+    """Return the tokens that open the groups around a place."""
+    opened: list[str] = []
+    for token, _ in tokens[:index]:
+        if opens(token):
+            opened.append(token)
+        elif token == ")" and opened:
+            opened.pop()
+    return opened
 
 
 def find_name(token: str) -> str:
@@ -162,8 +231,17 @@ def _repeats(tokens: Sequence[tuple[str, str | None]], index: int) -> bool:
         text = tokens[at][0]
         depth += 1 if opens(text) else -1 if text == ")" else 0
         if not depth:
-            return at + 1 < len(tokens) and tokens[at + 1][0][0] in "*+{"
+            return _is_repeated(tokens, at) and tokens[at + 1][0][0] != "?"
     return True
+
+
+def _is_repeated(tokens: Sequence[tuple[str, str | None]], at: int) -> bool:
+    """True when the token at ``at`` may match several times in a row, or not at all."""
+    return at + 1 < len(tokens) and _is_quantifier(tokens[at + 1])
+
+
+def _is_quantifier(token: tuple[str, str | None]) -> bool:
+    return token[1] is None and token[0][0] in "*+?{"
 
 
 def _step(pattern: str, at: int) -> tuple[int, str | None] | None:

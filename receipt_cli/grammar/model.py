@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import regex
 
 from receipt_cli.definitions.compiled import pack
-from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
+from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared, tells_place
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.lazy_pattern import compile_later, compile_regex
 
@@ -257,19 +258,26 @@ class Rule:
         found = [compared for compared in all_compared if compared is not None]
         if len(found) < len(all_compared):
             return None
-        kept, echoes = (frozenset().union(*texts) for texts in zip(*found, strict=True)) if found else (frozenset(), frozenset())
-        return Compared(kept, echoes)
+        return Compared.union([*found, Compared(own=frozenset(filter(tells_place, self.asked_texts)))])
 
     @cached_property
     def asks_digits(self) -> bool:
-        """True when keys or values with digits decide whether a record of keys and values is one of the rule's."""
+        """True when keys or values with digits, which may stand anywhere, decide whether a record is one of the rule's."""
+        return not all(map(tells_place, self.asked_texts))
+
+    @cached_property
+    def asked_texts(self) -> frozenset[str]:
+        """The keys and values with digits that decide whether a record of keys and values is one of the rule's (as ``own``)."""
         asked: Iterable[str] = ()
         if self.pairs is not None:
             asked = self.pairs.requires | self.pairs.forbids
         elif self.mapping is not None:
             where = self.mapping.where
-            asked = (*self.mapping.requires, *self.mapping.forbids, *where, *map(str, where.values()))
-        return any(char.isdigit() for text in asked for char in text)
+            keys = (*self.mapping.requires, *self.mapping.forbids, *where)
+            values = chain.from_iterable(value if isinstance(value, list) else (value,) for value in where.values())
+            told = (value if isinstance(value, str) else "0" for value in values if not isinstance(value, bool))
+            asked = (*keys, *chain.from_iterable(key.split(".") for key in keys), *told)  # numbers have many spellings
+        return frozenset(text.encode().lower().decode("latin-1") for text in asked if any(char.isdigit() for char in text))
 
     @cached_property
     def start(self) -> regex.Pattern[bytes]:

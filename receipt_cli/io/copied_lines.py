@@ -8,9 +8,11 @@ its copies one after the other, and keeps them.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import islice
+from operator import eq
 
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.records.envelope import NO_RANK, split_rank
@@ -210,10 +212,11 @@ def _in_turns(lines: Sequence[bytes], told: Sequence[int]) -> list[int]:
     ``told`` are the lines that are not blank. Empty where there are none, or where the log may have been appended to itself.
     """
     every = lines[: told[-1] + 1] if told else []
+    near = range(1, min(len(every), 2 * _LONGEST_TURN) + 1)
+    again = next((n for n in near if all(map(eq, islice(every, n, None), every))), len(every))
     for times in _process_numbers([every[number] for number in told]):
         size = -(-len(every) // times)
-        near = range(1, min(size, 2 * _LONGEST_TURN) + 1)
-        period = next((n for n in near if every[n:] == every[:-n]), size)
+        period = min(again, size)
         for turn in range(1, min(_LONGEST_TURN, size // 2, period // 2) + 1):
             rest = len(every) % (turn * times)  # the last turn of each may be shorter
             if rest % times == 0 and all(_alike(every, at, turn, times) for at in range(0, len(every), turn * times)):
@@ -242,30 +245,34 @@ def _separated(lines: Sequence[bytes], times: int, period: int, turn: int, most:
     size = len(lines) // times
     first: list[bytes] = []
     places = [0] * (times - 1)
+    standing = {0: [*range(times - 1)]}  # by place who stand there, the lowest first: they are told the same
     copy: list[bool] = []
     writer: int | None = None
     for at, line in enumerate(lines):
         if writer is None or places[writer] == len(first) or first[places[writer]] != line:
             writer = None
-            tried = -1
-            for number, place in enumerate(places):
+            for place, numbers in sorted(standing.items(), key=lambda each: each[1][0]):
                 behind = len(first) - place
-                if place == tried or not behind or first[place] != line or (behind < turn and len(first) < size):
+                if not behind or first[place] != line or (behind < turn and len(first) < size):
                     continue
-                tried = place  # where another stands, it would be told the same
                 if all(
                     lines[at : at + compared] == first[place : place + compared]
                     for compared in (min(behind, _COMPARED), min(behind, most))  # few differ in more than the first
                 ):
                     if 2 * behind > min(size, period):
                         return None
-                    writer = number
+                    writer = numbers[0]
                     break
         if writer is None:
             first.append(line)
             if len(first) > size:
                 return None
         else:
-            places[writer] += 1
+            place = places[writer]
+            standing[place].remove(writer)
+            if not standing[place]:
+                del standing[place]
+            insort(standing.setdefault(place + 1, []), writer)
+            places[writer] = place + 1
         copy.append(writer is not None)
     return copy if all(place == size for place in places) else None

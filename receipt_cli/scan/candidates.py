@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.failure_markers import Marker
-from receipt_cli.grammar.digit_sensitivity import digits_compared, kept_after
+from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared, kept_after
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.records.envelope import ENVELOPE
+from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.records.envelope import ENVELOPE, MASK
+from receipt_cli.scan.extraction import Span
 from receipt_cli.scan.extraction.labelled import LABELS
 
 if TYPE_CHECKING:
     from receipt_cli.grammar.length_sensitivity import Between
 
+RUN = compile_later(rb"0+")
+"""A run of digits of a masked record."""
 LONGEST = 2000
 WORD = 60
 """Bytes of a record, and of a word in it, for which most patterns do not tell lengths apart: their bounds are above these."""
@@ -26,10 +30,38 @@ Tried = tuple[Grammar, Rule, bool]
 
 
 class Asked(NamedTuple):
-    """The texts behind which digits count, in lower case, and what finds two runs of digits that a pattern compares."""
+    """What is asked of digits (see ``Compared``), in lower case: patterns of masked records, and the texts as they are.
+
+    ``own`` are such texts, masked and as they are. ``echoes`` find two runs of digits, and ``far`` the second one.
+    """
 
     kept: tuple[bytes, ...]
+    own: tuple[tuple[bytes, bytes], ...]
     echoes: tuple[re.Pattern[bytes], ...]
+    far: tuple[re.Pattern[bytes], ...]
+
+    @classmethod
+    def of(cls, compared: Compared) -> Asked:
+        """Return how to find in a record what is asked of its digits."""
+        kept, own, echoes, far = ([text.encode("latin-1") for text in sorted(texts)] for texts in compared)
+        return cls(
+            tuple(kept),
+            tuple((text.translate(MASK), text) for text in own),
+            tuple(re.compile(rb"(0+)%b(?=(0+))" % text, re.IGNORECASE) for text in echoes),
+            tuple(re.compile(rb"%b(0+)" % text, re.IGNORECASE) for text in far),
+        )
+
+    def possible_in(self, masked: bytes) -> Iterator[tuple[int, bytes]]:
+        """Yield where a masked record has room for one of the texts of ``own``, and that text."""
+        lowered = masked.lower() if self.own else b""
+        return ((at, text) for form, text in self.own for at in places_of(lowered, form))
+
+    def pairs(self, masked: bytes) -> list[tuple[Span, Span]]:
+        """Return the runs of digits of a masked record that are compared, each with the one that it is compared with."""
+        found = {(each.span(1), each.span(2)) for echo in self.echoes for each in echo.finditer(masked)}
+        for second in (each for far in self.far for each in far.finditer(masked)):
+            found |= {(first.span(), second.span(1)) for first in RUN.finditer(masked, 0, second.start())}
+        return sorted(found)
 
 
 class Candidates:
@@ -81,13 +113,15 @@ class Candidates:
         compared = [one for one in found if one is not None]
         if len(compared) < len(found):
             return None
-        kept = _envelope_kept().union(*(one.kept for one in compared))
-        echoes = sorted(frozenset().union(*(one.echoes for one in compared)))
-        between = [re.escape(text.encode("latin-1")) for text in echoes]
-        return Asked(
-            tuple(text.encode("latin-1") for text in sorted(kept)),
-            tuple(re.compile(rb"(0+)%b(?=(0+))" % text, re.IGNORECASE) for text in between),
-        )
+        return Asked.of(Compared.union([*compared, Compared(_envelope_kept())]))
+
+
+def places_of(text: bytes, part: bytes) -> Iterator[int]:
+    """Yield where ``part`` is in ``text``."""
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 @cache

@@ -35,7 +35,8 @@ class LayoutCache:
         forms = self._relatives.get(candidates) if self.wanted(masked) else None
         relatives = forms.get(form_of(masked)) if forms is not None else None
         layout = relatives.derive(record, masked) if relatives is not None else None
-        if layout is None or prefilter.possible_in(masked):
+        asked = candidates.asked
+        if layout is None or asked is None or prefilter.possible_in(masked) or any(asked.possible_in(masked)):
             return None
         self._keep(masked, layout)
         return layout if layout.in_bounds(record) else None

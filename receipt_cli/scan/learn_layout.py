@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.book import Outcome
-from receipt_cli.scan.candidates import Candidates
+from receipt_cli.scan.candidates import RUN, Candidates, places_of
 from receipt_cli.scan.extraction import NOWHERE, Extraction, PatternTimeout, Span, extract, extract_behind, fields_below
 from receipt_cli.scan.layout import MAX_LENGTH, Echo, Layout
 from receipt_cli.scan.number_forms import is_plain
 
-_RUN = compile_later(rb"0+")
 _DOUBTFUL = compile_later(rb"[\x00-\x08\x0b-\x1f]")
 """Control characters."""
 _ESCAPE = compile_later(rb"\\[xuU]?[0-9a-fA-F]{0,8}")
@@ -39,7 +38,7 @@ def learn_layout(
     others = [rule for _, rule in (*outcome.missed, *outcome.ignored)]
     if any(rule.mapping is not None for rule in read) and (not record.isascii() or b"\\" in record):
         return None  # its places are those of characters
-    if any(rule.asks_digits for rule in others):
+    if any(rule.asks_digits or (rule.mapping is not None and rule.asked_texts and b"\\" in record) for rule in others):
         return None
     asked = candidates.asked
     below = [_below_bounds(rule, record) for rule in candidates.bounded]
@@ -54,29 +53,28 @@ def learn_layout(
         spans += [*event.keys, *(span for span in event.unread if SOMETIMES_NUMBER.search(masked, *span))]
     absent: list[tuple[int, bytes]] = []
     for form, literal in numbered:
-        for at in _places(masked, form):
+        for at in places_of(masked, form):
             if record.startswith(literal, at):
                 spans.append((at, at + len(literal)))
             else:
                 absent.append((at, literal))
     lowered = record.lower()
-    behind = (_RUN.match(masked, at + len(text)) for text in asked.kept for at in _places(lowered, text))
+    for at, text in asked.possible_in(masked):
+        end = at + len(text)
+        if lowered.startswith(text, at):
+            spans.append((at, end))
+        else:
+            absent.append(
+                (at, bytes(new if new in b"0123456789" else old for old, new in zip(record[at:end], text, strict=True)))
+            )
+    behind = (RUN.match(masked, at + len(text)) for text in asked.kept for at in places_of(lowered, text))
     runs = {run.span() for run in behind if run is not None}
-    runs |= {run.span() for span in spans if span != NOWHERE for run in _RUN.finditer(masked, *span)}
+    runs |= {run.span() for span in spans if span != NOWHERE for run in RUN.finditer(masked, *span)}
     fixed = tuple((start, end, record[start:end]) for start, end in sorted(runs))
-    found = (each for echo in asked.echoes for each in echo.finditer(masked))
-    echoes = tuple(Echo.of(record, each.span(1), each.span(2)) for each in found)
+    echoes = tuple(Echo.of(record, *pair) for pair in asked.pairs(masked))
     if any(end - start > _MAX_ECHO for (start, end), _, _ in echoes):
         return None
     return Layout(record, fixed, tuple(absent), echoes, outcome, any_bar)
-
-
-def _places(text: bytes, part: bytes) -> Iterator[int]:
-    """Yield where ``part`` is in ``text``."""
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)
 
 
 def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:

@@ -13,16 +13,14 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from operator import itemgetter, sub
 
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import MASK, before, starts
 from receipt_cli.scan.book import Outcome
-from receipt_cli.scan.candidates import LONGEST, WORD, Candidates
+from receipt_cli.scan.candidates import LONGEST, RUN, WORD, Candidates
 from receipt_cli.scan.extraction import DROPPED, NOWHERE, Extraction, Span, read_unregistered
 from receipt_cli.scan.layout import Layout
 from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, named_twice
 from receipt_cli.scan.number_forms import is_plain
 
-_RUN = compile_later(rb"0+")
 MAX_RELATIVES = 16
 """Records of one form, and of the same lengths where these matter, that others may be relatives of."""
 PATIENCE = 16
@@ -34,7 +32,7 @@ Lengths = Sequence[int]
 @lru_cache(2)
 def form_of(masked: bytes) -> bytes:
     """Return the bytes that all records of a form share; most are asked for twice in a row."""
-    return _RUN.sub(b"0", masked)
+    return RUN.sub(b"0", masked)
 
 
 def may_have_relatives(layout: Layout, candidates: Candidates) -> bool:
@@ -86,7 +84,7 @@ class Relatives:
         asked = [each for each in compared if all(needed in text for needed in each.needed)]
         around = [
             (record[start - 1] if start else 256, record[end] if end < len(record) else 256)
-            for start, end in (found.span() for found in _RUN.finditer(record.translate(MASK)))
+            for start, end in (found.span() for found in RUN.finditer(record.translate(MASK)))
         ]
         held = [
             index
@@ -155,7 +153,7 @@ class _Relative:
             return False
         if len(picks) > 1 and not record.isascii():
             return False
-        runs = [found.span() for found in _RUN.finditer(self.masked)]
+        runs = [found.span() for found in RUN.finditer(self.masked)]
         begins, ends = [start for start, _ in runs], [end for _, end in runs]
         held: set[int] = set()
         self.places: dict[int, int] = {}  # and how many runs end before each
@@ -192,7 +190,7 @@ def _dropped_at(key: str, offset: int) -> str:
 
 
 def _lengths(masked: bytes) -> Lengths:
-    return [*map(len, _RUN.findall(masked))]
+    return [*map(len, RUN.findall(masked))]
 
 
 def _number_in(record: bytes, span: Span) -> float | None:

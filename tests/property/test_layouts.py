@@ -11,9 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.identity import find_difference, mutate, read_both
+from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.layout import Layout
+from receipt_cli.scan.layout_cache import LayoutCache
+from receipt_cli.scan.segment import SegmentBody
 from tests.tools.examples import costly
 from tests.tools.made import made_grammar
 
@@ -45,6 +50,19 @@ def test_real_logs(number: int) -> None:
 def test_mutated_logs(number: int) -> None:
     rng = random.Random(number)
     assert_same(shipped(), [mutate(rng.choice(LOGS).read_bytes(), rng)] * 2)
+
+
+def test_every_sample_of_steps_has_layouts() -> None:
+    grammars = shipped(with_samples=True)
+    rules = [rule for grammar in grammars for rule in grammar.rules if rule.event in ("step", "eval")]
+    lines = {line.encode() for rule in rules for sample in rule.samples for line in sample.line.split("\n")}
+    engine = Engine(grammars, load_catalogue())
+    for line in sorted(lines):
+        tried: list[Layout | None] = []
+        engine.layouts = cache = LayoutCache()
+        cache.add = lambda masked, layout, candidates, tried=tried: tried.append(layout)  # type: ignore[method-assign, misc]
+        engine.read(SegmentBody(), line + b"\n")
+        assert None not in tried, line
 
 
 WORDS = ["loss", "acc@1", "E2E latency", "lr", "fp8 scale", "step time", "grad norm", "top5", "Übung", "x"]
