@@ -151,11 +151,20 @@ class _Lengths:
         self.before: dict[int, int] = {}
         self.last = (-1, -1)
         self.length = 0
+        self.passed, self.counted, self.steps = first, 0, 0
+        """An epoch, and how many before it were seen, with how many steps."""
 
     def steps_before(self, epoch: int, inside: int, length: int) -> int:
         """Return the steps of the epochs before ``epoch``, which has ``length``."""
         if epoch not in self.before:
-            self.before[epoch] = sum(self.seen.get(e, length) for e in range(self.first, epoch))
+            if epoch < self.passed:
+                self.passed, self.counted, self.steps = self.first, 0, 0
+            known = [self.seen[e] for e in range(self.passed, epoch) if e in self.seen]
+            self.passed, self.counted = max(self.passed, epoch), self.counted + len(known)
+            self.steps += sum(known)
+            self.before[epoch] = self.steps + length * (max(0, epoch - self.first) - self.counted)
+        if epoch < self.passed and self.seen.get(epoch) != length:
+            self.passed, self.counted, self.steps = self.first, 0, 0
         self.seen[epoch] = length
         self.last, self.length = (epoch, inside), length
         return self.before[epoch]

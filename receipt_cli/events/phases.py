@@ -8,9 +8,10 @@ records are retained.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 
 from receipt_cli.events.model import Event, cut, in_order
 from receipt_cli.events.relays import Relay, first_records, is_relay, resolve
@@ -42,6 +43,8 @@ class Phase:
     attempts: list[list[Event]] = field(default_factory=list)
     superseded: list[Event] = field(default_factory=list)
     relays: list[Relay] = field(default_factory=list)
+    introductions: Sequence[int] | None = None
+    """Where the trainer introduces itself, ascending; found where it is needed."""
     followed: Counter[int | None] | None = None
     """How many records of each step are followed by another one; found where it is needed."""
     again: Counter[int | None] = field(default_factory=Counter)
@@ -199,8 +202,8 @@ def _other_plan(phase: Phase, event: Event) -> bool:
 
 def _other_model(phase: Phase, event: Event) -> bool:
     count = event.facts.get("parameter_count")
-    known = phase.fact("parameter_count")
-    return count is not None and known is not None and count != known
+    known = phase.fact("parameter_count") if count is not None else None
+    return known is not None and count != known
 
 
 def _merge_nameless(phases: list[Phase]) -> list[Phase]:
@@ -313,7 +316,9 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
 
 def _began_anew(phase: Phase, last: Event, event: Event) -> bool:
     """True when the trainer introduced itself again between two records of one step: a restart, not another rank."""
-    return any(last.at < single.at < event.at for single in phase.standalone_events if single.rule.event in ("header", "compile"))
+    if phase.introductions is None:
+        phase.introductions = sorted(each.at for each in phase.standalone_events if each.rule.event in ("header", "compile"))
+    return bisect_right(phase.introductions, last.at) < bisect_left(phase.introductions, event.at)
 
 
 def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event, copied: Sequence[int]) -> bool:
@@ -338,7 +343,11 @@ def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
     """Leave out evaluations printed twice, and those of steps that a later attempt superseded."""
     begun = [a[0] for a in attempts[1:] if a and a[0].step is not None] if phase.evals else []
     starts = [start for one in begun for start in (first_records(one) if is_relay(one) else [(one.at, one.step or 0)])]
-    current = [part for event in phase.evals for part in _not_superseded(event, starts)]
+    starts.sort()
+    places = [at for at, _ in starts]
+    lowest = [*accumulate((step for _, step in reversed(starts)), min)][::-1]
+    limits = [*lowest, None]
+    current = [part for event in phase.evals for part in _not_superseded(event, limits[bisect_right(places, event.at)])]
     kept: list[Event] = []
     seen: dict[tuple[str, int | None], Event] = {}
     for event in in_order(current) if _go_back(current) else current:
@@ -350,10 +359,11 @@ def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
     return kept
 
 
-def _not_superseded(event: Event, starts: Sequence[tuple[int, int]]) -> Iterable[Event]:
-    """Return the evaluations up to the step from which an attempt behind them began: ``starts`` are position and step of each."""
-    limit = min((step for at, step in starts if event.at < at), default=None) if event.step is not None else None
-    return (event,) if limit is None else (part for part in cut(event, limit + 1) if (part.step or 0) <= limit)
+def _not_superseded(event: Event, lowest: int | None) -> Iterable[Event]:
+    """Return the evaluations up to the ``lowest`` step from which an attempt behind them began, if there is one."""
+    if event.step is None or lowest is None:
+        return (event,)
+    return (part for part in cut(event, lowest + 1) if (part.step or 0) <= lowest)
 
 
 def _go_back(evals: Sequence[Event]) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -269,9 +270,14 @@ class _Phase:
 
     def _between(self, dead: Tries, one: Tries) -> list[Event]:
         """Return the stamped events between two attempts that are no step records, in order."""
-        last = dead.events[-1].last_at
-        found = [e for e in self.phase.standalone_events if last < e.at < one.first.at and not math.isnan(e.clock)]
-        return sorted(found, key=lambda e: e.at)
+        places, found = self._stamped
+        return found[bisect_right(places, dead.events[-1].last_at) : bisect_left(places, one.first.at)]
+
+    @cached_property
+    def _stamped(self) -> tuple[list[int], list[Event]]:
+        """The stamped events of the phase that are no step records, in order, and their positions before."""
+        found = sorted((e for e in self.phase.standalone_events if not math.isnan(e.clock)), key=lambda e: e.at)
+        return [event.at for event in found], found
 
     # --- the steps ----------------------------------------------------------------------------------------------------
 

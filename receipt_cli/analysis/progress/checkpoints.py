@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from receipt_cli.analysis.goodput.attempts import is_time, last_clock
@@ -51,12 +51,13 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
         return None
     steps = sorted([*phase.steps, *phase.superseded], key=lambda e: e.at)
     places = [event.at for event in steps]
-    evals = [event for event in phase.evals if event.step is not None]
+    evals = sorted((event for event in phase.evals if event.step is not None), key=lambda e: e.at)
+    others = sorted(e.at for e in (*phase.evals, *phase.standalone_events) if e.rule.event != "checkpoint")
     saved: list[Saved] = []
     before: tuple[int, int | None] | None = None
     for event in lines:
         place = bisect_left(places, event.at)
-        step, previous = _step(event, steps[:place][-1:], evals), before
+        step, previous = _step(event, steps[max(0, place - 1) : place], evals), before
         before = place, step
         seconds = event.metrics.get(DURATION)
         one = Saved(step, event.line, seconds if is_time(seconds) else None)
@@ -64,7 +65,7 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
             saved[-1] = saved[-1]._replace(duration_s=saved[-1].duration_s if one.duration_s is None else one.duration_s)
             continue
         if one.duration_s is None and median_step_s is not None and grain is not None:
-            one = one._replace(duration_s=_inferred(phase, steps, place, median_step_s, grain))
+            one = one._replace(duration_s=_inferred(steps, place, others, median_step_s, grain))
         saved.append(one)
     return _ledger(saved, lines[-1], steps)
 
@@ -78,18 +79,19 @@ def _step(event: Event, before: Sequence[Event], evals: Sequence[Event]) -> int 
         at, step, run = last.at, last.step, last.run
         if run is not None and (count := int(run.at.searchsorted(event.at))):
             at, step = run.record(count - 1)[0], run.values(count - 1)[0]
-    return next((e.step for e in reversed(evals) if at < e.at < event.at), step)
+    behind = bisect_left(evals, event.at, key=lambda e: e.at)
+    return next((e.step for e in evals[max(0, behind - 1) : behind] if e.at > at), step)
 
 
-def _inferred(phase: Phase, steps: Sequence[Event], place: int, median_step_s: float, grain: float) -> float | None:
-    """Return the seconds between the records around a checkpoint beyond those of their steps; None where anything else is
-    there, or the stamps do not show them."""
+def _inferred(steps: Sequence[Event], place: int, others: Sequence[int], median_step_s: float, grain: float) -> float | None:
+    """Return the seconds between the records around a checkpoint beyond those of their steps; None where anything else, of which
+    ``others`` are the positions, is there, or the stamps do not show them."""
     if not 0 < place < len(steps):
         return None
     a, b = steps[place - 1], steps[place]
-    between = [e for e in (*phase.evals, *phase.standalone_events) if a.last_at < e.at < b.at]
+    between = bisect_right(others, a.last_at) < bisect_left(others, b.at)
     last = a.last_step
-    if a.last_at > b.at or any(e.rule.event != "checkpoint" for e in between) or b.step is None or last is None or b.step <= last:
+    if a.last_at > b.at or between or b.step is None or last is None or b.step <= last:
         return None
     seconds = b.clock - last_clock(a) - median_step_s * (b.step - last)
     return None if math.isnan(seconds) or seconds < 2 * grain else round(seconds, CLOCK_DIGITS)
