@@ -282,9 +282,9 @@ def _records(event: Event, run: RowRun) -> list[Event]:
         for index, value in _known(run.unregistered_metric(name)):
             events[index].add_unregistered(name, value)
     for name in run.printed_elsewhere:
-        for index, made in enumerate(events):
+        for made, line in zip(events, run.lines_of(name).tolist(), strict=True):
             if name in made.metrics or name in made.unregistered:
-                made.elsewhere = {**(made.elsewhere or {}), name: run.line_of(name, index)}
+                made.elsewhere = {**(made.elsewhere or {}), name: line}
     return events
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
@@ -189,14 +188,19 @@ class RowRun:
         named = (*self.metrics.items(), *self.unregistered.items())
         return [name for name, columns in named if any(column.lines is not None for column in columns)]
 
+    def lines_of(self, name: str) -> Integers:
+        """Return the line that prints a metric of each record (int64 [n]), in the registry or outside of it."""
+        own = self.line
+        lines = own.copy()
+        for column in reversed((*self.metrics.get(name, ()), *self.unregistered.get(name, ()))):
+            index, printed = values_at(column.printed or column, self.rows)
+            at = slice(None) if index is None else index
+            lines[at] = own[at] if column.printed is None else np.where(printed > 0, printed, own[at])
+        return lines
+
     def line_of(self, name: str, index: int) -> int:
-        """Return the line that prints a metric of one record, in the registry or outside of it."""
-        row = self._row(index)
-        for column in (*self.metrics.get(name, ()), *self.unregistered.get(name, ())):
-            at = bisect_left(column.rows, row)
-            if at < len(column.rows) and column.rows[at] == row:
-                return (column.lines is not None and column.lines[at]) or self.columns.line[row]
-        return self.columns.line[row]
+        """Return the line that prints a metric of one record."""
+        return int(self.part(index, index + 1).lines_of(name)[0])
 
     def values(self, index: int) -> tuple[int | None, dict[str, float]]:
         """Return step and metrics of one record."""
