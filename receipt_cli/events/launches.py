@@ -109,7 +109,8 @@ def window(body: SegmentBody, launch: Launch) -> SegmentBody:
     for name, hits in body.markers.items():
         low, high = bisect_left(hits.at, launch.start), bisect_left(hits.at, launch.end)
         if low < high:
-            texts = [known for known in hits.known if launch.start <= known[0] < launch.end] or hits.known[-1:]
+            known = [message for message in hits.known if launch.start <= message[0] < launch.end]
+            texts = known or [(hits.at[high - 1], b"", None)]  # those of other launches say nothing of this one
             kept[name] = Hits(hits.at[low:high], hits.line[low:high], texts, hits.rank[low:high], hits.form[low:high], hits.hosts)
     return replace(body, markers=kept, records=min(body.records, launch.end >> POSITION_BITS))
 

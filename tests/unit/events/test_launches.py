@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.events.launches import Launch, window
 from receipt_cli.receipts.production import Request, produce_all
+from receipt_cli.scan.columns import place
+from receipt_cli.scan.segment import KEPT_HITS, SegmentBody
 
 Receipt = Callable[..., dict[str, Any]]
 BANNER = "toy model 1000\ntoy batch 8 x 32\n"
@@ -240,3 +243,17 @@ def test_a_program_that_fails_again_and_again_before_a_step(log: str, lines: lis
     path.write_text(log)
     documents = [product.document for product in produce_all(Request(path=str(path), workers=1))]
     assert [document["failure"]["line_number"] for document in documents] == lines
+
+
+def test_no_text_of_another_run_stands_for_a_marker() -> None:
+    """Of a marker that fires often the texts of its first and last hits are kept: those of a run in the middle are not."""
+    body = SegmentBody()
+    for number in range(4 * KEPT_HITS):
+        body.markers["traceback_frame"].add((place(number), b'File "a.py", line %d' % number, None), number + 1)
+    for start in range(0, 4 * KEPT_HITS, KEPT_HITS // 2):
+        launch = Launch([], place(start), place(start + KEPT_HITS // 2))
+        hits = window(body, launch).markers["traceback_frame"]
+        assert len(hits.at) == KEPT_HITS // 2
+        assert {at for at, _, _ in hits.texts} <= {*hits.at}
+        kept = start < KEPT_HITS or start >= 3 * KEPT_HITS
+        assert [text for _, text, _ in hits.texts][-1] == (f'File "a.py", line {start + KEPT_HITS // 2 - 1}' if kept else "")
