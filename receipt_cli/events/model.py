@@ -87,13 +87,17 @@ class Event:
 
     @property
     def metric_names(self) -> Iterable[str]:
-        """The metrics that it prints, and those that records of its run may print."""
-        return self.metrics if self.run is None else {**self.metrics, **self.run.metrics}
+        """The metrics that it prints, or that records of its run print."""
+        return self.metrics if self.run is None else dict.fromkeys((*self.metrics, *self.run.printed(self.run.metrics)))
 
     @property
     def unregistered_names(self) -> Iterable[str]:
         """The same of metrics outside the registry."""
-        return self.unregistered if self.run is None else {**self.unregistered, **self.run.unregistered}
+        return (
+            self.unregistered
+            if self.run is None
+            else dict.fromkeys((*self.unregistered, *self.run.printed(self.run.unregistered)))
+        )
 
     def prints(self, name: str) -> bool:
         """True when it prints a metric, or a record of its run does."""

@@ -213,6 +213,10 @@ class RowRun:
         """The metrics that its records may print, or that their epoch is."""
         return self.metrics if self.epoch is None else {**self.metrics, "epoch": ()}
 
+    def printed(self, figures: Mapping[str, Sequence[NumberColumn]]) -> list[str]:
+        """Return the names of those of ``figures`` (``metrics`` or ``unregistered``) that any of its records prints."""
+        return [name for name, columns in figures.items() if any(has_values(column, self.rows) for column in columns)]
+
     def _row(self, index: int) -> int:
         return self.rows.start + index if isinstance(self.rows, slice) else int(self.rows[index])
 
@@ -292,6 +296,17 @@ def indices_of(attached: Mapping[str, Integers], rows: Sequence[int] | Rows) -> 
     for companion, owners in attached.items():
         asked = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else np.asarray(rows)
         yield companion, np.flatnonzero(np.isin(asked, owners)).tolist()
+
+
+def has_values(column: NumberColumn, rows: Rows) -> bool:
+    """True where any of ``rows``, ascending and not empty, has a value in a column."""
+    if column.dense:
+        return int(rows.start if isinstance(rows, slice) else rows[0]) < len(column.values)
+    held = np.asarray(column.rows)
+    if not isinstance(rows, slice):
+        return bool(np.isin(held, rows).any())
+    low, high = np.searchsorted(held, [rows.start, rows.stop])
+    return bool(low < high)
 
 
 def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import islice
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from receipt_cli.events.model import Event, cut, expand
 from receipt_cli.events.rows import TAIL, RowRun, count_distinct, steps_among
 from receipt_cli.events.series import first_with, is_shown, metric, not_finite_since, positions, read
 from receipt_cli.grammar.model import Rule
+from receipt_cli.receipts.production import Request, produce
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, place
 
@@ -93,3 +95,22 @@ def test_numbers_beyond_an_array() -> None:
     steps = np.array([1, 2, 3], np.int64)
     assert count_distinct([3, 4, 1 << 70], [steps]) == 5
     assert steps_among([2, 9, 1 << 70], [steps]) == {2}
+
+
+def modded_steps(total: int, more: str = "") -> str:
+    """Return a run that prints no loss; the record in its middle prints ``more``."""
+    lines = [f"step:0/{total} val_loss:10.8288 train_time:0ms step_avg:0.04ms"]
+    for number in range(1, total + 1):
+        beside = more if number == total // 2 else ""
+        lines.append(f"step:{number}/{total} train_time:{45 * number}ms step_avg:45.00ms{beside}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("times", [1, 20])
+def test_a_long_phase_prints_no_more_than_a_short_one(times: int, tmp_path: Path) -> None:
+    """Names that only records of another phase print are none of a run's: what a phase lacks does not depend on its length."""
+    between = "".join(f"iter {n}: loss {5 - n / 100:.4f}, time 21.00ms, mfu 2.00%\n" for n in range(40))
+    log = tmp_path / "run.log"
+    log.write_text(modded_steps(150 * times, " be:3.5") + between + modded_steps(200 * times))
+    document = produce(Request(str(log))).document
+    assert [problem["line_number"] for problem in document["derivation"]["problems"]["first"]] == [2]
