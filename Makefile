@@ -193,6 +193,10 @@ bench-real: $(DEV) ## MB/s of the scan on real logs, a folder a row, into benchm
 	$(PY) -m benchmarks.real_logs $(or $(FOLDER),../shared/corpus) \
 	  --size $(if $(filter command line,$(origin SIZE)),$(SIZE),12MB) --results benchmarks/results/real_logs.md
 
+.PHONY: bench-lines
+bench-lines: $(DEV) ## what a line costs in a long log of each fixture, and how that grows, into benchmarks/results/lines.md; FOLDER=
+	$(PY) -m benchmarks.stretched $(or $(FOLDER),fixtures/logs) --results benchmarks/results/lines.md
+
 .PHONY: bench-quick
 bench-quick: $(DEV) ## the same on 64 MiB, without memory and growth; SIZE= ROUNDS= INPUT=dense
 	$(PY) -m benchmarks.compare --size $(if $(filter command line,$(origin SIZE)),$(SIZE),64MiB) \
