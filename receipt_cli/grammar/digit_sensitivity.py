@@ -7,6 +7,7 @@ through it, and what was proven for one of them holds for the other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
@@ -108,29 +109,31 @@ def _digits_compared(pattern: str) -> Compared | None:
             before = ""
         else:
             if literal == _SOME_DIGITS or ord(literal) in _DIGITS:
-                if not before and not (found := _own_text(tokens, index)):
-                    return None
-                if not before:
+                told = tells_place(before)  # else what is behind tells more
+                found = "" if told or before[-1:].isdigit() else _own_text(tokens, index, before)
+                if found:
                     own.add(found)
+                elif not before:
+                    return None
                 elif ord(before[-1]) not in _DIGITS:
                     kept.add(before)
             before = "" if literal == _SOME_DIGITS else before + (literal.lower() if literal.isascii() else literal)
     return Compared(*map(frozenset, (kept, own, echoes, far)))
 
 
-def _own_text(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
-    """Return the literal characters from the digit ``index`` on, to the next digit behind others: ``0it [`` in ``0it \\[0``.
+def _own_text(tokens: Sequence[tuple[str, str | None]], index: int, before: str) -> str:
+    """Return the literal characters ``before`` and from the digit ``index`` on, to the next digit behind others: ``0it [``.
 
-    Empty where these do not tell where it is meant.
+    Empty where these do not tell where it is meant, or where the digits end.
     """
-    text = ""
+    text = before
     for at, (_, literal) in enumerate(tokens[index:], index):
         if literal is None or len(literal) > 1 or _is_repeated(tokens, at):
             break
-        if ord(literal) in _DIGITS and text and ord(text[-1]) not in _DIGITS:
+        if ord(literal) in _DIGITS and at > index and ord(text[-1]) not in _DIGITS:
             break
         text += literal.lower() if literal.isascii() else literal
-    return text if tells_place(text) else ""
+    return text if tells_place(text) and ord(text[-1]) not in _DIGITS else ""
 
 
 def tells_place(text: str) -> bool:
@@ -157,7 +160,67 @@ def _echo(tokens: Sequence[tuple[str, str | None]], index: int) -> _Echo | None:
         for i, (place, token) in enumerate(groups, 1)
         if reference is not None and (reference[2] == str(i) or find_name(token) == reference[1])
     ]
-    text, at, times, sure = "", index - 1, "", False
+    if any(token in ("(?<=", "(?<!") for token in _around(tokens, index)):
+        return None
+    ends = [end for place in meant if (end := _end_of_run(tokens, place)) is not None and end < index]
+    text = _between(tokens, max(ends) + 1, index) if ends else ""
+    if text:
+        return _Echo(text, far=False)
+    text = _right_before(tokens, index) if meant and all(_is_whole_run(tokens, place) for place in meant) else ""
+    return _Echo(text, far=True) if text else None
+
+
+def _between(tokens: Sequence[tuple[str, str | None]], start: int, index: int) -> str:
+    """Return a pattern (of ``re``) of what the tokens up to ``index`` take: no digits, but never nothing. Empty: they may.
+
+    What asks for more is left out of it: assertions, and which of several ways is taken first.
+    """
+    opened: list[int] = []
+    closes: dict[int, int] = {}
+    for at in range(start, index):
+        if opens(tokens[at][0]):
+            opened.append(at)
+        elif tokens[at][0] == ")":
+            if not opened:
+                return ""  # the run is in a group that may not have been passed
+            closes[opened.pop()] = at
+    parts: list[str | None] = []  # None for what is not known, or takes digits
+    inside: list[int | None] = []  # of the open groups: what is before it, for one around the reference
+    at = start
+    while at < index:
+        token, literal = tokens[at]
+        if token in ("(?=", "(?!", "(?<=", "(?<!") and at in closes:
+            at = closes[at]
+        elif opens(token):
+            if token not in ("(?:", "(?>", "(?=", "(?!") or (at not in closes and _repeats(tokens, at)):
+                return ""
+            inside.append(None if at in closes else len(parts))
+            parts += ["(?:"] if at in closes else []
+        elif token == ")":
+            inside.pop()
+            parts.append(")")
+        elif token == "|":
+            if not inside:
+                return ""
+            begun = inside[-1]
+            parts[len(parts) if begun is None else begun :] = ["|"] if begun is None else []
+        elif _is_quantifier(tokens[at]):
+            if not parts or tokens[at - 1][0] in ("|", "(?:", "(?>"):
+                return ""  # of what is left out
+            parts += [] if _is_quantifier(tokens[at - 1]) else [token]  # not the second sign of a possessive or a lazy one
+        elif literal is not None and len(literal) == 1 and ord(literal) not in _DIGITS:
+            parts.append(_SPECIAL.sub(r"\\\g<0>", literal.lower() if literal.isascii() else literal))
+        elif token not in ("^", "$") and token[1:] not in _ANCHORS:
+            parts.append(token if literal is None and token[0] in "[\\" and not re.match(token, "0") else None)
+        at += 1
+    known = [part for part in parts if part is not None]
+    text = "".join(known)
+    return "" if len(known) < len(parts) or re.fullmatch(text, "") else text
+
+
+def _right_before(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
+    """Return a pattern of the literal characters right before ``index``; empty where there may be none."""
+    text, at, sure = "", index - 1, False
     while at > 0:
         times = ""
         while at > 0 and _is_quantifier(tokens[at]):
@@ -169,11 +232,7 @@ def _echo(tokens: Sequence[tuple[str, str | None]], index: int) -> _Echo | None:
         elif token not in ("(?:", "(?>", "(?=", "(?!") or _repeats(tokens, at):
             break
         at -= 1
-    if not sure or any(token in ("(?<=", "(?<!") for token in _around(tokens, index)):
-        return None
-    if not times and any(_end_of_run(tokens, place) == at for place in meant):
-        return _Echo(text, far=False)
-    return _Echo(text, far=True) if meant and all(_is_whole_run(tokens, place) for place in meant) else None
+    return text if sure else ""
 
 
 def _end_of_run(tokens: Sequence[tuple[str, str | None]], place: int) -> int | None:

@@ -18,9 +18,9 @@ MAX_KEYS = 64
 _RUN = re.compile(rb"\d+")
 _DECIMAL = re.compile(rb"\d\.\d|=")
 _SENTENCE = re.compile(rb"(?:[A-Za-z']{2,}[,.]? ){5}")
-_DIGIT_HEADS = (b"<0", b"#000[", b"f0")
+_DIGIT_HEAD = re.compile(rb"<0{1,3}>0 |#000\[|f0")
 """How masked envelopes begin that print a digit, and the name that is no host's: ``<13>1 ``, ``#033[``, ``f1:``."""
-_DIGITS_BEFORE = re.compile(rb">0|#000\[|f0")
+_DIGITS_BEFORE = re.compile(rb">0 |#000\[|f0")
 Span = tuple[int, int]
 
 
@@ -102,9 +102,9 @@ def form_of(record: bytes) -> Form:
 def has_plain_heads(record: bytes, at: int) -> bool:
     """True where the heads of ``record``, which end ``at`` a place, are those of all records that differ in digits alone."""
     masked = record.translate(MASK)
-    return not _DIGITS_BEFORE.search(masked, 0, at) and not any(
-        masked.startswith(_DIGIT_HEADS, place) for place in (0, *starts(record))
-    )
+    if _DIGITS_BEFORE.search(masked, 0, at):
+        return False
+    return not any(_DIGIT_HEAD.match(masked, place) for place in (0, *starts(record)))
 
 
 def _rank_place(prefix: bytes) -> Span | int | None:

@@ -231,8 +231,8 @@ def form_of_heads(record: bytes) -> bytes | None:
 
 
 def is_blind(masked: bytes) -> bool:
-    """True where no digit of a ``masked`` record can decide what its heads are: they compare digits behind two signs."""
-    return b">0" not in masked and b"#0" not in masked
+    """True where no digit of a ``masked`` record can decide what its heads are: they look for two texts with digits."""
+    return b">0 " not in masked and b"#000[" not in masked
 
 
 def _peel(record: bytes) -> tuple[Head, ...]:

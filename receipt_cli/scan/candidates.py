@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.failure_markers import Marker
-from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared, kept_after
+from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
@@ -113,7 +113,7 @@ class Candidates:
         compared = [one for one in found if one is not None]
         if len(compared) < len(found):
             return None
-        return Asked.of(Compared.union([*compared, Compared(_envelope_kept())]))
+        return Asked.of(Compared.union([*compared, _of_envelopes()]))
 
 
 def places_of(text: bytes, part: bytes) -> Iterator[int]:
@@ -137,8 +137,8 @@ def _patterns_of_labels() -> tuple[str, ...]:
 
 
 @cache
-def _envelope_kept() -> frozenset[str]:
-    """Return the texts behind which digits decide what is an envelope."""
-    kept = kept_after(ENVELOPE.pattern.decode("latin-1"))
-    assert kept is not None, "the envelopes may distinguish digits anywhere"
-    return kept
+def _of_envelopes() -> Compared:
+    """Return what decides of digits what is an envelope."""
+    compared = digits_compared(ENVELOPE.pattern.decode("latin-1"))
+    assert compared is not None, "the envelopes may distinguish digits anywhere"
+    return compared

@@ -395,6 +395,6 @@ def test_heads_are_those_of_the_form_but_where_a_digit_decides() -> None:
     assert [read_rank(b"[rank%d]: " % rank) for rank in (0, 3, 7)] == [0, 3, 7]
 
 
-def test_heads_compare_no_digit_but_behind_the_signs_that_are_looked_for() -> None:
+def test_heads_compare_no_digit_but_those_of_texts_that_are_looked_for() -> None:
     compared = digits_compared(ENVELOPE.pattern.decode("latin-1"))
-    assert compared is not None and not any(compared[1:]) and compared.kept <= {">", "#"}
+    assert compared is not None and not compared.kept and compared.own == {">1 ", "#033["} and not any(compared[2:])
