@@ -186,7 +186,7 @@ def _between(tokens: Sequence[tuple[str, str | None]], start: int, index: int) -
             closes[opened.pop()] = at
     parts: list[str | None] = []  # None for what is not known, or takes digits
     inside: list[int | None] = []  # of the open groups: what is before it, for one around the reference
-    at = start
+    at, told = start, -1  # the token that the last part is of
     while at < index:
         token, literal = tokens[at]
         if token in ("(?=", "(?!", "(?<=", "(?<!") and at in closes:
@@ -199,23 +199,36 @@ def _between(tokens: Sequence[tuple[str, str | None]], start: int, index: int) -
         elif token == ")":
             inside.pop()
             parts.append(")")
+            told = at
         elif token == "|":
             if not inside:
                 return ""
             begun = inside[-1]
             parts[len(parts) if begun is None else begun :] = ["|"] if begun is None else []
         elif _is_quantifier(tokens[at]):
-            if not parts or tokens[at - 1][0] in ("|", "(?:", "(?>"):
+            if told != at - 1:
                 return ""  # of what is left out
             parts += [] if _is_quantifier(tokens[at - 1]) else [token]  # not the second sign of a possessive or a lazy one
-        elif literal is not None and len(literal) == 1 and ord(literal) not in _DIGITS:
-            parts.append(_SPECIAL.sub(r"\\\g<0>", literal.lower() if literal.isascii() else literal))
-        elif token not in ("^", "$") and token[1:] not in _ANCHORS:
-            parts.append(token if literal is None and token[0] in "[\\" and not re.match(token, "0") else None)
+            told = at
+        elif token not in ("^", "$") and (literal is not None or token[1:] not in _ANCHORS):
+            parts.append(_without_digits(token, literal))
+            told = at
         at += 1
     known = [part for part in parts if part is not None]
     text = "".join(known)
     return "" if len(known) < len(parts) or re.fullmatch(text, "") else text
+
+
+def _without_digits(token: str, literal: str | None) -> str | None:
+    """Return a pattern (of ``re``) of a token that takes a byte, but no digit; None for another."""
+    if literal is not None:
+        if len(literal) > 1 or ord(literal) in _DIGITS:
+            return None
+        return _SPECIAL.sub(r"\\\g<0>", literal.lower() if literal.isascii() else literal)
+    try:
+        return None if token[0] not in "[\\" or re.match(token, "0") else token
+    except re.error:  # ``re`` has no such set
+        return None
 
 
 def _right_before(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
@@ -226,9 +239,8 @@ def _right_before(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
         while at > 0 and _is_quantifier(tokens[at]):
             times, at = "+" if tokens[at][0] == "+" else "*", at - 1
         token, literal = tokens[at]
-        if literal is not None and len(literal) == 1 and ord(literal) not in _DIGITS:
-            text = _SPECIAL.sub(r"\\\g<0>", literal.lower() if literal.isascii() else literal) + times + text
-            sure |= times != "*"
+        if literal is not None and (part := _without_digits(token, literal)) is not None:
+            text, sure = part + times + text, sure or times != "*"
         elif token not in ("(?:", "(?>", "(?=", "(?!") or _repeats(tokens, at):
             break
         at -= 1

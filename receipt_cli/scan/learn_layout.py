@@ -71,6 +71,8 @@ def learn_layout(
     runs = {run.span() for run in behind if run is not None}
     runs |= {run.span() for span in spans if span != NOWHERE for run in RUN.finditer(masked, *span)}
     fixed = tuple((start, end, record[start:end]) for start, end in sorted(runs))
+    held = {at for start, end, _ in fixed for at in range(start, end)}
+    absent = [(at, text) for at, text in absent if not any(i in held and record[i] != byte for i, byte in enumerate(text, at))]
     echoes = tuple(Echo.of(record, *pair) for pair in asked.pairs(masked))
     if any(end - start > _MAX_ECHO for (start, end), _, _ in echoes):
         return None
