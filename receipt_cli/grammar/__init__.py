@@ -9,7 +9,7 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "catalog": "INDUCED INDUCED_PATH definition find_recorded get_grammar list_grammars read_entry read_file shipped shipped_by",
     "coverage": "COLUMNS markdown matrix",
-    "digit_sensitivity": "digits_compared kept_after",
+    "digit_sensitivity": "Compared digits_compared kept_after",
     "length_sensitivity": "Between lengths_compared",
     "model": "Block COUNTERS Evidence Field Grammar Mapped Pairs Rule Sample Table compile_pattern",
     "parse": "build_grammar check_patterns load_grammar",

@@ -53,9 +53,13 @@ class Compared(NamedTuple):
     far: frozenset[str] = frozenset()
 
     @classmethod
-    def union(cls, found: Iterable[Compared]) -> Compared:
-        """Return what several patterns ask of digits."""
-        return cls(*(frozenset().union(*texts) for texts in zip(cls(), *found, strict=True)))
+    def union(cls, found: Iterable[Compared | None]) -> Compared | None:
+        """Return what several patterns ask of digits; None where one may compare them anywhere."""
+        every = [*found]
+        known = [one for one in every if one is not None]
+        return (
+            cls(*(frozenset().union(*texts) for texts in zip(cls(), *known, strict=True))) if len(known) == len(every) else None
+        )
 
 
 def kept_after(pattern: str) -> frozenset[str] | None:
@@ -105,7 +109,7 @@ def _digits_compared(pattern: str) -> Compared | None:
             echo = _echo(tokens, index) if _CALL not in pattern and "(?|" not in pattern else None
             if echo is None:
                 return None
-            (far if echo.far else echoes).add(echo.text)
+            (echoes if echo[0] else far).add(echo[1])
             before = ""
         else:
             if literal == _SOME_DIGITS or ord(literal) in _DIGITS:
@@ -141,17 +145,11 @@ def tells_place(text: str) -> bool:
     return sum(ord(char) not in _DIGITS for char in text) >= _FEWEST
 
 
-class _Echo(NamedTuple):
-    """What is between two runs of digits that are compared, or, where they may be ``far`` apart, right before the second."""
-
-    text: str
-    far: bool
-
-
-def _echo(tokens: Sequence[tuple[str, str | None]], index: int) -> _Echo | None:
+def _echo(tokens: Sequence[tuple[str, str | None]], index: int) -> tuple[bool, str] | None:
     r"""Return what tells the runs of digits that the back reference ``index`` compares: ``/`` in ``(\d++)/(?:\1|\d++)``.
 
-    None where a group that it may mean holds anything but a run of digits, or nothing tells what it is compared with.
+    True with what is between them; False with what is right before the second, where they may be far apart. None where a
+    group that it may mean holds anything but a run of digits, or nothing tells what it is compared with.
     """
     reference = _REFERENCE.fullmatch(tokens[index][0])
     groups = [(place, token) for place, (token, _) in enumerate(tokens) if token == "(" or find_name(token)]
@@ -165,9 +163,9 @@ def _echo(tokens: Sequence[tuple[str, str | None]], index: int) -> _Echo | None:
     ends = [end for place in meant if (end := _end_of_run(tokens, place)) is not None and end < index]
     text = _between(tokens, max(ends) + 1, index) if ends else ""
     if text:
-        return _Echo(text, far=False)
+        return True, text
     text = _right_before(tokens, index) if meant and all(_is_whole_run(tokens, place) for place in meant) else ""
-    return _Echo(text, far=True) if text else None
+    return (False, text) if text else None
 
 
 def _between(tokens: Sequence[tuple[str, str | None]], start: int, index: int) -> str:

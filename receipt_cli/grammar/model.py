@@ -254,11 +254,7 @@ class Rule:
         """What the patterns of the rule ask of digits, or None where they may compare them anywhere."""
         if self.pairs is not None and any(char.isdigit() for char in self.pairs.cell + self.pairs.key):
             return None
-        all_compared = [digits_compared(source) for source in self.asked]
-        found = [compared for compared in all_compared if compared is not None]
-        if len(found) < len(all_compared):
-            return None
-        return Compared.union([*found, Compared(own=frozenset(filter(tells_place, self.asked_texts)))])
+        return Compared.union([Compared(own=frozenset(filter(tells_place, self.asked_texts))), *map(digits_compared, self.asked)])
 
     @cached_property
     def asks_digits(self) -> bool:
@@ -268,15 +264,12 @@ class Rule:
     @cached_property
     def asked_texts(self) -> frozenset[str]:
         """The keys and values with digits that decide whether a record of keys and values is one of the rule's (as ``own``)."""
-        asked: Iterable[str] = ()
-        if self.pairs is not None:
-            asked = self.pairs.requires | self.pairs.forbids
-        elif self.mapping is not None:
-            where = self.mapping.where
-            keys = (*self.mapping.requires, *self.mapping.forbids, *where)
-            values = chain.from_iterable(value if isinstance(value, list) else (value,) for value in where.values())
-            told = (value if isinstance(value, str) else "0" for value in values if not isinstance(value, bool))
-            asked = (*keys, *chain.from_iterable(key.split(".") for key in keys), *told)  # numbers have many spellings
+        asked: Iterable[str] = self.pairs.requires | self.pairs.forbids if self.pairs is not None else ()
+        if self.mapping is not None:
+            keys = (*self.mapping.requires, *self.mapping.forbids, *self.mapping.where)
+            values = chain.from_iterable(one if isinstance(one, list) else (one,) for one in self.mapping.where.values())
+            told = (one if isinstance(one, str) else "0" for one in values if not isinstance(one, bool))  # numbers: any spelling
+            asked = (*keys, *chain.from_iterable(key.split(".") for key in keys), *told)
         return frozenset(text.encode().lower().decode("latin-1") for text in asked if any(char.isdigit() for char in text))
 
     @cached_property

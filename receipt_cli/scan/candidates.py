@@ -110,10 +110,8 @@ class Candidates:
     def asked(self) -> Asked | None:
         """What the rules and markers ask of digits; None: one of them may compare digits anywhere."""
         found = [*(rule.compared for _, rule, _ in self.rules), *(digits_compared(one.source) for one in self.markers)]
-        compared = [one for one in found if one is not None]
-        if len(compared) < len(found):
-            return None
-        return Asked.of(Compared.union([*compared, _of_envelopes()]))
+        together = Compared.union([*found, _of_envelopes()])
+        return None if together is None else Asked.of(together)
 
 
 def places_of(text: bytes, part: bytes) -> Iterator[int]:
