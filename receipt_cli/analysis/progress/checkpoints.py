@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 from receipt_cli.analysis.goodput.attempts import is_time, last_clock
 from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
-from receipt_cli.events.model import Event
+from receipt_cli.events.model import Event, in_order
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.series import positions
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass
+from receipt_cli.numeric.array_types import Integers
 
 LISTED = 20
 """Checkpoints that a receipt lists, the last ones."""
@@ -50,50 +52,95 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
     if not lines:
         return None
     steps = sorted([*phase.steps, *phase.superseded], key=lambda e: e.at)
-    places = [event.at for event in steps]
+    records = _Records(steps)
     evals = sorted((event for event in phase.evals if event.step is not None), key=lambda e: e.at)
-    others = sorted(e.at for e in (*phase.evals, *phase.standalone_events) if e.rule.event != "checkpoint")
+    evals = evals if all(event.run is None for event in evals) else in_order(evals)
+    others = positions(e for e in (*phase.evals, *phase.standalone_events) if e.rule.event != "checkpoint")
     saved: list[Saved] = []
     before: tuple[int, int | None] | None = None
     for event in lines:
-        place = bisect_left(places, event.at)
-        step, previous = _step(event, steps[max(0, place - 1) : place], evals), before
-        before = place, step
+        last = records.before(event.at)
+        step, previous = _step(event, last, evals), before
+        before = -1 if last is None else last.at, step
         seconds = event.metrics.get(DURATION)
         one = Saved(step, event.line, seconds if is_time(seconds) else None)
         if saved and previous == before:
             saved[-1] = saved[-1]._replace(duration_s=saved[-1].duration_s if one.duration_s is None else one.duration_s)
             continue
-        if one.duration_s is None and median_step_s is not None and grain is not None:
-            one = one._replace(duration_s=_inferred(steps, place, others, median_step_s, grain))
+        if one.duration_s is None and median_step_s is not None and grain is not None and last is not None:
+            one = one._replace(duration_s=_inferred(last, records.after(event.at), others, median_step_s, grain))
         saved.append(one)
     return _ledger(saved, lines[-1], steps)
 
 
-def _step(event: Event, before: Sequence[Event], evals: Sequence[Event]) -> int | None:
+class _Record(NamedTuple):
+    """One step record: its position, step and clock."""
+
+    at: int
+    step: int | None
+    clock: float
+
+
+class _Records:
+    """The step records of a phase, each of a run too, by position."""
+
+    def __init__(self, steps: Sequence[Event]) -> None:
+        self.steps = steps
+        self.places = [event.at for event in steps]
+        self.runs: dict[int, tuple[Integers, Integers]] = {}
+
+    def before(self, at: int) -> _Record | None:
+        """Return the last record before a position; of those that a restart repeats that of the last event before it."""
+        number = bisect_left(self.places, at) - 1
+        if number < 0:
+            return None
+        return self._inside(number, at, -1) or self._of(self.steps[number])
+
+    def after(self, at: int) -> _Record | None:
+        """Return the first record behind a position, or that has it; None where there is none, or it is of a restart."""
+        number = bisect_left(self.places, at)
+        following = self._of(self.steps[number]) if number < len(self.steps) else None
+        inside = self._inside(number - 1, at, 0) if number else None
+        if inside is None or following is None or inside.at < following.at:
+            return inside or following
+        return None
+
+    def _of(self, event: Event) -> _Record:
+        return _Record(event.at, event.step, event.clock)
+
+    def _inside(self, number: int, at: int, offset: int) -> _Record | None:
+        """Return the record of the run behind an event that is the first not before ``at``, or the one before that."""
+        run = self.steps[number].run
+        if run is None:
+            return None
+        if number not in self.runs:
+            self.runs[number] = run.at, run.steps
+        places, steps = self.runs[number]
+        index = int(places.searchsorted(at)) + offset
+        if not 0 <= index < len(places):
+            return None
+        return _Record(int(places[index]), int(steps[index]) if len(steps) else None, run.record(index)[2])
+
+
+def _step(event: Event, before: _Record | None, evals: Sequence[Event]) -> int | None:
     """Return the step of a checkpoint: printed, else that of the last record before its line, or of an evaluation in between."""
     if event.step is not None:
         return event.step
-    at, step = 0, None
-    for last in before:
-        at, step, run = last.at, last.step, last.run
-        if run is not None and (count := int(run.at.searchsorted(event.at))):
-            at, step = run.record(count - 1)[0], run.values(count - 1)[0]
+    at, step = (0, None) if before is None else before[:2]
     behind = bisect_left(evals, event.at, key=lambda e: e.at)
     return next((e.step for e in evals[max(0, behind - 1) : behind] if e.at > at), step)
 
 
-def _inferred(steps: Sequence[Event], place: int, others: Sequence[int], median_step_s: float, grain: float) -> float | None:
+def _inferred(
+    before: _Record, after: _Record | None, others: Sequence[int], median_step_s: float, grain: float
+) -> float | None:
     """Return the seconds between the records around a checkpoint beyond those of their steps; None where anything else, of which
     ``others`` are the positions, is there, or the stamps do not show them."""
-    if not 0 < place < len(steps):
+    if after is None or before.step is None or after.step is None or after.step <= before.step:
         return None
-    a, b = steps[place - 1], steps[place]
-    between = bisect_right(others, a.last_at) < bisect_left(others, b.at)
-    last = a.last_step
-    if a.last_at > b.at or between or b.step is None or last is None or b.step <= last:
+    if bisect_right(others, before.at) < bisect_left(others, after.at):
         return None
-    seconds = b.clock - last_clock(a) - median_step_s * (b.step - last)
+    seconds = after.clock - before.clock - median_step_s * (after.step - before.step)
     return None if math.isnan(seconds) or seconds < 2 * grain else round(seconds, CLOCK_DIGITS)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from receipt_cli.events.compact.frame import STEP, Frame
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, Read, RowRun, are_many
-from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, picked, pieces, show
@@ -129,37 +129,37 @@ def find_relays(frame: Frame, parted: Mask, starts: Integers, pauses: Integers) 
 
 
 def surroundings(
-    read: Sequence[Read], grammar: Grammar, rule: Rule, unseen: Container[tuple[str, str]], passing: Read | None
+    read: Sequence[Read], grammar: Grammar, rule: Rule, unseen: Container[tuple[str, str]], passing: Container[tuple[str, str]]
 ) -> Around:
     """Return the surroundings of the records of ``rule`` in a log, of which ``read`` is all that was read.
 
-    ``unseen`` are the rules, by grammar and name, that have no events; ``passing`` is that of ``find_passing``.
+    ``unseen`` are the rules, by grammar and name, that have no events; ``passing`` those of ``find_passing``.
     """
     hard: list[Sequence[int]] = []
     soft: list[Sequence[int]] = []
     over: list[Sequence[int]] = []
     for g, r, columns in read:
-        if (r is not rule or g is not grammar) and (g.id, r.name) not in unseen:
+        key = g.id, r.name
+        if (r is not rule or g is not grammar) and key not in unseen:
             goes_by = g is grammar and r.event in ("eval", "checkpoint") and r.phase is None
-            reached = goes_by and passing is not None and passing[1] is r
-            (over if reached else soft if goes_by else hard).append(columns.at)
+            (over if goes_by and key in passing else soft if goes_by else hard).append(columns.at)
     return Around(_joined(hard), _joined(soft), _joined(over))
 
 
-def find_passing(read: Sequence[Read]) -> Read | None:
-    """Return the only rule of evaluations, if they are so plain that nothing but their order ties them to the steps around.
+def find_passing(read: Sequence[Read]) -> dict[tuple[str, str], Read]:
+    """Return the evaluations and checkpoints, by grammar and rule, that nothing but their order ties to the steps around them.
 
-    They print figures, and perhaps a step. Not for a log of several ranks: then the place of each counts.
+    They print figures, and perhaps where training is. Not for a log of several ranks: then the place of each counts.
     """
-    found = [(g, r, c) for g, r, c in read if r.event == "eval"]
-    if len(found) != 1 or len({g.id for g, *_ in read}) > 1 or not are_many(found[0][2]):
-        return None
-    [(_, rule, columns)] = found
-    targets = {rule.fields[name].target for name in columns.numbers}
-    if rule.phase is not None or rule.redraw or rule.companion or columns.texts or not ascends(columns.at.whole()):
-        return None
-    others = any(target[0] not in ("metric", "other") and target != STEP for target in targets)
-    return None if others or any(r.repeats for _, r, _ in read) else found[0]
+    return {} if any(r.repeats for _, r, _ in read) else {(one[0].id, one[1].name): one for one in read if _goes_by(*one[1:])}
+
+
+def _goes_by(rule: Rule, columns: RuleColumns) -> bool:
+    if rule.event not in ("eval", "checkpoint") or rule.phase is not None or rule.redraw or rule.companion:
+        return False
+    targets = [rule.fields[name].target for name in (*columns.numbers, *columns.texts)]
+    plain = all(kind in ("metric", "other") or name == STEP[1] or name in COUNTERS for kind, name in targets)
+    return plain and not columns.texts and ascends(columns.at.whole())
 
 
 def passed_by(found: Read, runs: Iterable[tuple[RuleColumns, KeptRows]]) -> KeptRows | None:
@@ -168,8 +168,10 @@ def passed_by(found: Read, runs: Iterable[tuple[RuleColumns, KeptRows]]) -> Kept
     None where there are none. Those of a run that are not regular stay events.
     """
     rule, columns = found[1:]
+    if rule.event != "eval" or not are_many(columns):
+        return None
     frame, at = Frame(rule, columns, None), columns.at.whole()
-    breaks = frame.breaks(one_rank=False)
+    breaks = None if frame.counters else frame.breaks(one_rank=False)
     if breaks is None:
         return None
     breaks |= frame.back()

@@ -23,7 +23,7 @@ def compact(read: Sequence[Read]) -> CompactRows:
     bars = {(g.id, r.name): found for g, r, c in read if (found := find_bars(read, g, r, c)) is not None}
     ranks = set[int]().union(*(labels(r, c) for _, r, c in read))
     read, attached = attach(read, bars.keys())
-    passing = find_passing(read) if len(ranks) < 2 else None
+    passing = find_passing(read) if len(ranks) < 2 else {}
     kept: dict[tuple[str, str], KeptRows] = {}
     others: dict[int, list[RowRun]] = {}
     for grammar, rule, columns in read:
@@ -40,9 +40,10 @@ def compact(read: Sequence[Read]) -> CompactRows:
             followed = attached.get((grammar.id, rule.name), {})
             runs = {row: replace(run, attached=followed) for row, run in regular.runs.items()} if followed else regular.runs
             kept[grammar.id, rule.name] = replace(regular, runs=runs)
-    if passing is not None:
-        reached = passed_by(passing, [(columns, kept[g.id, r.name]) for g, r, columns in read if (g.id, r.name) in kept])
-        kept |= {(passing[0].id, passing[1].name): reached} if reached is not None else {}
+    regular_steps = [(g, columns, kept[g.id, r.name]) for g, r, columns in read if (g.id, r.name) in kept]
+    for key, one in passing.items():
+        reached = passed_by(one, [(columns, runs) for g, columns, runs in regular_steps if g is one[0]])
+        kept |= {key: reached} if reached is not None else {}
     shown = [(g, r, columns) for g, r, columns in read if (g.id, r.name) not in bars]
     return CompactRows(shown, kept, attached, list(bars.values()), others, ranks)
 
