@@ -16,8 +16,8 @@ PUBLIC = {
     "holes": "steps_missing",
     "launches": "SAID_DONE Launch window",
     "places": "Places find_places",
-    "model": "Event Ledger Meaning ReadEvents expand part_of",
-    "phases": "Phase first_facts in_single_file split_phases",
+    "model": "Event Ledger Meaning ReadEvents expand in_order part_of",
+    "phases": "Phase first_facts split_phases",
     "ranks": "RankFigures leading_rank rank_figures sole_rank",
     "relays": "Relay as_retained is_relay lengths_of starts_of",
     "rows": "RowRun",
@@ -26,6 +26,7 @@ PUBLIC = {
         "unregistered values_of"
     ),
     "seeds": "with_seed",
+    "single_file": "in_single_file",
     "starts": "configures introduces",
     "step_numbers": "number_steps",
     "streams": "FileFacts Gathered LogFacts gather gathered_from last_bytes_before",

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from receipt_cli.events.model import Event, rule_of
+from receipt_cli.events.model import Event, expand, rule_of
 from receipt_cli.events.rows import MAX_EPOCHS
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import replace
+from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.records.envelope import NO_RANK
 
 EPOCH = "epoch"
@@ -28,8 +30,9 @@ def count_epochs(events: list[Event]) -> list[Event]:
         own = event.counters
         if own and rule_of(event) in whole:
             event.counters = {name: value for name, value in own.items() if name not in ("epoch_step", "epoch_steps")}
+            event.run = None if event.run is None else replace(event.run, inside=None)
     events = _without_evaluations(events)
-    _count_all(events, {id(e) for e in events if e.step is None})
+    events = _count_all(events, {id(e) for e in events if e.step is None})
     _number_single_passes(events)
     return _records(events)
 
@@ -54,6 +57,8 @@ def _without_evaluations(events: list[Event]) -> list[Event]:
             if not mine or mine[-1][:2] != (epoch, length):
                 mine.append((epoch, length, []))
             mine[-1][2].append(event)
+            if event.run is not None and (last := event.run.epoch_at(len(event.run) - 1)) not in (None, epoch):
+                mine.append((last or 0, length, []))
     left_out = {id(event) for mine in passes.values() for event in _evaluations(mine)}
     return [event for event in events if id(event) not in left_out] if left_out else events
 
@@ -76,7 +81,7 @@ def recount_epochs(events: list[Event]) -> None:
     for event in events:
         if event.rule.event == "step" and event.step is not None and id(event) in unprinted:
             event.step = None
-    _count_all(events, unprinted)
+    events[:] = _count_all(events, unprinted)
 
 
 def _is_counted(event: Event) -> bool:
@@ -87,14 +92,17 @@ def _is_counted(event: Event) -> bool:
     return rule.counts == "epoch" or ("epoch_step" in own and EPOCH in event.metrics)
 
 
-def _count_all(events: list[Event], unprinted: set[int]) -> None:
-    """Count ``events``; ``unprinted`` are the identities of those that print no step."""
+def _count_all(events: list[Event], unprinted: set[int]) -> list[Event]:
+    """Count ``events``; ``unprinted`` are the identities of those that print no step. Return them, runs that cannot be counted
+    together as the events of their records."""
+    counted: list[Event] = []
     running: dict[tuple[str, int], dict[str, int]] = {}
     lengths: dict[tuple[str, int, int], _Stretches] = {}
     from_zero = {e.grammar.id for e in events if e.counters and e.counters.get("epoch_number") == 0}
     for event in events:
         kind = event.rule.event
         own = event.counters
+        several = [event]
         if own and kind in ("progress", "header", "phase"):
             running[event.grammar.id, event.rank] = {**running.get((event.grammar.id, event.rank), {}), **own}
         if kind == "step":
@@ -105,9 +113,15 @@ def _count_all(events: list[Event], unprinted: set[int]) -> None:
             key = event.grammar.id, event.rank, first
             stretches = lengths.get(key) or lengths.setdefault(key, _Stretches(first))
             _count(event, own or {}, before, stretches)
-            _count_run(event, known)
+            if not _count_run(event, known, {**before, **(own or {})}.get("epoch_steps"), stretches):
+                event.run = None if event.run is None else replace(event.run, numbers=None, step=None)
+                several = list(expand(event))
+                for one in several[1:]:
+                    _count(one, one.counters or {}, before, stretches)
         elif kind == "eval" and own and "epoch_number" in own:
             event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
+        counted += several
+    return counted
 
 
 def _whole_runs(events: list[Event]) -> set[tuple[str, str]]:
@@ -117,6 +131,8 @@ def _whole_runs(events: list[Event]) -> set[tuple[str, str]]:
         own = event.counters or {}
         if event.rule.event == "step" and "epoch_step" in own and "epochs_planned" in own:
             whole = own["epoch_step"] == own.get("epoch_number") and own["epochs_planned"] == own.get("epoch_steps")
+            if whole and event.run is not None:
+                whole = bool(np.all(event.run.epoch_numbers == event.run.counts))
             seen.setdefault(rule_of(event), set()).add(own["epoch_step"] if whole else None)
     return {key for key, counts in seen.items() if len(counts) > 1 and None not in counts}
 
@@ -213,19 +229,42 @@ def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: 
         event.planned = event.planned if planned is None else before + (planned - epoch + lengths.first) * length
 
 
-def _count_run(event: Event, known: bool) -> None:
-    """Set the steps and the epoch of the run behind ``event`` from its counters; ``known``: its steps are printed.
+def _count_run(event: Event, known: bool, length: int | None, lengths: _Stretches) -> bool:
+    """Set the steps and the epochs of the run behind ``event`` from its counters; ``known``: its steps are printed.
 
-    All of a run is of one epoch, so that its steps are as far from the event's as its counts are.
+    Return False, and set no steps, where they do not rise in epochs of one ``length``: then each record counts alone.
     """
     run, counters = event.run, event.counters
     if run is None or counters is None:
-        return
+        return True
+    epochs = None
+    if run.epochs is not None and {run.epoch_at(0), run.epoch_at(len(run) - 1)} != {counters["epoch_number"]}:
+        epochs = run.epoch_numbers
     if EPOCH in event.metrics and run.metric(EPOCH) is None:
-        run = replace(run, epoch=event.metrics[EPOCH])
-    if not known and event.step is not None and run.inside is not None:
-        run = replace(run, numbers=None, step=run.inside, beyond=event.step - counters["epoch_step"])
+        column = run.epochs if epochs is not None else None
+        epoch = event.metrics[EPOCH]
+        run = replace(run, epoch=epoch) if column is None else replace(run, metrics={**run.metrics, EPOCH: (column,)})
+    if not known and event.step is not None:
+        counts = run.counts if "epoch_step" in counters else None
+        if counts is None:
+            run = replace(run, numbers=None, step=run.epochs)
+        elif epochs is None:
+            run = replace(run, numbers=None, step=run.inside, beyond=event.step - counters["epoch_step"])
+        else:
+            steps = _steps_of(epochs, counts, length or 0, lengths)
+            first = event.step - counters["epoch_step"] - counters["epoch_number"] * (length or 0)
+            if steps[0] <= event.step or (np.diff(steps) <= 0).any() or (steps - counts - epochs * (length or 0) != first).any():
+                return False
+            run = replace(run, numbers=steps, step=None, beyond=0)
     event.run = run
+    return True
+
+
+def _steps_of(epochs: Integers, counts: Integers, length: int, lengths: _Stretches) -> Integers:
+    """Return the step of each record (int64 [n]) in ``epochs`` of one ``length``, ``counts`` inside of them."""
+    ends = np.append(np.flatnonzero(np.diff(epochs)), len(epochs) - 1)
+    before = [lengths.steps_before(int(epochs[end]), int(counts[end]), length) for end in ends.tolist()]
+    return np.repeat(np.array(before, np.int64), np.diff(ends, prepend=-1)) + counts
 
 
 def _records(events: list[Event]) -> list[Event]:

@@ -265,7 +265,7 @@ def numbers_of(events: Sequence[Event], own: Callable[[Event], int], behind: Cal
 def _records(event: Event, run: RowRun) -> list[Event]:
     """Return an event for each record of ``run``, which follows ``event``."""
     steps = run.steps.tolist() or [None] * len(run)
-    own, printed, counts = (event.rule.name,), event.counters, run.counts
+    own, printed = (event.rule.name,), event.counters
     events = [
         Event(
             at, line, event.rank, clock, event.grammar, event.rule, step, event.planned, event.counters, rules=own,
@@ -273,9 +273,9 @@ def _records(event: Event, run: RowRun) -> list[Event]:
         )
         for at, line, clock, step in zip(run.at.tolist(), run.line.tolist(), run.clock.tolist(), steps, strict=True)
     ]  # fmt: skip
-    if printed is not None and counts is not None:
-        for made, count in zip(events, counts.tolist(), strict=True):
-            made.counters = {**printed, "epoch_step": count}
+    for name, counts in (("epoch_step", run.counts), ("epoch_number", run.epoch_numbers)) if printed is not None else ():
+        for made, count in zip(events, () if counts is None else counts.tolist(), strict=counts is not None):
+            made.counters = {**(made.counters or {}), name: count}
     for companion, joined in indices_of(run.attached, run.rows):
         for index in joined:
             events[index].rules = (*events[index].rules, companion)

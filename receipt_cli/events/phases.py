@@ -16,7 +16,7 @@ from itertools import accumulate, chain, pairwise
 from receipt_cli.events.model import Event, cut, in_order
 from receipt_cli.events.relays import Relay, first_records, is_relay, resolve
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.lazy_dataclass import dataclass, field, replace
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.scan.segment import count_between
 
 LATE_RECORDS = 4
@@ -81,20 +81,6 @@ def split_phases(events: Iterable[Event], copied: Sequence[int] = ()) -> list[Ph
     for phase in phases:
         _resolve(phase, copied)
     return phases
-
-
-def in_single_file(phase: Phase) -> Phase:
-    """Return the phase with an event for each record that others stand between: no run reaches over another record."""
-    lists = (phase.step_events, phase.evals, phase.superseded, *phase.attempts)
-    if not any(event.run is not None and event.run.passed for events in lists for event in events):
-        return phase
-    known: dict[int, list[Event]] = {}
-
-    def single(events: list[Event]) -> list[Event]:
-        return [one for event in events for one in known.setdefault(id(event), in_order((event,)))]
-
-    steps, evals, superseded, *attempts = map(single, lists)
-    return replace(phase, step_events=steps, evals=evals, superseded=superseded, attempts=attempts)
 
 
 def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:

@@ -63,8 +63,9 @@ class RowRun:
     The copies of a rank (see ``ReadEvents``) are of that rank alone: their plans and steps may be any.
     ``metrics`` and ``unregistered`` name the columns that may hold values, that which counts first. ``numbers`` are the
     steps; where it is None, they are so many ``beyond`` those of the column ``step``, if there is one. ``inside`` is the column
-    that counts inside an epoch, ascending strictly too; the other counters are those of the record before, and so is all else
-    that an event has: grammar, rule, rank, planned steps, meanings. ``epoch`` is that of all, where no column has it.
+    that counts inside an epoch, ascending strictly in each, and ``epochs`` the column of these, ascending; the other counters
+    are those of the record before, and so is all else that an event has: grammar, rule, rank, planned steps, meanings. ``epoch``
+    is that of all, where no column has it.
     ``attached`` are the rows of ``columns`` that have the values of a companion, by its name.
     ``drawn`` is how many rows there were of them: a bar draws a record over, and its last frame counts.
     ``passed``: other events stand between the records (see ``model.in_order``).
@@ -81,6 +82,7 @@ class RowRun:
     numbers: Integers | None = None
     beyond: int = 0
     inside: NumberColumn | None = None
+    epochs: NumberColumn | None = None
     epoch: float | None = None
     drawn: int = 0
     attached: Mapping[str, Integers] = field(default_factory=dict)
@@ -176,6 +178,16 @@ class RowRun:
     def counts(self) -> Integers | None:
         """Where inside its epoch each record is (int64 [n]), or None where they do not print it."""
         return None if self.inside is None else self._of(self.inside).astype("int64")
+
+    @property
+    def epoch_numbers(self) -> Integers | None:
+        """The epoch of each record (int64 [n]), or None where no column has it."""
+        return None if self.epochs is None else self._of(self.epochs).astype("int64")
+
+    def epoch_at(self, index: int) -> int | None:
+        """Return the epoch of one record, None where no column has it."""
+        found = self.part(index, index + 1).epoch_numbers
+        return None if found is None else int(found[0])
 
     def record(self, index: int) -> tuple[int, int, float]:
         """Return position, line and clock of one record."""

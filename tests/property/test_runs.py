@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.analysis.steady import warmup
 from receipt_cli.derive import Options
-from receipt_cli.events import phases, rows
+from receipt_cli.events import phases, rows, single_file
 from receipt_cli.events.compact import regular
 from receipt_cli.events.rows import HEAD, TAIL
 from tests.tools.examples import costly
@@ -125,6 +125,21 @@ rules:
       epoch_step: {type: integer}
       epoch_steps: {type: integer}
       loss: {type: number}
+  turn:
+    event: step
+    literal: 'toy turn '
+    pattern: 'toy turn (?P<step>\d++) in (?P<epoch_number>\d++), (?P<epoch_step>\d++) (?P<loss>\S++)'
+    fields: {step: {type: integer}, epoch_number: {type: integer}, epoch_step: {type: integer}, loss: {type: number}}
+  lap:
+    event: step
+    literal: 'toy lap '
+    pattern: 'toy lap (?P<epoch_number>\d++), (?P<epoch_step>\d++) (?P<loss>\S++)'
+    fields: {epoch_number: {type: integer}, epoch_step: {type: integer}, loss: {type: number}}
+  laps:
+    event: progress
+    literal: 'toy laps of '
+    pattern: 'toy laps of (?P<epoch_steps>\d++)'
+    fields: {epoch_steps: {type: integer}}
   first_pass:
     event: progress
     literal: 'toy pass 0 '
@@ -145,6 +160,16 @@ rules:
     literal: 'toy eval '
     pattern: 'toy eval (?P<step>\d++)?: (?P<val_loss>[\d.]++|nan)(?: in (?P<eval_duration_s>[\d.]++))?(?: of (?P<epoch>[\d.]++))?'
     fields: {step: {type: integer}, val_loss: {type: number}, eval_duration_s: {type: number}, epoch: {type: number}}
+  scored:
+    event: eval
+    literal: 'toy scored '
+    pattern: 'toy scored (?P<epoch_number>\d++): (?P<val_loss>\S++)'
+    fields: {epoch_number: {type: integer}, val_loss: {type: number}}
+  kept:
+    event: checkpoint
+    literal: 'toy kept'
+    pattern: 'toy kept(?: in (?P<checkpoint_duration_s>[\d.]++))?'
+    fields: {checkpoint_duration_s: {type: number}}
   saved:
     event: checkpoint
     literal: 'toy saved '
@@ -184,7 +209,10 @@ rules:
 SINGLE = (
     "toy eval {n}: 2.5",
     "toy eval {n}: nan",
+    "toy scored 0: 2.5",
     "toy saved {n}",
+    "toy kept",
+    "toy laps of 6",
     "toy stage base",
     "toy stage tuning",
     "toy model 1000",
@@ -207,6 +235,8 @@ SINGLE = (
 )
 LABELS = ("", "[rank0]: ", "[rank1]: ", "[rank3]: ")
 VALUES = ("2.5", "1.25", "0.001", "9000", "nan", "inf", "0.3", "0", None, None)
+BEHIND = ("", "", "\ntoy scored {epoch}: 2.{n}", "\ntoy saved {n}", "\ntoy kept", "\ntoy kept in 0.5\ntoy eval {n}: 0.{n}")
+"""What a trainer prints behind some records."""
 REPORTED = ("forward", "data", "copied", "width")
 NAMES = ("time", "mfu", "tps", "batch", "mem", "width", "depth")
 
@@ -219,7 +249,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
         st.sampled_from(
             [
                 *["step"] * 3,
-                *["beside", "report", "pass", "evals", "tests", "joined"] * 2,
+                *["beside", "report", "pass", "evals", "tests", "joined", "saves", "turn", "lap"] * 2,
                 "row",
                 "norm",
                 "record",
@@ -243,6 +273,8 @@ def stretches(draw: st.DrawFn) -> list[str]:
     )
     draws = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
     whose = draw(st.sampled_from(["", "", " of rank 1"]))
+    length = draw(st.sampled_from([1, 3, 7, 40, 40]))
+    behind = draw(st.lists(st.sampled_from(BEHIND), min_size=1, max_size=4))
     figures = draw(st.lists(st.sampled_from(["", " in 3.5", " in 0.5 of 0.{n}", " of 0.{n}"]), min_size=1, max_size=2))
     lines: list[str] = []
     for i in range(count):
@@ -250,6 +282,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
         loss = "nan" if what == "nan" else f"{9 - i / 50 + len(cells):.3f}"
         said = [(name, found[i % len(found)]) for name, found in (cells[:-1] if what == "fewer" else cells)]
         values = "".join(f" | {name}={value}" for name, value in said if value is not None)
+        said_behind = behind[i // length % len(behind)].format(n=n, epoch=i // length) * (i % length == length - 1)
         line = {
             "step": f"toy step {n}{'/777' if what == 'plan' else plan} | loss={loss}{values}",
             "beside": f"toy step {n}{plan} | loss={loss}{values}\n" + f"toy memory {4096 + i}\n" * (draws[i % len(draws)] % 3),
@@ -265,8 +298,13 @@ def stretches(draw: st.DrawFn) -> list[str]:
             + f"\ntoy eval : {loss}{figures[i % len(figures)]}".replace("{n}", str(n)) * (i % draws[0] == 0),
             "norm": f"toy norm {n}: {loss if loss != 'nan' else '1'}",
             "record": f"toy record epoch={n / 25:.2f} loss={9 - i / 50:.3f}",
-            "pass": f"toy pass {i // 40} {i % 40}/{90 if what == 'plan' else 40} {9 - i / 50:.3f}",
-            "counted": f"toy epoch {1 + i // 45}{plan} {1 + i % 45 // draws[0]}/45 {9 - i / 50:.3f}",
+            "saves": f"toy step {n}{plan} | loss={loss}{values}{said_behind}" + f"\ntoy eval {n}: {loss}" * (i % draws[-1] == 0),
+            "pass": f"toy pass {i // length} {i % length}/{90 if what == 'plan' else length} {9 - i / 50:.3f}{said_behind}",
+            "turn": f"toy turn {n} in {i // length}, {i % length} {9 - i / 50:.3f}{said_behind}",
+            "lap": f"{f'toy laps of {length}' * (i == 0 and draws[0] > 1)}\n"
+            f"toy lap {first % 3 + i // length}, {i % length} {9 - i / 50:.3f}{said_behind}",
+            "counted": f"toy epoch {1 + i // (5 + length)}{plan} {draws[-1] % 2 + i % (5 + length) // draws[0]}/{5 + length} "
+            f"{9 - i / 50:.3f}{said_behind}",
             "frames": "\r".join(f"toy frame {n}/500 loss={9 - i / 50 + again:.3f}" for again in range(draws[i % len(draws)])),
             "bars": f"toy record epoch={n / 25:.2f} loss=2.5\ntoy bar {n}/500",
         }[kind]
@@ -297,7 +335,8 @@ logs = st.lists(parts, min_size=1, max_size=8).map(lambda made: "\n".join(line f
 @contextmanager
 def in_columns(wanted: bool) -> Iterator[None]:
     """Leave all records in their columns that may stay there, or none."""
-    with small_pieces(), patch.multiple(regular, **MARGINS), patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0):
+    weight = patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0)
+    with small_pieces(), patch.multiple(regular, **MARGINS), patch.object(single_file, "LONG", 3), weight:
         yield
 
 
@@ -372,6 +411,24 @@ COPIES = {
     "eight ranks that count inside of epochs": "".join(
         f"[rank{rank}]: toy pass {n // 40} {n % 40}/40 {9 - n / 50:.3f}{rank}\n" for n in range(90) for rank in range(8)
     ),
+    "epochs of three steps, a checkpoint and an evaluation behind each": "".join(
+        f"2026-01-01 00:{n // 60:02d}:{n % 60:02d} - toy pass {n // 3} {n % 3}/3 {9 - n / 50:.3f}\n"
+        + f"2026-01-01 00:{n // 60:02d}:{n % 60:02d} - toy kept\ntoy scored {n // 3}: 0.{n}\n" * (n % 3 == 2)
+        for n in (*range(90), *range(60, 120))
+    ),
+    "epochs of other lengths than the first": "".join(
+        f"toy pass {epoch} {n}/{length} {9 - n / 50:.3f}\n"
+        for epoch, length in [*((e, 5) for e in range(10)), *((e, 7) for e in range(10, 30)), *((e, 5) for e in range(8, 30))]
+        for n in range(length)
+    ),
+    "epochs whose number is left out at times": "".join(
+        f"toy pass {epoch} {n}/4 {9 - n / 50:.3f}\n" for epoch in range(60) if epoch % 7 for n in range(4)
+    ),
+    "more steps in an epoch than its length": "".join(
+        f"toy lap {n // 9}, {n % 9} {9 - n / 50:.3f}\n" + "toy laps of 4\n" * (n == 0) for n in range(120)
+    ),
+    "bars that begin where the last one ended": "".join(f"toy epoch {n // 5} {n % 5}/4 {9 - n / 50:.3f}\n" for n in range(120)),
+    "bars that count the epochs themselves": "".join(f"toy epoch {n}/90 {n}/90 {9 - n / 50:.3f}\n" for n in range(1, 90)),
     "a rank that prints the first record of another one": "[rank0]: toy record epoch=0.00 loss=9.000\n"
     + "".join(f"[rank1]: toy record epoch={n / 25:.2f} loss={9 - n / 50:.3f}\n" for n in range(60)),
 }

@@ -13,7 +13,8 @@ from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.model import Event
-from receipt_cli.events.phases import Phase, in_single_file
+from receipt_cli.events.phases import Phase
+from receipt_cli.events.single_file import in_single_file
 from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.problems import Problem
 

@@ -131,9 +131,7 @@ def _step(event: Event, before: _Record | None, evals: Sequence[Event]) -> int |
     return next((e.step for e in evals[max(0, behind - 1) : behind] if e.at > at), step)
 
 
-def _inferred(
-    before: _Record, after: _Record | None, others: Sequence[int], median_step_s: float, grain: float
-) -> float | None:
+def _inferred(before: _Record, after: _Record | None, others: Sequence[int], median_step_s: float, grain: float) -> float | None:
     """Return the seconds between the records around a checkpoint beyond those of their steps; None where anything else, of which
     ``others`` are the positions, is there, or the stamps do not show them."""
     if after is None or before.step is None or after.step is None or after.step <= before.step:

@@ -8,8 +8,9 @@ from typing import Literal
 from receipt_cli.analysis.goodput.attempts import CUMULATIVE, TIME
 from receipt_cli.analysis.goodput.pauses import marks_of
 from receipt_cli.analysis.goodput.tries import paces, standing_of
-from receipt_cli.events.phases import Phase, in_single_file
+from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Series
+from receipt_cli.events.single_file import in_single_file
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.statistics import Statistic, Values, exact_median, quantiles, value_range

@@ -17,6 +17,8 @@ from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 EXACT = 1 << 53
 """Steps from here on are not exact in float64."""
+LONGEST = 1 << 40
+"""Steps of an epoch: so many in each of ``MAX_EPOCHS`` are still exact."""
 STEP, PLAN, RANK = (("structural", name) for name in ("step", "planned_steps", "rank"))
 
 
@@ -54,14 +56,23 @@ class Frame:
             others.setdefault(name, []).insert(0, column)
         self.step, self.inside = (structural.get(name, []) for name in ("step", "epoch_step"))
         rows, inside = slice(0, len(columns)) if chosen is None else chosen, self.inside[0] if self.inside else None
-        self.whole = RowRun(columns, rows, len(columns) if chosen is None else len(chosen), metrics, others, inside=inside)
+        n = len(columns) if chosen is None else len(chosen)
+        self.whole = RowRun(columns, rows, n, metrics, others, inside=inside)
         self.epoch_known = [None if self._is_full(column) else self._among(column.index) for column in metrics.get("epoch", ())]
         self.steps, self.numbered = self._integers(self.step)
         self.plan, self.planned = self._integers(structural.get("planned_steps", []))
         self.ranks = self._ranks(structural.get("rank", []))
         self.counters = {name: self._integers(structural[name]) for name in COUNTERS if name in structural}
+        self.whole = replace(self.whole, epochs=self._epochs(structural.get("epoch_number", [])))
         self.epochs = self.whole.filled("epoch") if self.numbered is not None else None
         self.frames = self._frames() if rule.redraw else None
+
+    def _epochs(self, columns: Sequence[NumberColumn]) -> NumberColumn | None:
+        """Return the column of the epoch, where one gives that of every row, and none is too large to be counted."""
+        epochs, known = self.counters.get("epoch_number", (None, None))
+        if epochs is None or known is not None or len(columns) > 1:
+            return None
+        return columns[0] if all(((piece >= 0) & (piece < MAX_EPOCHS)).all() for piece in pieces(epochs)) else None
 
     def _frames(self) -> Integers | None:
         """Return what rows that draw one record over have in common: the step, or the count inside the epoch.
@@ -76,8 +87,11 @@ class Frame:
         epochs, lengths, inside = self.places()
         if self.step or epochs is None or lengths is None:
             return None
-        counted = all((piece < MAX_EPOCHS).all() for piece in pieces(epochs)) and all(piece.all() for piece in pieces(lengths))
-        return inside if counted else None
+        if inside is None or self.whole.epochs is None or not all(piece.all() for piece in pieces(lengths)):
+            return None
+        longest = max((int(np.abs(piece).max()) for piece in pieces(inside) if len(piece)), default=0) + 1
+        keys = (epochs[part] * longest + inside[part] for part in slices(len(epochs)))
+        return gathered(np.int64, len(epochs), keys) if longest < LONGEST else None
 
     def places(self) -> Iterator[Integers | None]:
         """Yield the epoch of each row, the length of it and the count inside of it; None of what not every row prints."""
@@ -98,19 +112,32 @@ class Frame:
             return None
         same: list[Array] = [self.plan, *([] if one_rank else [self.ranks])]
         same += [mask for mask in (self.numbered, self.planned, *self.epoch_known) if mask is not None]
-        same += [counts for name, (counts, _) in self.counters.items() if name != "epoch_step" and counts is not None]
-        rising = self.counters.get("epoch_step", (None, None))[0]
+        ascending = ("epoch_step",) if self.whole.epochs is None else ("epoch_step", "epoch_number")
+        same += [counts for name, (counts, _) in self.counters.items() if name not in ascending and counts is not None]
         found = np.zeros(len(self.steps), np.bool_)
         for part in slices(len(found), 1):
             later = found[part][1:]
             for values in same:
                 later |= values[part][1:] != values[part][:-1]
-            if rising is not None:
-                later |= self._descends(rising[part])
+            later |= self._back_in_epochs(part)
             for mask in self.odd:
                 found[part] |= mask[part]
                 later |= mask[part][:-1]
         return found
+
+    def _back_in_epochs(self, part: slice) -> Mask:
+        """Return which records of a part, after its first, have not a later place in epochs than the one before."""
+        epochs, lengths, inside = (None if counts is None else counts[part] for counts in self.places())
+        back: Mask = np.zeros(part.stop - part.start - 1, np.bool_) if inside is None else self._descends(inside)
+        if self.whole.epochs is None or epochs is None:
+            return back
+        risen = np.diff(epochs)
+        back &= risen == 0
+        back |= risen < 0
+        if inside is not None and lengths is not None:  # a bar may end where that of the next epoch begins
+            short: Mask = risen * np.minimum(lengths[1:], LONGEST) <= inside[:-1] - inside[1:]
+            back |= short & (risen > 0) & (lengths[1:] > 0)
+        return back
 
     def back(self) -> Mask:
         """Return which records (bool [rows]) are not further in training than the one before, as far as they print it."""

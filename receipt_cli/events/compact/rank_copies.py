@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import Frame, labels
+from receipt_cli.events.compact.frame import LONGEST, Frame, labels
 from receipt_cli.events.rows import MAX_EPOCHS, Read, RowRun
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.lazy_dataclass import replace
@@ -19,9 +19,6 @@ from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, gathered, picked, scratch, slices
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
-
-LONGEST = 1 << 40
-"""Steps of an epoch that many of which are no number too large."""
 
 
 def set_aside(

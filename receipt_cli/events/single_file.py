@@ -1,0 +1,51 @@
+"""The records of a phase one behind the other: what is measured between two of them has nothing else in it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from receipt_cli.events.model import Event, expand, in_order, part_of
+from receipt_cli.events.phases import Phase
+from receipt_cli.lazy_dataclass import replace
+from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.lazy_numpy import np
+
+LONG = 64
+"""Records between two evaluations or checkpoints that are worth a run of their own."""
+
+
+def in_single_file(phase: Phase) -> Phase:
+    """Return the phase with no run that reaches over another record: those that do are cut there, or are events of their own."""
+    lists = (phase.step_events, phase.evals, phase.superseded, *phase.attempts)
+    if not any(event.run is not None and event.run.passed for events in lists for event in events):
+        return phase
+    evals = in_order(phase.evals)
+    marks = np.sort(np.array([event.at for event in (*evals, *phase.standalone_events)], np.int64))
+    known: dict[int, list[Event]] = {}
+
+    def single(events: list[Event]) -> list[Event]:
+        return [one for event in events for one in known.setdefault(id(event), _between(event, marks))]
+
+    steps, superseded, *attempts = map(single, (phase.step_events, phase.superseded, *phase.attempts))
+    return replace(phase, step_events=steps, evals=evals, superseded=superseded, attempts=attempts)
+
+
+def _between(event: Event, marks: Integers) -> list[Event]:
+    """Return the records of an event whose run reaches over ``marks``: ``LONG`` and more without one among them have a run."""
+    run = event.run
+    if run is None or not run.passed:
+        return [event]
+    low, high = np.searchsorted(marks, [event.at, event.last_at])
+    cuts = distinct_values(np.searchsorted(run.at, marks[low:high])) + 1
+    bounds = [0, *cuts.tolist(), event.records]
+    long = [(begin, end) for begin, end in pairwise(bounds) if end - begin >= LONG]
+    found: list[Event] = []
+    done = 0
+    for begin, end in (*long, (event.records, event.records)):
+        found += expand(part_of(event, done, begin)) if done < begin else ()
+        if begin < end:
+            one = part_of(event, begin, end)
+            found.append(replace(one, run=None if one.run is None else replace(one.run, passed=False)))
+        done = end
+    return found
