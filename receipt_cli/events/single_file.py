@@ -16,12 +16,13 @@ LONG = 64
 
 
 def in_single_file(phase: Phase) -> Phase:
-    """Return the phase with no run that reaches over another record: those that do are cut there, or are events of their own."""
+    """Return the phase with no run that reaches over an evaluation or a checkpoint: it is cut there, or is events of their own."""
     lists = (phase.step_events, phase.evals, phase.superseded, *phase.attempts)
     if not any(event.run is not None and event.run.passed for events in lists for event in events):
         return phase
     evals = in_order(phase.evals)
-    marks = np.sort(np.array([event.at for event in (*evals, *phase.standalone_events)], np.int64))
+    saved = (event for event in phase.standalone_events if event.rule.event == "checkpoint")
+    marks = np.sort(np.array([event.at for event in (*evals, *saved)], np.int64))
     known: dict[int, list[Event]] = {}
 
     def single(events: list[Event]) -> list[Event]:

@@ -240,17 +240,18 @@ def _pieces(group: Group, dropped: set[str]) -> list[_Piece]:
     """Return the metrics of all readings of the group, those of most records first."""
     pieces: list[_Piece] = []
     known: set[str] = set()
-    for reading in sorted(group.readings, key=lambda r: (r is not group.main, -r.shape.count, r.shape.first)):
+    main = group.main
+    for reading in sorted(group.readings, key=lambda r: (r is not main, -r.shape.count, r.shape.first)):
         for at, role in reading.roles.items():
             name = reading.names[at]
             key = role.metric or name.words
-            if key in known or (reading is not group.main and role.kind in OTHERS):
+            if key in known or (reading is not main and role.kind in OTHERS):
                 continue
             piece = _piece(reading, at, name, role, {f for p in pieces for f in p.fields})
             if piece is None or set(piece.fields) & dropped:
                 continue
             known.add(key)
-            pieces.append(piece if reading is group.main else _moved(piece))
+            pieces.append(piece if reading is main else _moved(piece))
     return pieces
 
 

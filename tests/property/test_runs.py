@@ -135,6 +135,20 @@ rules:
     literal: 'toy lap '
     pattern: 'toy lap (?P<epoch_number>\d++), (?P<epoch_step>\d++) (?P<loss>\S++)'
     fields: {epoch_number: {type: integer}, epoch_step: {type: integer}, loss: {type: number}}
+  room:
+    event: header
+    literal: 'toy room '
+    pattern: 'toy room (?:of (?P<step>\d++): )?(?P<memory_allocated_bytes>\d++)'
+    fields: {step: {type: integer}, memory_allocated_bytes: {type: number}}
+  greeting:
+    event: header
+    literal: 'toy begins'
+    pattern: 'toy begins'
+  going:
+    event: progress
+    literal: 'toy going '
+    pattern: 'toy going (?P<epoch_number>\d++)'
+    fields: {epoch_number: {type: integer}}
   laps:
     event: progress
     literal: 'toy laps of '
@@ -212,6 +226,9 @@ SINGLE = (
     "toy scored 0: 2.5",
     "toy saved {n}",
     "toy kept",
+    "toy room 4096",
+    "toy begins",
+    "toy going 3",
     "toy laps of 6",
     "toy stage base",
     "toy stage tuning",
@@ -235,7 +252,10 @@ SINGLE = (
 )
 LABELS = ("", "[rank0]: ", "[rank1]: ", "[rank3]: ")
 VALUES = ("2.5", "1.25", "0.001", "9000", "nan", "inf", "0.3", "0", None, None)
-BEHIND = ("", "", "\ntoy scored {epoch}: 2.{n}", "\ntoy saved {n}", "\ntoy kept", "\ntoy kept in 0.5\ntoy eval {n}: 0.{n}")
+BEHIND = (
+    *["", "", "\ntoy scored {epoch}: 2.{n}", "\ntoy saved {n}", "\ntoy kept", "\ntoy kept in 0.5\ntoy eval {n}: 0.{n}"],
+    *["\ntoy room 4{n}", "\ntoy room of {n}: 4{n}\ntoy begins", "\ntoy going {epoch}", "\ntoy going {n}", "\ntoy begins"],
+)
 """What a trainer prints behind some records."""
 REPORTED = ("forward", "data", "copied", "width")
 NAMES = ("time", "mfu", "tps", "batch", "mem", "width", "depth")
@@ -255,6 +275,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
                 "record",
                 "counted",
                 "frames",
+                "drawn",
                 "bars",
             ]
         )
@@ -306,6 +327,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
             "counted": f"toy epoch {1 + i // (5 + length)}{plan} {draws[-1] % 2 + i % (5 + length) // draws[0]}/{5 + length} "
             f"{9 - i / 50:.3f}{said_behind}",
             "frames": "\r".join(f"toy frame {n}/500 loss={9 - i / 50 + again:.3f}" for again in range(draws[i % len(draws)])),
+            "drawn": f"toy frame {n}/500 loss={9 - i / 50:.3f}{said_behind}" + f"\ntoy memory {4096 + i}" * (draws[0] > 1),
             "bars": f"toy record epoch={n / 25:.2f} loss=2.5\ntoy bar {n}/500",
         }[kind]
         shown = ["[rank7]: "] if what == "label" else labels

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import STEP, labels
+from receipt_cli.events.compact.frame import STEP, is_drawn_over, labels
 from receipt_cli.events.compact.regular import worth_it
 from receipt_cli.events.rows import Read, Rows, are_many, values_at
 from receipt_cli.grammar.model import Rule
@@ -34,7 +34,7 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
     made = {(g.id, r.name): (g, r, columns) for g, r, columns in read}
     found: dict[tuple[str, str], dict[str, Integers]] = {}
     for key, (grammar, rule, columns) in list(made.items()):
-        if key in unseen or rule.redraw or not worth_it(rule, columns) or _may_be_copied(rule, columns):
+        if key in unseen or is_drawn_over(rule, columns) or not worth_it(rule, columns) or _may_be_copied(rule, columns):
             continue
         companions = {k: (r, c) for k, (g, r, c) in made.items() if g is grammar and _may_follow(r, c)}
         others = [c.at.whole() for k, (_, _, c) in made.items() if k not in companions and k != key and k not in unseen]

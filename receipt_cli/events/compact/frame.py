@@ -33,6 +33,18 @@ def labels(rule: Rule, columns: RuleColumns) -> set[int]:
     return found
 
 
+def rises_throughout(numbers: Integers) -> bool:
+    """True where each number is greater than the one before it."""
+    return all((numbers[part][1:] > numbers[part][:-1]).all() for part in slices(len(numbers), 1))
+
+
+def is_drawn_over(rule: Rule, columns: RuleColumns) -> bool:
+    """True for bars, unless each of their rows shows a later step than the one before it."""
+    steps = [column for name, column in columns.numbers.items() if rule.fields[name].target == STEP]
+    whole = len(steps) == 1 and steps[0].dense and len(steps[0].values) == len(columns)
+    return rule.redraw and not (whole and rises_throughout(steps[0].values.whole()))
+
+
 class Frame:
     """The rows of one rule that count, seen as arrays; ``chosen`` as in ``find_runs``. A mask that is None is all true."""
 
@@ -65,7 +77,8 @@ class Frame:
         self.counters = {name: self._integers(structural[name]) for name in COUNTERS if name in structural}
         self.whole = replace(self.whole, epochs=self._epochs(structural.get("epoch_number", [])))
         self.epochs = self.whole.filled("epoch") if self.numbered is not None else None
-        self.frames = self._frames() if rule.redraw else None
+        frames = self._frames() if rule.redraw else None
+        self.frames = None if frames is None or rises_throughout(frames) else frames  # each is drawn once
 
     def _epochs(self, columns: Sequence[NumberColumn]) -> NumberColumn | None:
         """Return the column of the epoch, where one gives that of every row, and none is too large to be counted."""

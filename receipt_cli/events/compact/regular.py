@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import STEP, Frame
+from receipt_cli.events.compact.frame import RANK, STEP, Frame
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, Read, RowRun, are_many
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.numeric.array_types import Integers, Mask
@@ -33,14 +33,29 @@ FRESH = 1.5
 """As many strides from its beginning a run may print its first record (see ``starts.Starts.are_fresh``)."""
 
 
+PASSING = {
+    "eval": (STEP[1], *COUNTERS),
+    "checkpoint": (STEP[1], *COUNTERS),
+    "header": (STEP[1], RANK[1]),
+    "progress": COUNTERS,
+}
+"""The events that a run may reach over, and what else than figures they may print."""
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """What else the log contains: positions (int64) of events that may have to do with the records around them, of
-    evaluations and checkpoints, which go by, and of evaluations that a run may reach over."""
+    evaluations and checkpoints, which go by, and of what a run may reach over (ascending), each rule of headers among it apart."""
 
     hard: Integers
     soft: Integers
     passing: Integers
+    figures: Sequence[Integers] = ()
+
+    def firsts(self, starts: Integers) -> Integers:
+        """Return the first position in each rule of headers behind each of ``starts``: what a banner holds is seen there."""
+        found = [each[places[places < len(each)]] for each in self.figures for places in (np.searchsorted(each, starts),)]
+        return _joined(found)
 
 
 def worth_it(rule: Rule, columns: RuleColumns) -> bool:
@@ -66,10 +81,15 @@ def find_runs(
         return None
     parted[0] = True
     parted[_beside(at, around.hard)] = True
-    breaks = parted | frame.back()
-    pauses = _beside(at, around.soft if frame.frames is None else np.concatenate([around.soft, around.passing]))
+    back = frame.back()
+    parted[_beside(at, around.firsts(at[parted | back]))] = True
+    breaks = parted | back
+    pauses = _beside(at, around.soft)
     if frame.frames is not None:
-        breaks[pauses] = True  # a record may be drawn before and after it
+        over = _beside(at, around.passing)
+        drawn = over[(over > 0) & (frame.frames[over] == frame.frames[over - 1])]  # before and after what is passed
+        pauses = distinct_values(np.concatenate([pauses, drawn]))
+        breaks[pauses] = True
     starts = np.flatnonzero(breaks)
     stops = np.append(starts[1:], len(at))
     kept = np.ones(len(at), np.bool_)
@@ -138,16 +158,33 @@ def surroundings(
     hard: list[Sequence[int]] = []
     soft: list[Sequence[int]] = []
     over: list[Sequence[int]] = []
+    figures: list[Integers] = []
+    counters = next(printed_by(r, columns) for g, r, columns in read if r is rule and g is grammar)
     for g, r, columns in read:
         key = g.id, r.name
-        if (r is not rule or g is not grammar) and key not in unseen:
+        if (r is rule and g is grammar) or key in unseen:
+            continue
+        if g is grammar and key in passing and r.event == "progress":
+            named = {r.fields[name].target[1] for name in columns.numbers} & {*COUNTERS}
+            if not named <= counters and STEP[1] not in counters:
+                hard.append(columns.at)
+        elif g is grammar and key in passing:
+            over.append(columns.at)
+            figures += [columns.at.whole()] if r.event == "header" else []
+        else:
             goes_by = g is grammar and r.event in ("eval", "checkpoint") and r.phase is None
-            (over if goes_by and key in passing else soft if goes_by else hard).append(columns.at)
-    return Around(_joined(hard), _joined(soft), _joined(over))
+            (soft if goes_by else hard).append(columns.at)
+    return Around(_joined(hard), _joined(soft), np.sort(_joined(over)), figures)
+
+
+def printed_by(rule: Rule, columns: RuleColumns) -> set[str]:
+    """Return what every record of a rule prints of where training is."""
+    full = (name for name, column in columns.numbers.items() if column.dense and len(column.values) == len(columns))
+    return {rule.fields[name].target[1] for name in full if rule.fields[name].target[0] == "structural"}
 
 
 def find_passing(read: Sequence[Read]) -> dict[tuple[str, str], Read]:
-    """Return the evaluations and checkpoints, by grammar and rule, that nothing but their order ties to the steps around them.
+    """Return the rules, by grammar and name, whose lines nothing but their order ties to the steps around them.
 
     They print figures, and perhaps where training is. Not for a log of several ranks: then the place of each counts.
     """
@@ -155,11 +192,11 @@ def find_passing(read: Sequence[Read]) -> dict[tuple[str, str], Read]:
 
 
 def _goes_by(rule: Rule, columns: RuleColumns) -> bool:
-    if rule.event not in ("eval", "checkpoint") or rule.phase is not None or rule.redraw or rule.companion:
+    if rule.event not in PASSING or rule.phase is not None or rule.redraw or rule.companion or columns.texts:
         return False
-    targets = [rule.fields[name].target for name in (*columns.numbers, *columns.texts)]
-    plain = all(kind in ("metric", "other") or name == STEP[1] or name in COUNTERS for kind, name in targets)
-    return plain and not columns.texts and ascends(columns.at.whole())
+    targets = (rule.fields[name].target for name in columns.numbers)
+    plain = all(kind in ("metric", "other") or name in PASSING[rule.event] for kind, name in targets)
+    return plain and ascends(columns.at.whole())
 
 
 def passed_by(found: Read, runs: Iterable[tuple[RuleColumns, KeptRows]]) -> KeptRows | None:
