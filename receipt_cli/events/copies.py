@@ -19,6 +19,7 @@ from itertools import chain, islice, pairwise
 from receipt_cli.events.model import Event, expand, numbers_of, rule_of, singles, steps_of
 from receipt_cli.events.relays import is_relay
 from receipt_cli.events.rows import LARGE
+from receipt_cli.events.starts import joined_names
 from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
@@ -237,14 +238,14 @@ def alone(events: list[Event]) -> tuple[list[Event], list[Problem]]:
     found = _lanes(singles(events), _stride(printed))
     if found is None:
         return events, []
-    lanes = [lane for _, lane in found if lane is not None]
+    lanes = [lane for event, lane in found if lane is not None and _counts(event)]
     sizes = Counter(lanes)
     turns = Counter(lane for lane, after in pairwise(lanes) if lane != after)
     shared = {lane for lane, size in sizes.items() if size >= TURNS and turns[lane] >= TURNS}
     if len(shared) < 2 or lanes[-1] not in shared or sum(sizes[lane] for lane in shared) < OF_LANES * len(lanes):
         return events, []
     kept = [event for event, lane in found if lane in (None, lanes[-1])]
-    others = [event for event, lane in found if lane not in (None, lanes[-1])]
+    others = [event for event, lane in found if lane not in (None, lanes[-1]) and _counts(event)]
     what = f"{len(shared)} processes, or attempts of them, print their steps in turns: the one that printed last is read"
     first = min(event.line for event in others)
     return kept, [Problem("side_by_side", first, f"{what}; {len(others):,} records of others are left out", "")]
@@ -261,7 +262,8 @@ def _turn_back(steps: Sequence[Event]) -> bool:
 
 
 def _lanes(records: Iterable[Event], stride: int) -> list[tuple[Event, int | None]] | None:
-    """Return the records, each step record with the number of its process, or None where these are more than ``MOST_LANES``.
+    """Return the records, each step record and its companions with the number of its process, or None where these are more than
+    ``MOST_LANES``.
 
     A record goes on where the process is that is nearest below it, at most some strides; of several at one step, the one
     whose values are nearest.
@@ -269,9 +271,10 @@ def _lanes(records: Iterable[Event], stride: int) -> list[tuple[Event, int | Non
     last: list[tuple[int, int]] = []  # step and process, ascending
     latest: list[Event] = []
     found: list[tuple[Event, int | None]] = []
+    lane: int | None = None
     for event in records:
         if not _counts(event):
-            found.append((event, None))
+            found.append((event, lane if event.rule.companion else None))
             continue
         step = event.step or 0
         place = bisect_left(last, (step, -1))
@@ -291,8 +294,9 @@ def _lanes(records: Iterable[Event], stride: int) -> list[tuple[Event, int | Non
 
 
 def _distance(before: Event, event: Event) -> float:
-    """Return the sum of the relative differences of what both print."""
-    pairs = [(before.metrics[name], event.metrics[name]) for name in before.metrics.keys() & event.metrics.keys()]
+    """Return the sum of the relative differences of what the lines of both print."""
+    both = (before.metrics.keys() & event.metrics.keys()) - joined_names(event)
+    pairs = [(before.metrics[name], event.metrics[name]) for name in both]
     return sum(abs(one - other) / (abs(one) + abs(other)) for one, other in pairs if 0 < abs(one) + abs(other) < math.inf)
 
 

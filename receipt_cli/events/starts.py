@@ -244,14 +244,14 @@ def _score(event: Event) -> str:
     """Return what shows of which trajectory a record is: its loss, else its figures outside the registry, if it has any."""
     if "loss" in event.metrics:
         return repr(event.metrics["loss"])
-    return ", ".join(repr(item) for item in sorted(event.unregistered.items()) if item[0] not in _joined(event))
+    return ", ".join(repr(item) for item in sorted(event.unregistered.items()) if item[0] not in joined_names(event))
 
 
 def _columns(events: Iterable[Event]) -> set[str]:
-    return {name for event in events for name in {*event.metrics, *event.unregistered} - _joined(event)}
+    return {name for event in events for name in {*event.metrics, *event.unregistered} - joined_names(event)}
 
 
-def _joined(event: Event) -> set[str]:
+def joined_names(event: Event) -> set[str]:
     """Return the figures that companions give a record: whether they are joined already depends on how it is kept."""
     joined = event.rules[1:]
     rules = [rule for rule in event.grammar.rules if rule.name in joined] if joined else []

@@ -385,6 +385,12 @@ COPIES = {
         for process in (1, 2)
         for n in range(begin, begin + 40)
     ),
+    "two processes that take turns, a companion behind each record of one of them": "".join(
+        f"toy step {10 * n} | loss={9 - n / 50:.3f}\ntoy memory {4096 + n}\n"
+        + f"toy step {10 * n - 200} | loss={5 - n / 70:.3f}\n" * (n > 20)
+        + f"toy memory {9000 + n}\n" * (n > 20 and n % 2)
+        for n in range(120)
+    ),
     "a start with other losses": "".join(f"toy step {n} | loss={10 - n / 50:.3f}\n" for n in range(40))
     + "".join(f"toy step {n} | loss={9 - n / 50:.3f}\n" for n in range(30)),
     "lines of a companion, and blocks": "".join(
