@@ -412,6 +412,12 @@ COPIES = {
         for n in range(90)
         for m in [600 + n - 20 * (n > 5) - 20 * (n > 15)]
     ),
+    "a companion with the last stamp before records without one, and stamps that begin anew": "".join(
+        f"2026-01-01 00:{n // 20:02d}:{n % 20 * 3:02d} - toy step {n} | loss={9 - n / 50:.3f}\n"
+        f"2026-01-01 00:{n // 20:02d}:{n % 20 * 3 + 1:02d} - toy memory {4096 + n}\n"
+        for n in range(79)
+    )
+    + "toy step 0 | loss=9.000\ntoy step 0 | loss=9.000\n2026-01-01 00:00:00 - toy step 0 | loss=10.000 | time=2.5\n",
     "a companion whose stamp is out of turn": "".join(
         f"2026-01-01 00:{n // 60:02d}:{n % 60:02d} - toy step {n} | loss={9 - n / 50:.3f}\n"
         f"2026-01-01 00:{m // 60:02d}:{m % 60:02d} - toy memory {4096 + n}\n"

@@ -84,9 +84,9 @@ def _owners(main: RuleColumns, its: RuleColumns, others: Sequence[Integers]) -> 
     if len(between):
         mask &= np.searchsorted(between, mine[np.maximum(owners, 0)]) == np.searchsorted(between, at)
     times, own = its.clock.whole(), main.clock.whole()
-    for part in slices(len(at)):  # a stamp out of turn counts, and is that of an event
-        owner = np.maximum(owners[part], 0)
-        mask[part] &= ~((times[part] < own[owner]) | (times[part] > own[np.minimum(owner + 1, len(own) - 1)]))
+    for part in slices(len(at)):  # a stamp out of turn counts, or one that no record's encloses, and is that of an event
+        owner, stamps = np.maximum(owners[part], 0), times[part]
+        mask[part] &= np.isnan(stamps) | ((stamps >= own[owner]) & (stamps <= own[np.minimum(owner + 1, len(own) - 1)]))
     return owners, mask
 
 
