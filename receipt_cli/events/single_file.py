@@ -16,7 +16,7 @@ LONG = 64
 
 
 def in_single_file(phase: Phase) -> Phase:
-    """Return the phase with no run that reaches over an evaluation or a checkpoint: it is cut there, or is events of their own."""
+    """Return the phase with no run that reaches over an evaluation or a checkpoint: it is cut there, or into events."""
     lists = (phase.step_events, phase.evals, phase.superseded, *phase.attempts)
     if not any(event.run is not None and event.run.passed for events in lists for event in events):
         return phase

@@ -45,7 +45,8 @@ PASSING = {
 @dataclass(frozen=True, slots=True)
 class Around:
     """What else the log contains: positions (int64) of events that may have to do with the records around them, of
-    evaluations and checkpoints, which go by, and of what a run may reach over (ascending), each rule of headers among it apart."""
+    evaluations and checkpoints, which go by, and of what a run may reach over (ascending); ``figures`` are those of each rule of
+    headers among it."""
 
     hard: Integers
     soft: Integers
@@ -55,7 +56,7 @@ class Around:
     def firsts(self, starts: Integers) -> Integers:
         """Return the first position in each rule of headers behind each of ``starts``: what a banner holds is seen there."""
         found = [each[places[places < len(each)]] for each in self.figures for places in (np.searchsorted(each, starts),)]
-        return _joined(found)
+        return np.concatenate([np.empty(0, np.int64), *found])
 
 
 def worth_it(rule: Rule, columns: RuleColumns) -> bool:
