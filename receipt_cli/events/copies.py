@@ -152,14 +152,25 @@ def _may_recur(steps: Sequence[Event]) -> bool:
 
 
 def _comes_again(one: Event, records: Sequence[Event]) -> bool:
-    """True where several records have the step, the epoch and the loss of ``one``."""
+    """True where several records have the step, the counters, the epoch and the loss of ``one``."""
     values = {name: value for name in ("epoch", "loss") if (value := one.metrics.get(name, math.nan)) == value}
+    counters = one.counters or {}
     found = 0
     for event in records:
-        found += event.step == one.step and all(event.metrics.get(name) == value for name, value in values.items())
-        if event.run is not None and len(steps := event.run.steps if one.step is not None else event.run.at):
+        own = event.counters or {}
+        alike = event.step == one.step and all(event.metrics.get(name) == value for name, value in values.items())
+        found += alike and own == counters
+        run = event.run
+        if run is not None and len(steps := run.steps if one.step is not None else run.at):
             same = steps == one.step if one.step is not None else steps >= 0
-            for filled, value in ((event.run.filled(name), value) for name, value in values.items()):
+            inside = {"epoch_step": run.counts, "epoch_number": run.epoch_numbers}
+            for name in own.keys() | counters.keys():
+                counts = inside.get(name)
+                if counts is None or name not in counters:
+                    same = same & (own.get(name) == counters.get(name))
+                else:
+                    same = same & (counts == counters[name])
+            for filled, value in ((run.filled(name), value) for name, value in values.items()):
                 same = same & (filled == value if filled is not None else False)
             found += int(same.sum())
     return found > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import pairwise
 
 from receipt_cli.events.model import Event, expand, in_order, part_of
@@ -15,8 +16,11 @@ LONG = 64
 """Records between two evaluations or checkpoints that are worth a run of their own."""
 
 
-def in_single_file(phase: Phase) -> Phase:
-    """Return the phase with no run that reaches over an evaluation or a checkpoint: it is cut there, or into events."""
+def in_single_file(phase: Phase, figures: Collection[str]) -> Phase:
+    """Return the phase with no run that reaches over an evaluation or a checkpoint: it is cut there, or into events.
+
+    These have of all metrics the ``figures``.
+    """
     lists = (phase.step_events, phase.evals, phase.superseded, *phase.attempts)
     if not any(event.run is not None and event.run.passed for events in lists for event in events):
         return phase
@@ -26,17 +30,19 @@ def in_single_file(phase: Phase) -> Phase:
     known: dict[int, list[Event]] = {}
 
     def single(events: list[Event]) -> list[Event]:
-        return [one for event in events for one in known.setdefault(id(event), _between(event, marks))]
+        return [one for event in events for one in known.setdefault(id(event), _between(event, marks, figures))]
 
     steps, superseded, *attempts = map(single, (phase.step_events, phase.superseded, *phase.attempts))
     return replace(phase, step_events=steps, evals=evals, superseded=superseded, attempts=attempts)
 
 
-def _between(event: Event, marks: Integers) -> list[Event]:
+def _between(event: Event, marks: Integers, figures: Collection[str]) -> list[Event]:
     """Return the records of an event whose run reaches over ``marks``: ``LONG`` and more without one among them have a run."""
     run = event.run
     if run is None or not run.passed:
         return [event]
+    metrics = {name: columns for name, columns in run.metrics.items() if name in figures}
+    event = replace(event, run=replace(run, metrics=metrics, unregistered={}, epoch=None, attached={}))
     low, high = np.searchsorted(marks, [event.at, event.last_at])
     cuts = distinct_values(np.searchsorted(run.at, marks[low:high])) + 1
     bounds = [0, *cuts.tolist(), event.records]

@@ -177,8 +177,8 @@ rules:
   scored:
     event: eval
     literal: 'toy scored '
-    pattern: 'toy scored (?P<epoch_number>\d++): (?P<val_loss>\S++)'
-    fields: {epoch_number: {type: integer}, val_loss: {type: number}}
+    pattern: 'toy scored (?P<epoch_number>\d++)(?:/(?P<planned_steps>\d++))?: (?P<val_loss>\S++)'
+    fields: {epoch_number: {type: integer}, planned_steps: {type: integer}, val_loss: {type: number}}
   kept:
     event: checkpoint
     literal: 'toy kept'
@@ -253,7 +253,14 @@ SINGLE = (
 LABELS = ("", "[rank0]: ", "[rank1]: ", "[rank3]: ")
 VALUES = ("2.5", "1.25", "0.001", "9000", "nan", "inf", "0.3", "0", None, None)
 BEHIND = (
-    *["", "", "\ntoy scored {epoch}: 2.{n}", "\ntoy saved {n}", "\ntoy kept", "\ntoy kept in 0.5\ntoy eval {n}: 0.{n}"],
+    *[
+        "",
+        "\ntoy scored {epoch}: 2.{n}",
+        "\ntoy scored {epoch}/9: 2.{n}",
+        "\ntoy saved {n}",
+        "\ntoy kept",
+        "\ntoy kept in 0.5\ntoy eval {n}: 0.{n}",
+    ],
     *["\ntoy room 4{n}", "\ntoy room of {n}: 4{n}\ntoy begins", "\ntoy going {epoch}", "\ntoy going {n}", "\ntoy begins"],
 )
 """What a trainer prints behind some records."""

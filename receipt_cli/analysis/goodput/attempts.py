@@ -11,7 +11,7 @@ from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.statistics import exact_sum
 
-TIME, DATA, DISPATCH = "step_time_s", "data_time_s", "dispatch_wait_s"
+TIME, DATA, DISPATCH = FIGURES = ("step_time_s", "data_time_s", "dispatch_wait_s")
 CUMULATIVE = ("mean_since_start", "mean_since_timing_began")
 """Definitions of a figure whose last value says the mean of all steps."""
 MISSING = 0.1

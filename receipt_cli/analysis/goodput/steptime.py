@@ -138,8 +138,9 @@ def _last(event: Event, name: str) -> float | None:
 def _covers(one: Try) -> Iterator[tuple[Event, int]]:
     """Yield each record that is an event of its own, and of how many steps it is."""
     before: Event | None = None
+    lead = one.lead
     for event in one.events:
-        yield event, covered(before, event, one.lead)
+        yield event, covered(before, event, lead)
         before = event
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Literal
 
-from receipt_cli.analysis.goodput.attempts import CUMULATIVE, TIME
+from receipt_cli.analysis.goodput.attempts import CUMULATIVE, FIGURES, TIME
 from receipt_cli.analysis.goodput.pauses import marks_of
 from receipt_cli.analysis.goodput.tries import paces, standing_of
 from receipt_cli.events.phases import Phase
@@ -45,7 +45,7 @@ def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: f
         return None if printed.definition in CUMULATIVE else _spread("printed", series.steady(TIME))
     if grain is None:
         return None
-    phase = in_single_file(phase)
+    phase = in_single_file(phase, FIGURES)
     steps = phase.steps
     places = [event.at for event in steps]
     after = {bisect_left(places, mark.event.at) for mark in marks_of(phase, 0)}

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import RANK, STEP, Frame
+from receipt_cli.events.compact.frame import PLAN, RANK, STEP, Frame
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, Read, RowRun, are_many
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.numeric.array_types import Integers, Mask
@@ -34,8 +34,8 @@ FRESH = 1.5
 
 
 PASSING = {
-    "eval": (STEP[1], *COUNTERS),
-    "checkpoint": (STEP[1], *COUNTERS),
+    "eval": (STEP[1], PLAN[1], RANK[1], *COUNTERS),
+    "checkpoint": (STEP[1], RANK[1], *COUNTERS),
     "header": (STEP[1], RANK[1]),
     "progress": COUNTERS,
 }
