@@ -16,7 +16,7 @@ PUBLIC = {
     "holes": "steps_missing",
     "launches": "SAID_DONE Launch window",
     "places": "Places find_places",
-    "model": "Event Ledger Meaning ReadEvents expand in_order part_of",
+    "model": "Event Ledger Meaning ReadEvents expand in_order part_of records_at",
     "phases": "Phase first_facts split_phases",
     "ranks": "RankFigures leading_rank rank_figures sole_rank",
     "relays": "Relay as_retained is_relay lengths_of starts_of",
@@ -26,7 +26,6 @@ PUBLIC = {
         "unregistered values_of"
     ),
     "seeds": "with_seed",
-    "single_file": "in_single_file",
     "starts": "configures introduces",
     "step_numbers": "number_steps",
     "streams": "FileFacts Gathered LogFacts gather gathered_from last_bytes_before",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.analysis.steady import warmup
 from receipt_cli.derive import Options
-from receipt_cli.events import phases, rows, single_file
+from receipt_cli.events import phases, rows
 from receipt_cli.events.compact import regular
 from receipt_cli.events.rows import HEAD, TAIL
 from tests.tools.examples import costly
@@ -364,8 +364,7 @@ logs = st.lists(parts, min_size=1, max_size=8).map(lambda made: "\n".join(line f
 @contextmanager
 def in_columns(wanted: bool) -> Iterator[None]:
     """Leave all records in their columns that may stay there, or none."""
-    weight = patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0)
-    with small_pieces(), patch.multiple(regular, **MARGINS), patch.object(single_file, "LONG", 3), weight:
+    with small_pieces(), patch.multiple(regular, **MARGINS), patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0):
         yield
 
 

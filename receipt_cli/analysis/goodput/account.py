@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from receipt_cli.analysis.goodput.attempts import FIGURES, SLACK
+from receipt_cli.analysis.goodput.attempts import SLACK
 from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Wall
 from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life
 from receipt_cli.analysis.goodput.totals import Tally
@@ -14,7 +14,6 @@ from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.single_file import in_single_file
 from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.problems import Problem
 
@@ -59,7 +58,7 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
     wall = stated.seconds if stated is not None else life.seconds if life is not None else 0.0
     if not wall > 0:
         return Account(None, problems)
-    goodput = _parts([(in_single_file(phase, FIGURES), summary) for phase, summary in chosen], launch, life, wall, stated)
+    goodput = _parts(chosen, launch, life, wall, stated)
     if goodput is None and stated is not None:
         detail = "the steps have no times that fit the stated wall time: where it went is not known"
         problems.append(Problem("wall_without_step_times", None, detail, ""))

@@ -149,11 +149,15 @@ def _of_run(event: Event, name: str) -> Iterator[tuple[Floats, Floats]]:
     yield (found[0], weights) if known.all() else (found[0][known], weights[known])
 
 
-def run_paces(event: Event, run: RowRun) -> tuple[Floats, Floats]:
-    """Return the seconds between the records of the run behind ``event`` by their stamps, and those per step (float64 [n])."""
+def run_paces(event: Event, run: RowRun, apart: Sequence[int] = ()) -> tuple[Floats, Floats]:
+    """Return the seconds between the records of the run behind ``event`` by their stamps, and those per step (float64 [n]).
+
+    NaN before the records ``apart``, which have these indices.
+    """
     import numpy as np
 
     spans = np.diff(run.clock, prepend=event.clock)
+    spans[[*apart]] = np.nan
     return spans, spans / strides(event, len(run))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from receipt_cli.analysis.goodput.attempts import is_time
 from receipt_cli.analysis.goodput.totals import Tally
-from receipt_cli.events.model import Event
+from receipt_cli.events.model import Event, in_order
 from receipt_cli.events.phases import Phase
 from receipt_cli.lazy_dataclass import NamedTuple
 
@@ -36,7 +36,7 @@ class Gap(NamedTuple):
 
 def marks_of(phase: Phase, start: int) -> list[Mark]:
     """Return the marks of a phase from position ``start`` on, in log order."""
-    found = [e for e in (*phase.evals, *phase.standalone_events) if e.rule.event in _DURATIONS and e.at >= start]
+    found = [e for e in (*in_order(phase.evals), *phase.standalone_events) if e.rule.event in _DURATIONS and e.at >= start]
     return [Mark(e, e.rule.event, _printed(e)) for e in sorted(found, key=lambda e: e.at)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,6 +17,7 @@ from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.legs import Beyond, Legs, Tries
+    from receipt_cli.analysis.goodput.marked import Placed, Row
     from receipt_cli.numeric.array_types import Floats
 
     Numbers: TypeAlias = "list[float] | Floats"
@@ -101,10 +103,10 @@ class _Stretch:
         return (run.record(index - 1)[1] if index else self.run.line), run.record(index)[1]
 
 
-def find_stalls(tries: Sequence[Tries], marked: Mapping[int, object], grain: float, ordinary: Ordinary) -> list[Found]:
+def find_stalls(tries: Sequence[Tries], marks: Placed, grain: float, ordinary: Ordinary) -> list[Found]:
     """Return the stalls between the records of each attempt; none between records without stamps.
 
-    ``marked`` are the identities of records behind a known event; ``grain`` is how many seconds the stamps may be off.
+    ``marks`` are the known events between them; ``grain`` is how many seconds the stamps may be off.
     Where steps print no time of their own, a gap is long beside its neighbours, too: steps may slow down for good.
     """
     found: list[Found] = []
@@ -112,7 +114,7 @@ def find_stalls(tries: Sequence[Tries], marked: Mapping[int, object], grain: flo
         if not isinstance(one, Try):
             found += _of_legs(one, grain, ordinary)
             continue
-        stretches = list(_stretches(one, marked, ordinary))
+        stretches = list(_stretches(one, marks, ordinary))
         late = {id(event) for event in one.part[1]}
         for number, stretch in enumerate(stretches):
             for index in _candidates(stretch, grain):
@@ -124,7 +126,7 @@ def find_stalls(tries: Sequence[Tries], marked: Mapping[int, object], grain: flo
                         continue
                 event = stretch.run if stretch.run is not None else stretch.records[index][1]
                 stall = Stall(*stretch.lines(index), span - own)
-                found.append(Found(stall, span, cover, id(event) in late, _marked_behind(stretches, number, index, marked)))
+                found.append(Found(stall, span, cover, id(event) in late, _marked_behind(stretches, number, index, marks)))
     return found
 
 
@@ -163,7 +165,7 @@ def listed(found: Sequence[Found], doubtful: bool) -> Stalls:
     return Stalls(len(stalls), math.fsum(stall.duration_s for stall in stalls), doubtful, longest)
 
 
-def _stretches(one: Try, marked: Mapping[int, object], ordinary: Ordinary) -> Iterator[_Stretch]:
+def _stretches(one: Try, marks: Placed, ordinary: Ordinary) -> Iterator[_Stretch]:
     spans: list[float] = []
     covers: list[float] = []
     working: list[float] = []
@@ -172,22 +174,23 @@ def _stretches(one: Try, marked: Mapping[int, object], ordinary: Ordinary) -> It
     for event in one.events:
         if before is not None:
             cover = covered(before, event, 1)
-            spans.append(event.clock - last_clock(before) if id(event) not in marked and cover else math.nan)
+            spans.append(event.clock - last_clock(before) if id(event) not in marks.before and cover else math.nan)
             covers.append(float(cover))
             working.append(ordinary.of(event, cover))
             records.append((before, event))
         if event.run is not None:
             yield _Stretch(spans, covers, working, records)
-            yield _of_run(event, event.run, ordinary)
+            yield _of_run(event, event.run, marks.rows_of(event), ordinary)
             spans, covers, working, records = [], [], [], []
         before = event
     yield _Stretch(spans, covers, working, records)
 
 
-def _of_run(event: Event, run: RowRun, ordinary: Ordinary) -> _Stretch:
+def _of_run(event: Event, run: RowRun, rows: Sequence[Row], ordinary: Ordinary) -> _Stretch:
     import numpy as np
 
     spans = np.diff(run.clock, prepend=event.clock)
+    spans[[row.place for row in rows]] = np.nan
     covers = strides(event, len(run))
     return _Stretch(spans, covers, ordinary.of_run(run, covers), run=event)
 
@@ -219,14 +222,20 @@ def _beside(stretches: Sequence[_Stretch], number: int, index: int) -> float:
     return min(paces, default=0.0)
 
 
-def _marked_behind(stretches: Sequence[_Stretch], number: int, index: int, marked: Mapping[int, object]) -> Event | None:
+def _marked_behind(stretches: Sequence[_Stretch], number: int, index: int, marks: Placed) -> Event | None:
     """Return the record that follows the one at the end of a gap, where a mark stands between the two."""
     if index + 1 < len(stretches[number].spans):
-        records = stretches[number].records
-        event = records[index + 1][1] if records else None
+        stretch, at = stretches[number], index + 1
+    elif number + 1 < len(stretches):
+        stretch, at = stretches[number + 1], 0
     else:
-        event = next((stretch.records[0][1] for stretch in stretches[number + 1 :][:1] if stretch.records), None)
-    return event if event is not None and id(event) in marked else None
+        return None
+    if stretch.run is not None:
+        rows = marks.rows_of(stretch.run)
+        place = bisect_left(rows, at, key=lambda row: row.place)
+        return rows[place].event if place < len(rows) and rows[place].place == at else None
+    event = stretch.records[at][1] if at < len(stretch.records) else None
+    return event if event is not None and id(event) in marks.before else None
 
 
 def _last_line(event: Event) -> int:

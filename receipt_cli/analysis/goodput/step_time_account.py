@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from receipt_cli.analysis.goodput.attempts import CUMULATIVE, DATA, TIME, Try, covered, is_time, last_clock, steps_in
+from receipt_cli.analysis.goodput.marked import place
 from receipt_cli.analysis.goodput.pace import find_pace
 from receipt_cli.analysis.goodput.pauses import Gap, Mark, marks_of, settle
 from receipt_cli.analysis.goodput.stalls import Found, Ordinary, count_gaps, find_stalls, is_doubtful
@@ -60,9 +61,9 @@ class _Phase:
         self.summary = summary
         self.tries = attempts_of(phase)
         self.marks = marks_of(phase, begin.start)
-        self.before, self.behind = self._place(self.marks)
+        self.placed = place(self.marks, [event for one in self.tries for event in one.events])
         waiting = summary.metrics[DATA].median if DATA in summary.metrics else None
-        self.times = printed_times(self.tries, self.statistic, waiting, set(self.before))
+        self.times = printed_times(self.tries, self.statistic, waiting, self.placed)
         self.extras: dict[int, Extra] = {}
         self.stalls: list[Found] | None = None
         self.late: list[Found] = []
@@ -84,7 +85,7 @@ class _Phase:
         if not self.tries:
             self._behind_last(None, self.marks, 0.0)
             return self._loop() if self.phase.fact("training_time_s") is not None else Work(0.0, "").known()
-        pace = find_pace(self.tries, self.before, self.grain) if self.times is None and not math.isnan(self.grain) else None
+        pace = find_pace(self.tries, self.placed, self.grain) if self.times is None and not math.isnan(self.grain) else None
         self.stalls = self._stalls(pace)
         rooms = self._gaps(pace)
         self._initialization(pace)
@@ -110,17 +111,6 @@ class _Phase:
 
     # --- between the records ---------------------------------------------------------------------------------------
 
-    def _place(self, marks: Sequence[Mark]) -> tuple[dict[int, list[Mark]], list[Mark]]:
-        """Return the marks by the identity of the record that follows them, and those behind the last record."""
-        records = [event for one in self.tries for event in one.events]
-        places = [event.at for event in records]
-        before: dict[int, list[Mark]] = {}
-        behind: list[Mark] = []
-        for mark in marks:
-            index = bisect_left(places, mark.event.at)
-            (before.setdefault(id(records[index]), []) if index < len(records) else behind).append(mark)
-        return before, behind
-
     def _ordinary(self, pace: float | None) -> Ordinary:
         if self.times is None:
             return Ordinary(pace or 0.0)
@@ -139,8 +129,8 @@ class _Phase:
         if math.isnan(self.grain) or (self.times is None and pace is None):
             return None
         kept: list[Found] = []
-        for found in find_stalls(self.tries, self.before, self.grain, self._ordinary(pace)):
-            names = {mark.name for mark in self.before[id(found.marked)]} if found.marked is not None else set()
+        for found in find_stalls(self.tries, self.placed, self.grain, self._ordinary(pace)):
+            names = {mark.name for mark in self.placed.before[id(found.marked)]} if found.marked is not None else set()
             if found.marked is not None and len(names) == 1 and self._prompt(found.marked, pace):
                 self.tally.add(names.pop(), found.stall.duration_s, measured=False, count=0)
                 self.late.append(found)
@@ -150,11 +140,18 @@ class _Phase:
 
     def _prompt(self, event: Event, pace: float | None) -> bool:
         """True where nothing but steps fits between a record and the one before it, whose marks say no duration."""
-        before = next((a for one in self.tries for a, b in pairwise(one.events) if b is event), None)
-        if before is None or any(mark.seconds is not None for mark in self.before[id(event)]):
+        since, cover = self._since[id(event)]
+        if any(mark.seconds is not None for mark in self.placed.before[id(event)]):
             return False
-        working = self._working(event, covered(before, event, 1), pace)
-        return event.clock - last_clock(before) - working <= max(2 * self.grain, working)
+        working = self._working(event, cover, pace)
+        return event.clock - since - working <= max(2 * self.grain, working)
+
+    @cached_property
+    def _since(self) -> dict[int, tuple[float, int]]:
+        """By the identity of a record behind a mark: the stamp of the record before it, and of how many steps it is."""
+        found = {id(row.event): (row.before, row.cover) for rows in self.placed.rows.values() for row in rows}
+        pairs = (pair for one in self.tries for pair in pairwise(one.events) if id(pair[1]) in self.placed.before)
+        return found | {id(b): (last_clock(a), covered(a, b, 1)) for a, b in pairs}
 
     def _gaps(self, pace: float | None) -> list[float | None]:
         """Settle the marks between and behind the records; return the time beyond the steps of each gap between."""
@@ -163,16 +160,20 @@ class _Phase:
         for one, following in zip(self.tries, [*self.tries[1:], None], strict=True):
             if not isinstance(one, Try):
                 continue  # no mark stands in a relay, or behind it
-            for number, (a, b) in enumerate(pairwise(one.events), 1):
-                marks = self.before.get(id(b), ())
-                if not marks or (number >= one.standing and pace is not None):  # what was overtaken is wasted as a whole
-                    continue
-                start = last_clock(a) if known and not math.isnan(self.grain) else math.nan
-                gap = Gap(marks, start, b.clock, self._working(b, covered(a, b, 1), pace))
-                room = settle(gap, self.tally, self.grain) if not self._held(b, marks) else None
-                rooms.append(room)
+            for number, event in enumerate(one.events):
+                if number >= one.standing and pace is not None:  # what was overtaken is wasted as a whole
+                    break
+                for b in (event, *(row.event for row in self.placed.rows_of(event))):
+                    marks = self.placed.before.get(id(b), ())
+                    if not marks or id(b) not in self._since:
+                        continue
+                    since, cover = self._since[id(b)]
+                    start = since if known and not math.isnan(self.grain) else math.nan
+                    gap = Gap(marks, start, b.clock, self._working(b, cover, pace))
+                    room = settle(gap, self.tally, self.grain) if not self._held(b, marks) else None
+                    rooms.append(room)
             last = one.events[-1]
-            marks = self.behind if following is None else self.before.get(id(following.first), [])
+            marks = self.placed.behind if following is None else self.placed.before.get(id(following.first), [])
             self._behind_last(last, marks, self._unprinted(one, marks, pace))
         return rooms
 
@@ -219,7 +220,7 @@ class _Phase:
                     self._initialized(math.nan if seconds > DOWN else seconds)
                 continue
             lead = math.fsum(self._lead(one, pace))
-            for mark in self.before.get(id(one.first), ()) if not number else ():
+            for mark in self.placed.before.get(id(one.first), ()) if not number else ():
                 if mark.seconds is not None:
                     self.tally.add(mark.name, mark.seconds, measured=True)
                     lead += mark.seconds

@@ -26,6 +26,7 @@ from receipt_cli.numeric.statistics import Statistic
 
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.legs import Beyond, Tries
+    from receipt_cli.analysis.goodput.marked import Placed
 
 INCLUDES = 1.5
 """A record behind an evaluation or a checkpoint whose step time is so many times the median has waited for it."""
@@ -62,16 +63,16 @@ class Times(NamedTuple):
         return [*(extra.seconds for extra in self.warmup), *inside]
 
 
-def printed_times(tries: Sequence[Tries], statistic: Statistic | None, waiting: float | None, marked: set[int]) -> Times | None:
+def printed_times(tries: Sequence[Tries], statistic: Statistic | None, waiting: float | None, marks: Placed) -> Times | None:
     """Return what the printed step times add up to, or None where they do not tell.
 
     ``statistic`` is that of the step times, ``waiting`` the median of what is printed of the waiting for data in them;
-    ``marked`` are the identities of records behind an evaluation or a checkpoint.
+    ``marks`` are the evaluations and checkpoints between the records.
     """
     if statistic is None or not is_time(statistic.median) or any(event.step is None for one in tries for event in one.events):
         return None
     median, definition = statistic.median, statistic.definition
-    extras = _Extras(median, definition, marked, waiting)
+    extras = _Extras(median, definition, marks, waiting)
     standing: list[float] = []
     wasted: list[float] = []
     for one in tries:
@@ -106,9 +107,9 @@ def printed_times(tries: Sequence[Tries], statistic: Statistic | None, waiting: 
                 for stands, found in taken.items():
                     found += over_steps[inside == stands].tolist()
             continue
-        for event, cover in _covers(one):
+        for event, cover, owner in _covers(one, marks):
             if id(event) in over:
-                taken[id(event) in stand].append(event.metrics[TIME] * cover - over[id(event)].working)
+                taken[id(owner) in stand].append(event.metrics[TIME] * cover - over[id(event)].working)
     return Times(
         math.fsum(standing) - math.fsum(taken[True]), math.fsum(wasted) - math.fsum(taken[False]),
         early, late, extras.waits, median, extras.legs,
@@ -135,20 +136,21 @@ def _last(event: Event, name: str) -> float | None:
     return value if is_time(value) else None
 
 
-def _covers(one: Try) -> Iterator[tuple[Event, int]]:
-    """Yield each record that is an event of its own, and of how many steps it is."""
+def _covers(one: Try, marks: Placed) -> Iterator[tuple[Event, int, Event]]:
+    """Yield each record that is an event or follows a mark, of how many steps it is, and the event that stands for it."""
     before: Event | None = None
     lead = one.lead
     for event in one.events:
-        yield event, covered(before, event, lead)
+        yield event, covered(before, event, lead), event
+        yield from ((row.event, row.cover, event) for row in marks.rows_of(event))
         before = event
 
 
 class _Extras:
     """Finds the records whose time is more than that of their steps."""
 
-    def __init__(self, median: float, definition: str | None, marked: set[int], waiting: float | None) -> None:
-        self.median, self.definition, self.marked, self.waiting = median, definition, marked, waiting
+    def __init__(self, median: float, definition: str | None, marks: Placed, waiting: float | None) -> None:
+        self.median, self.definition, self.marks, self.waiting = median, definition, marks, waiting
         self.early: list[Extra] = []
         self.late: list[Extra] = []
         self.quiet = 0
@@ -161,7 +163,7 @@ class _Extras:
 
     def take(self, one: Try) -> None:
         warm = warmup(one.records)
-        for index, (event, cover) in enumerate(_covers(one)):
+        for index, (event, cover, _) in enumerate(_covers(one, self.marks)):
             value = event.metrics.get(TIME)
             if not is_time(value):
                 continue
@@ -172,7 +174,7 @@ class _Extras:
             if index < warm:
                 if beyond > 0:
                     self.early.append(extra)
-            elif id(event) in self.marked:
+            elif id(event) in self.marks.before:
                 if beyond > (INCLUDES - 1) * self.median:
                     self.late.append(extra)
                 else:
@@ -189,8 +191,8 @@ class _Extras:
         """Return what the records of the warm-up and those behind a mark hold beyond their steps."""
         if not self.waits:
             return self.early, []
-        return [e for e in self.early if id(e.event) not in self.marked], [
-            *self.late, *(e for e in self.early if id(e.event) in self.marked)
+        return [e for e in self.early if id(e.event) not in self.marks.before], [
+            *self.late, *(e for e in self.early if id(e.event) in self.marks.before)
         ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipt_cli.analysis.goodput.attempts import Try, covered, last_clock, run_paces
@@ -13,6 +13,7 @@ from receipt_cli.numeric.statistics import finite
 
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.legs import Legs, Tries
+    from receipt_cli.analysis.goodput.marked import Placed
     from receipt_cli.numeric.array_types import Floats
     from receipt_cli.numeric.statistics import Values
 
@@ -53,10 +54,10 @@ def _legs(relay: Relay) -> list[Legs]:
     return legs_of(relay)
 
 
-def paces(tries: Sequence[Tries], apart: Collection[int]) -> tuple[Values, Values]:
+def paces(tries: Sequence[Tries], marks: Placed) -> tuple[Values, Values]:
     """Return the seconds between neighbouring records by their stamps, and the seconds of a step between them.
 
-    What stands between a record among ``apart``, by its identity, and the one before it does not count.
+    What stands between a record behind one of the ``marks`` and the record before it does not count.
     """
     spans: list[float] = []
     each: list[float] = []
@@ -68,11 +69,11 @@ def paces(tries: Sequence[Tries], apart: Collection[int]) -> tuple[Values, Value
         before: Event | None = None
         for event in one.events:
             cover = covered(before, event, 1)
-            if before is not None and id(event) not in apart and cover:
+            if before is not None and id(event) not in marks.before and cover:
                 spans.append(event.clock - last_clock(before))
                 each.append(spans[-1] / cover)
             if event.run is not None:
-                runs.append(run_paces(event, event.run))
+                runs.append(run_paces(event, event.run, [row.place for row in marks.rows_of(event)]))
             before = event
     lengths, times = (finite(_joined(v, [run[i] for run in runs])) for i, v in enumerate((spans, each)))
     return lengths, times

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Literal
 
-from receipt_cli.analysis.goodput.attempts import CUMULATIVE, FIGURES, TIME
+from receipt_cli.analysis.goodput.attempts import CUMULATIVE, TIME
+from receipt_cli.analysis.goodput.marked import place
 from receipt_cli.analysis.goodput.pauses import marks_of
 from receipt_cli.analysis.goodput.tries import paces, standing_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Series
-from receipt_cli.events.single_file import in_single_file
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.statistics import Statistic, Values, exact_median, quantiles, value_range
@@ -45,12 +44,7 @@ def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: f
         return None if printed.definition in CUMULATIVE else _spread("printed", series.steady(TIME))
     if grain is None:
         return None
-    phase = in_single_file(phase, FIGURES)
-    steps = phase.steps
-    places = [event.at for event in steps]
-    after = {bisect_left(places, mark.event.at) for mark in marks_of(phase, 0)}
-    apart = {id(steps[place]) for place in after if place < len(steps)}
-    lengths, times = paces(standing_of(phase), apart)
+    lengths, times = paces(standing_of(phase), place(marks_of(phase, 0), phase.steps))
     median = exact_median(lengths)
     if not median or median < FINE * grain or (value_range(times)[0] or 0.0) < 0:
         return None
