@@ -424,6 +424,11 @@ COPIES = {
         for n in range(79)
     )
     + "toy step 0 | loss=9.000\ntoy step 0 | loss=9.000\n2026-01-01 00:00:00 - toy step 0 | loss=10.000 | time=2.5\n",
+    "a companion behind the last of three processes that count in epochs": "".join(
+        f"toy lap {n}, 0 {9 - n / 50:.3f}\n" * 3 for n in range(30)
+    )
+    + "toy lap 30, 0 8.4\n" * 2
+    + "toy memory 4096\n",
     "a companion whose stamp is out of turn": "".join(
         f"2026-01-01 00:{n // 60:02d}:{n % 60:02d} - toy step {n} | loss={9 - n / 50:.3f}\n"
         f"2026-01-01 00:{m // 60:02d}:{m % 60:02d} - toy memory {4096 + n}\n"

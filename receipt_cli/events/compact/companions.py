@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import STEP, is_drawn_over, labels
+from receipt_cli.events.compact.frame import LONGEST, STEP, is_drawn_over, labels
 from receipt_cli.events.compact.regular import worth_it
 from receipt_cli.events.rows import Read, Rows, are_many, values_at
 from receipt_cli.grammar.model import Rule
@@ -59,8 +59,14 @@ def _may_follow(rule: Rule, columns: RuleColumns) -> bool:
 
 
 def _may_be_copied(rule: Rule, columns: RuleColumns) -> bool:
-    """True where steps come twice on average: the record before a companion's line may be the copy of another one."""
+    """True where places in training come twice on average: the record before a companion's line may be another one's copy."""
+    shown: dict[tuple[str, str], Array] = {rule.fields[name].target: c.values.whole() for name, c in columns.numbers.items()}
     steps = [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == STEP]
+    epochs, inside = (shown.get(("structural", name)) for name in ("epoch_number", "epoch_step"))
+    if not steps and epochs is not None and inside is not None and len(epochs) == len(inside):
+        steps = [epochs * LONGEST + inside]
+    elif not steps and ("metric", "epoch") in shown:
+        steps = [shown["metric", "epoch"]]
     return any(len(distinct_values(s)) <= len(s) // 2 + 1 for s in steps if len(s) < 4 or not ascends(s))
 
 
