@@ -92,3 +92,8 @@ def test_names_are_found_in_a_block_as_line_by_line(lines: list[str]) -> None:
     alone = [list(_named_in(line.encode(), number)) for number, line in enumerate(lines, 5)]
     assert found == [number for each in alone for number, _, _ in each]
     assert all(has_name(line.encode()) or not each for line, each in zip(lines, alone, strict=True))
+
+
+def test_the_word_name_is_no_name() -> None:
+    assert not has_name(b"2026/11/21 07:27:51 - mmengine - INFO - Exp name: tiny_epoch_20261121_072750\n")
+    assert [name for _, name, _ in _named_in(b"Exp name: tiny | step 1\nrun id: a7 - step 2\n", 1)] == [b"tiny", b"a7"]
