@@ -138,8 +138,8 @@ rules:
   room:
     event: header
     literal: 'toy room '
-    pattern: 'toy room (?:of (?P<step>\d++): )?(?P<memory_allocated_bytes>\d++)'
-    fields: {step: {type: integer}, memory_allocated_bytes: {type: number}}
+    pattern: 'toy room (?:of (?P<step>\d++): )?(?P<memory_allocated_bytes>\d++)(?: on (?P<rank>\d++))?'
+    fields: {step: {type: integer}, memory_allocated_bytes: {type: number}, rank: {type: integer}}
   greeting:
     event: header
     literal: 'toy begins'
@@ -261,7 +261,15 @@ BEHIND = (
         "\ntoy kept",
         "\ntoy kept in 0.5\ntoy eval {n}: 0.{n}",
     ],
-    *["\ntoy room 4{n}", "\ntoy room of {n}: 4{n}\ntoy begins", "\ntoy going {epoch}", "\ntoy going {n}", "\ntoy begins"],
+    *[
+        "\ntoy room 4{n}",
+        "\ntoy room 4{n} on 0\ntoy room 5{n} on 1",
+        "\ntoy room 4{n} on {epoch}",
+        "\ntoy room of {n}: 4{n}\ntoy begins",
+        "\ntoy going {epoch}",
+        "\ntoy going {n}",
+        "\ntoy begins",
+    ],
 )
 """What a trainer prints behind some records."""
 REPORTED = ("forward", "data", "copied", "width")

@@ -29,7 +29,7 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
     """Return what was read, companions attached to the step records that they follow, and which of these have which.
 
     A companion's lines that something parts from the record before them stay what they are. ``unseen`` are the rules that
-    have no events.
+    have no events, or that part nothing.
     """
     made = {(g.id, r.name): (g, r, columns) for g, r, columns in read}
     found: dict[tuple[str, str], dict[str, Integers]] = {}

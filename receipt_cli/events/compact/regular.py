@@ -187,7 +187,7 @@ def printed_by(rule: Rule, columns: RuleColumns) -> set[str]:
 def find_passing(read: Sequence[Read]) -> dict[tuple[str, str], Read]:
     """Return the rules, by grammar and name, whose lines nothing but their order ties to the steps around them.
 
-    They print figures, and perhaps where training is. Not for a log of several ranks: then the place of each counts.
+    They print figures, and perhaps where training is. Not for a log of several ranks' steps: then the place of each counts.
     """
     return {} if any(r.repeats for _, r, _ in read) else {(one[0].id, one[1].name): one for one in read if _goes_by(*one[1:])}
 

@@ -22,8 +22,9 @@ def compact(read: Sequence[Read]) -> CompactRows:
     """Return the rows of ``read`` that become events, and the others."""
     bars = {(g.id, r.name): found for g, r, c in read if (found := find_bars(read, g, r, c)) is not None}
     ranks = set[int]().union(*(labels(r, c) for _, r, c in read))
-    read, attached = attach(read, bars.keys())
-    passing = find_passing(read) if len(ranks) < 2 else {}
+    among = set[int]().union(*(labels(r, c) for _, r, c in read if r.event not in ("header", "progress")))
+    passing = find_passing(read) if len(among) < 2 else {}
+    read, attached = attach(read, bars.keys() | passing.keys())
     kept: dict[tuple[str, str], KeptRows] = {}
     others: dict[int, list[RowRun]] = {}
     for grammar, rule, columns in read:
