@@ -16,7 +16,7 @@ PUBLIC = {
     "holes": "steps_missing",
     "launches": "SAID_DONE Launch window",
     "places": "Places find_places",
-    "model": "Event Ledger Meaning ReadEvents expand in_order part_of records_at",
+    "model": "Event Ledger Meaning ReadEvents expand in_order numbers_of part_of records_at",
     "phases": "Phase first_facts split_phases",
     "ranks": "RankFigures leading_rank rank_figures sole_rank",
     "relays": "Relay as_retained is_relay lengths_of starts_of",

@@ -20,7 +20,7 @@ from typing import Any
 
 from receipt_cli import __version__
 from receipt_cli.derive import Derivation
-from receipt_cli.events.model import Event
+from receipt_cli.events.model import Event, numbers_of
 from receipt_cli.events.rows import RowRun
 from receipt_cli.io.duckdb import Database, quoted
 from receipt_cli.numeric.array_types import Array, Floats, Mask
@@ -105,9 +105,12 @@ class SeriesRows:
         }
         row = 0
         for phase, events in enumerate(parts):
+            first = row
             for event in events:
                 self._put(row, phase, event)
                 row += event.records
+            if any(event.run is not None and event.run.passed for event in events):
+                self._put_in_order(slice(first, row), events)
 
     def _put(self, row: int, phase: int, event: Event) -> None:
         """Set the rows of an event and of the run behind it, from ``row`` on."""
@@ -138,6 +141,16 @@ class SeriesRows:
                 values = read(name) if (of, name) in self._values else None
                 if values is not None:
                     self._values[of, name].put_all(row, *values)
+
+    def _put_in_order(self, rows: slice, events: Sequence[Event]) -> None:
+        """Put ``rows``, those of ``events``, in the order of the log: others stand between the records of a run."""
+        import numpy as np
+
+        places = numbers_of(events, lambda event: event.at, lambda run: run.at)
+        order = np.argsort(places, kind="stable")
+        columns = (array for one in self._values.values() for array in (one.values, one.nonfinite))
+        for column in (*self._whole.values(), self._no_step, *columns):
+            column[rows] = column[rows][order]
 
     def arrays(self) -> dict[str, Array]:
         """Return the columns, under short names: those of a log may contain anything.
