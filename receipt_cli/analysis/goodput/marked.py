@@ -38,13 +38,13 @@ class Placed(NamedTuple):
 def place(marks: Sequence[Mark], records: Sequence[Event]) -> Placed:
     """Return where ``marks`` stand among the step records; both in log order."""
     places = [event.at for event in records]
+    ends = [event.last_at if event.run is not None and event.run.passed else event.at for event in records]
     before: dict[int, list[Mark]] = {}
     inside: dict[int, list[Mark]] = {}
     behind: list[Mark] = []
     for mark in marks:
         index = bisect_left(places, mark.event.at)
-        owner = records[index - 1] if index else None
-        if owner is not None and owner.run is not None and owner.run.passed and mark.event.at < owner.last_at:
+        if index and mark.event.at < ends[index - 1]:
             inside.setdefault(index - 1, []).append(mark)
         else:
             (before.setdefault(id(records[index]), []) if index < len(records) else behind).append(mark)

@@ -10,10 +10,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from receipt_cli.derive import Options, read_log
 from receipt_cli.events.model import Event, cut, expand
 from receipt_cli.events.rows import TAIL, RowRun, count_distinct, steps_among
 from receipt_cli.events.series import first_with, is_shown, metric, not_finite_since, positions, read
 from receipt_cli.grammar.model import Rule
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Source
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, place
@@ -114,3 +117,72 @@ def test_a_long_phase_prints_no_more_than_a_short_one(times: int, tmp_path: Path
     log.write_text(modded_steps(150 * times, " be:3.5") + between + modded_steps(200 * times))
     document = produce(Request(str(log))).document
     assert [problem["line_number"] for problem in document["derivation"]["problems"]["first"]] == [2]
+
+
+BETWEEN = r"""
+grammar: toy
+version: 1
+title: A trainer with short epochs
+upstream: https://example.org/toy
+trainer: toy
+layer: trainer
+completion: reliable
+rules:
+  train_step:
+    event: step
+    epochs_from: log
+    literal: 'toy pass '
+    pattern: 'toy pass (?P<epoch_number>\d++) (?P<epoch_step>\d++)/(?P<epoch_steps>\d++) (?P<loss>\S++)'
+    fields: {epoch_number: {type: integer}, epoch_step: {type: integer}, epoch_steps: {type: integer}, loss: {type: number}}
+  evaluation:
+    event: eval
+    literal: 'toy eval '
+    pattern: 'toy eval (?P<epoch_number>\d++): (?P<val_loss>\S++)'
+    fields: {epoch_number: {type: integer}, val_loss: {type: number}}
+  test:
+    event: eval
+    literal: 'toy test '
+    pattern: 'toy test (?P<perplexity>\S++)'
+    fields: {perplexity: {type: number, metric: val_perplexity}}
+  saved:
+    event: checkpoint
+    literal: 'toy saved'
+    pattern: 'toy saved'
+  room:
+    event: header
+    literal: 'toy room '
+    pattern: 'toy room (?P<memory_allocated_bytes>\d++)'
+    fields: {memory_allocated_bytes: {type: number}}
+  going:
+    event: progress
+    literal: 'toy epoch '
+    pattern: 'toy epoch (?P<epoch_number>\d++)'
+    fields: {epoch_number: {type: integer}}
+"""
+
+
+@pytest.mark.parametrize("stamp", ["", "2026-01-01 {hours:02d}:{minutes:02d}:{seconds:02d} - "])
+@pytest.mark.parametrize(
+    "between",
+    [
+        "",
+        "toy eval {epoch}: 0.{epoch}\n",
+        "toy eval {epoch}: 0.5\ntoy test 2.5\ntoy saved\n",
+        "toy room 4096\ntoy epoch {epoch}\n",
+    ],
+)
+def test_steps_of_short_epochs_are_rows(between: str, stamp: str, tmp_path: Path) -> None:
+    log, grammar = tmp_path / "run.log", tmp_path / "toy.yaml"
+    grammar.write_text(BETWEEN)
+    lines = [
+        f"{stamp}{line}".format(epoch=epoch, hours=epoch // 3600, minutes=epoch // 60 % 60, seconds=epoch % 60)
+        for epoch in range(5000)
+        for line in (*(f"toy pass {epoch} {n}/5 0.{n}\n" for n in range(1, 6)), *between.splitlines(keepends=True))
+    ]
+    log.write_text("".join(lines))
+    reading = read_log([Stream((Source(str(log)),))], Options(grammar=str(grammar)))
+    steps = [event for event in reading.events if event.is_step]
+    assert sum(event.records for event in steps) == 25_000 and len(steps) < 50
+    [summary] = reading.derivation().summaries
+    assert (summary.first, summary.last, summary.restart_count) == (1, 25_000, 0)
+    assert list(summary.series["epoch"][-6:]) == [4999.0] * 6 if "eval" in between else [4998.0, *[4999.0] * 5]
