@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 from receipt_cli.analysis.goodput.attempts import is_time, last_clock
 from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
-from receipt_cli.events.model import Event, in_order
+from receipt_cli.events.model import Event, numbers_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import positions
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass
-from receipt_cli.numeric.array_types import Integers
 
 LISTED = 20
 """Checkpoints that a receipt lists, the last ones."""
@@ -53,8 +52,7 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
         return None
     steps = sorted([*phase.steps, *phase.superseded], key=lambda e: e.at)
     records = _Records(steps)
-    evals = sorted((event for event in phase.evals if event.step is not None), key=lambda e: e.at)
-    evals = evals if all(event.run is None for event in evals) else in_order(evals)
+    evals = _placed_steps([event for event in phase.evals if event.step is not None])
     others = positions(e for e in (*phase.evals, *phase.standalone_events) if e.rule.event != "checkpoint")
     saved: list[Saved] = []
     before: tuple[int, int | None] | None = None
@@ -87,7 +85,7 @@ class _Records:
     def __init__(self, steps: Sequence[Event]) -> None:
         self.steps = steps
         self.places = [event.at for event in steps]
-        self.runs: dict[int, tuple[Integers, Integers]] = {}
+        self.runs: dict[int, tuple[Sequence[int], Sequence[int], Sequence[float]]] = {}
 
     def before(self, at: int) -> _Record | None:
         """Return the last record before a position; of those that a restart repeats that of the last event before it."""
@@ -114,21 +112,30 @@ class _Records:
         if run is None:
             return None
         if number not in self.runs:
-            self.runs[number] = run.at, run.steps
-        places, steps = self.runs[number]
-        index = int(places.searchsorted(at)) + offset
-        if not 0 <= index < len(places):
-            return None
-        return _Record(int(places[index]), int(steps[index]) if len(steps) else None, run.record(index)[2])
+            self.runs[number] = run.at.data, run.steps.data, run.clock.data
+        places, steps, clocks = self.runs[number]
+        index = bisect_left(places, at) + offset
+        return _Record(places[index], steps[index] if len(steps) else None, clocks[index]) if 0 <= index < len(places) else None
 
 
-def _step(event: Event, before: _Record | None, evals: Sequence[Event]) -> int | None:
+def _placed_steps(evals: Sequence[Event]) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the positions of evaluations with a step, ascending, and their steps."""
+    if all(event.run is None for event in evals):
+        pairs = sorted((event.at, event.step or 0) for event in evals)
+        return [at for at, _ in pairs], [step for _, step in pairs]
+    places = numbers_of(evals, lambda event: event.at, lambda run: run.at)
+    order = places.argsort(kind="stable")
+    return places[order].data, numbers_of(evals, lambda event: event.step or 0, lambda run: run.steps)[order].data
+
+
+def _step(event: Event, before: _Record | None, evals: tuple[Sequence[int], Sequence[int]]) -> int | None:
     """Return the step of a checkpoint: printed, else that of the last record before its line, or of an evaluation in between."""
     if event.step is not None:
         return event.step
     at, step = (0, None) if before is None else before[:2]
-    behind = bisect_left(evals, event.at, key=lambda e: e.at)
-    return next((e.step for e in evals[max(0, behind - 1) : behind] if e.at > at), step)
+    places, steps = evals
+    last = bisect_left(places, event.at) - 1
+    return steps[last] if last >= 0 and places[last] > at else step
 
 
 def _inferred(before: _Record, after: _Record | None, others: Sequence[int], median_step_s: float, grain: float) -> float | None:
