@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from receipt_cli.events.model import Event, expand, rule_of
-from receipt_cli.events.rows import MAX_EPOCHS
+from receipt_cli.events.rows import LARGE, MAX_EPOCHS
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import replace
 from receipt_cli.numeric.array_types import Integers
@@ -232,7 +232,8 @@ def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: 
 def _count_run(event: Event, known: bool, length: int | None, lengths: _Stretches) -> bool:
     """Set the steps and the epochs of the run behind ``event`` from its counters; ``known``: its steps are printed.
 
-    Return False, and set no steps, where they do not rise in epochs of one ``length``: then each record counts alone.
+    Return False, and set no steps, where they do not rise in epochs of one ``length``, or no array holds them: then each record
+    counts alone.
     """
     run, counters = event.run, event.counters
     if run is None or counters is None:
@@ -245,26 +246,34 @@ def _count_run(event: Event, known: bool, length: int | None, lengths: _Stretche
         epoch = event.metrics[EPOCH]
         run = replace(run, epoch=epoch) if column is None else replace(run, metrics={**run.metrics, EPOCH: (column,)})
     if not known and event.step is not None:
+        if event.step >= LARGE:
+            return False
         counts = run.counts if "epoch_step" in counters else None
         if counts is None:
             run = replace(run, numbers=None, step=run.epochs)
         elif epochs is None:
             run = replace(run, numbers=None, step=run.inside, beyond=event.step - counters["epoch_step"])
         else:
-            steps = _steps_of(epochs, counts, length or 0, lengths)
             first = event.step - counters["epoch_step"] - counters["epoch_number"] * (length or 0)
-            if steps[0] <= event.step or (np.diff(steps) <= 0).any() or (steps - counts - epochs * (length or 0) != first).any():
+            steps = _steps_of(epochs, counts, length or 0, first, lengths)
+            if steps is None or steps[0] <= event.step or (np.diff(steps) <= 0).any():
                 return False
             run = replace(run, numbers=steps, step=None, beyond=0)
     event.run = run
     return True
 
 
-def _steps_of(epochs: Integers, counts: Integers, length: int, lengths: _Stretches) -> Integers:
-    """Return the step of each record (int64 [n]) in ``epochs`` of one ``length``, ``counts`` inside of them."""
+def _steps_of(epochs: Integers, counts: Integers, length: int, first: int, lengths: _Stretches) -> Integers | None:
+    """Return the step of each record (int64 [n]) in ``epochs`` of one ``length``, ``counts`` inside of them.
+
+    None where an epoch does not begin at ``first`` and so many lengths, or beyond what an array holds.
+    """
     ends = np.append(np.flatnonzero(np.diff(epochs)), len(epochs) - 1)
-    before = [lengths.steps_before(int(epochs[end]), int(counts[end]), length) for end in ends.tolist()]
-    return np.repeat(np.array(before, np.int64), np.diff(ends, prepend=-1)) + counts
+    last = zip(epochs[ends].tolist(), counts[ends].tolist(), strict=True)
+    before = [(epoch, lengths.steps_before(epoch, inside, length)) for epoch, inside in last]
+    if any(steps >= LARGE or steps != first + epoch * length for epoch, steps in before):
+        return None
+    return np.repeat(np.array([steps for _, steps in before], np.int64), np.diff(ends, prepend=-1)) + counts
 
 
 def _records(events: list[Event]) -> list[Event]:

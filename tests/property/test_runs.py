@@ -474,6 +474,12 @@ COPIES = {
         for epoch, length in [*((e, 5) for e in range(10)), *((e, 7) for e in range(10, 30)), *((e, 5) for e in range(8, 30))]
         for n in range(length)
     ),
+    **{
+        f"epochs of {per} records, of more steps than an array can number": "".join(
+            f"toy pass {9000 + n // per} {n % per}/{(1 << 53) - 2} {9 - n / 500:.3f}\n" for n in range(200)
+        )
+        for per in (3, 90, 1000)
+    },
     "epochs whose number is left out at times": "".join(
         f"toy pass {epoch} {n}/4 {9 - n / 50:.3f}\n" for epoch in range(60) if epoch % 7 for n in range(4)
     ),
