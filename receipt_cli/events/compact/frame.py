@@ -11,7 +11,7 @@ import numpy as np
 from receipt_cli.events.rows import MAX_EPOCHS, RowRun, Rows, is_memory
 from receipt_cli.grammar.model import COUNTERS, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-from receipt_cli.numeric.spill import gathered, picked, pieces, slices
+from receipt_cli.numeric.spill import ascends, gathered, picked, pieces, slices
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
@@ -33,16 +33,15 @@ def labels(rule: Rule, columns: RuleColumns) -> set[int]:
     return found
 
 
-def rises_throughout(numbers: Integers) -> bool:
-    """True where each number is greater than the one before it."""
-    return all((numbers[part][1:] > numbers[part][:-1]).all() for part in slices(len(numbers), 1))
-
-
 def is_drawn_over(rule: Rule, columns: RuleColumns) -> bool:
     """True for bars, unless each of their rows shows a later step than the one before it."""
     steps = [column for name, column in columns.numbers.items() if rule.fields[name].target == STEP]
-    whole = len(steps) == 1 and steps[0].dense and len(steps[0].values) == len(columns)
-    return rule.redraw and not (whole and rises_throughout(steps[0].values.whole()))
+    return rule.redraw and not (len(steps) == 1 and is_full(steps[0], columns) and ascends(steps[0].values.whole()))
+
+
+def is_full(column: NumberColumn, columns: RuleColumns) -> bool:
+    """True for a column with a value in every row."""
+    return column.dense and len(column.values) == len(columns)
 
 
 class Frame:
@@ -70,7 +69,9 @@ class Frame:
         rows, inside = slice(0, len(columns)) if chosen is None else chosen, self.inside[0] if self.inside else None
         n = len(columns) if chosen is None else len(chosen)
         self.whole = RowRun(columns, rows, n, metrics, others, inside=inside)
-        self.epoch_known = [None if self._is_full(column) else self._among(column.index) for column in metrics.get("epoch", ())]
+        self.epoch_known = [
+            None if is_full(column, self.columns) else self._among(column.index) for column in metrics.get("epoch", ())
+        ]
         self.steps, self.numbered = self._integers(self.step)
         self.plan, self.planned = self._integers(structural.get("planned_steps", []))
         self.ranks = self._ranks(structural.get("rank", []))
@@ -78,7 +79,7 @@ class Frame:
         self.whole = replace(self.whole, epochs=self._epochs(structural.get("epoch_number", [])))
         self.epochs = self.whole.filled("epoch") if self.numbered is not None else None
         frames = self._frames() if rule.redraw else None
-        self.frames = None if frames is None or rises_throughout(frames) else frames  # each is drawn once
+        self.frames = None if frames is None or ascends(frames) else frames  # each is drawn once
 
     def _epochs(self, columns: Sequence[NumberColumn]) -> NumberColumn | None:
         """Return the column of the epoch, where one gives that of every row, and none is too large to be counted."""
@@ -93,14 +94,14 @@ class Frame:
         None where every row is a record: where nothing numbers all of them, or a later frame may print less than another.
         """
         numbers = chain(*self.whole.metrics.values(), *self.whole.unregistered.values())
-        if not all(map(self._is_full, numbers)) or any(map(is_memory, self.whole.metrics)):
+        if not all(is_full(column, self.columns) for column in numbers) or any(map(is_memory, self.whole.metrics)):
             return None
         if self.numbered is None:
             return self.steps
         epochs, lengths, inside = self.places()
-        if self.step or epochs is None or lengths is None:
+        if self.step or epochs is None or lengths is None or inside is None or self.whole.epochs is None:
             return None
-        if inside is None or self.whole.epochs is None or not all(piece.all() for piece in pieces(lengths)):
+        if not all(piece.all() for piece in pieces(lengths)):
             return None
         longest = max((int(np.abs(piece).max()) for piece in pieces(inside) if len(piece)), default=0) + 1
         keys = (epochs[part] * longest + inside[part] for part in slices(len(epochs)))
@@ -192,10 +193,6 @@ class Frame:
         if self.numbered is not None and not self.numbered[first]:
             return run
         return replace(run, step=self.step[0]) if len(self.step) == 1 else replace(run, numbers=self.steps[chosen].copy())
-
-    def _is_full(self, column: NumberColumn) -> bool:
-        """True for a column with a value in every row."""
-        return column.dense and len(column.values) == len(self.columns)
 
     def _among(self, rows: Rows) -> Mask:
         """Return which of the rows that count are among ``rows``."""

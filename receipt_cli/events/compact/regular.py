@@ -13,9 +13,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import PLAN, RANK, STEP, Frame
+from receipt_cli.events.compact.frame import PLAN, RANK, STEP, Frame, is_full
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, Read, RowRun, are_many
-from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
+from receipt_cli.grammar.model import COUNTERS, Rule
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, picked, pieces, show
@@ -55,7 +55,7 @@ class Around:
 
     def firsts(self, starts: Integers) -> Integers:
         """Return the first position in each rule of headers behind each of ``starts``: what a banner holds is seen there."""
-        found = [each[places[places < len(each)]] for each in self.figures for places in (np.searchsorted(each, starts),)]
+        found = (each[np.searchsorted(each, starts[starts <= each[-1]])] for each in self.figures)
         return np.concatenate([np.empty(0, np.int64), *found])
 
 
@@ -150,9 +150,9 @@ def find_relays(frame: Frame, parted: Mask, starts: Integers, pauses: Integers) 
 
 
 def surroundings(
-    read: Sequence[Read], grammar: Grammar, rule: Rule, unseen: Container[tuple[str, str]], passing: Container[tuple[str, str]]
+    read: Sequence[Read], its: Read, unseen: Container[tuple[str, str]], passing: Container[tuple[str, str]]
 ) -> Around:
-    """Return the surroundings of the records of ``rule`` in a log, of which ``read`` is all that was read.
+    """Return the surroundings of the records of ``its`` rule in a log, of which ``read`` is all that was read.
 
     ``unseen`` are the rules, by grammar and name, that have no events; ``passing`` those of ``find_passing``.
     """
@@ -160,7 +160,8 @@ def surroundings(
     soft: list[Sequence[int]] = []
     over: list[Sequence[int]] = []
     figures: list[Integers] = []
-    counters = next(printed_by(r, columns) for g, r, columns in read if r is rule and g is grammar)
+    grammar, rule, own = its
+    counters = printed_by(rule, own)
     for g, r, columns in read:
         key = g.id, r.name
         if (r is rule and g is grammar) or key in unseen:
@@ -180,7 +181,7 @@ def surroundings(
 
 def printed_by(rule: Rule, columns: RuleColumns) -> set[str]:
     """Return what every record of a rule prints of where training is."""
-    full = (name for name, column in columns.numbers.items() if column.dense and len(column.values) == len(columns))
+    full = (name for name, column in columns.numbers.items() if is_full(column, columns))
     return {rule.fields[name].target[1] for name in full if rule.fields[name].target[0] == "structural"}
 
 

@@ -31,7 +31,7 @@ def compact(read: Sequence[Read]) -> CompactRows:
         if not worth_it(rule, columns) or any(g is grammar and r.repeats for g, r, _ in read):
             continue
         rows, aside = set_aside(read, grammar, rule, columns) or (None, {})
-        around = surroundings(read, grammar, rule, bars.keys(), passing)
+        around = surroundings(read, (grammar, rule, columns), bars.keys(), passing)
         regular = find_runs(rule, columns, around, rows, one_rank=len(ranks) == 1)
         for rank, run in aside.items():
             others.setdefault(rank, []).append(run)
