@@ -20,6 +20,7 @@ from receipt_cli.io.source import Source
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, place
+from tests.tools.toy_trainer import GRAMMAR
 
 RULE = Rule("train", "step", ())
 ROWS = 40
@@ -119,48 +120,6 @@ def test_a_long_phase_prints_no_more_than_a_short_one(times: int, tmp_path: Path
     assert [problem["line_number"] for problem in document["derivation"]["problems"]["first"]] == [2]
 
 
-BETWEEN = r"""
-grammar: toy
-version: 1
-title: A trainer with short epochs
-upstream: https://example.org/toy
-trainer: toy
-layer: trainer
-completion: reliable
-rules:
-  train_step:
-    event: step
-    epochs_from: log
-    literal: 'toy pass '
-    pattern: 'toy pass (?P<epoch_number>\d++) (?P<epoch_step>\d++)/(?P<epoch_steps>\d++) (?P<loss>\S++)'
-    fields: {epoch_number: {type: integer}, epoch_step: {type: integer}, epoch_steps: {type: integer}, loss: {type: number}}
-  evaluation:
-    event: eval
-    literal: 'toy eval '
-    pattern: 'toy eval (?P<epoch_number>\d++): (?P<val_loss>\S++)'
-    fields: {epoch_number: {type: integer}, val_loss: {type: number}}
-  test:
-    event: eval
-    literal: 'toy test '
-    pattern: 'toy test (?P<perplexity>\S++)'
-    fields: {perplexity: {type: number, metric: val_perplexity}}
-  saved:
-    event: checkpoint
-    literal: 'toy saved'
-    pattern: 'toy saved'
-  room:
-    event: header
-    literal: 'toy room '
-    pattern: 'toy room (?P<memory_allocated_bytes>\d++)'
-    fields: {memory_allocated_bytes: {type: number}}
-  going:
-    event: progress
-    literal: 'toy epoch '
-    pattern: 'toy epoch (?P<epoch_number>\d++)'
-    fields: {epoch_number: {type: integer}}
-"""
-
-
 @pytest.mark.parametrize("stamp", ["", "2026-01-01 {hours:02d}:{minutes:02d}:{seconds:02d} - "])
 @pytest.mark.parametrize(
     "between",
@@ -173,7 +132,7 @@ rules:
 )
 def test_steps_of_short_epochs_are_rows(between: str, stamp: str, tmp_path: Path) -> None:
     log, grammar = tmp_path / "run.log", tmp_path / "toy.yaml"
-    grammar.write_text(BETWEEN)
+    grammar.write_text(GRAMMAR)
     lines = [
         f"{stamp}{line}".format(epoch=epoch, hours=epoch // 3600, minutes=epoch // 60 % 60, seconds=epoch % 60)
         for epoch in range(5000)
@@ -185,4 +144,4 @@ def test_steps_of_short_epochs_are_rows(between: str, stamp: str, tmp_path: Path
     assert sum(event.records for event in steps) == 25_000 and len(steps) < 50
     [summary] = reading.derivation().summaries
     assert (summary.first, summary.last, summary.restart_count) == (1, 25_000, 0)
-    assert list(summary.series["epoch"][-6:]) == [4999.0] * 6 if "eval" in between else [4998.0, *[4999.0] * 5]
+    assert list(summary.series["epoch"][-6:]) == [4999.0] * 6 if "scored" in between else [4998.0, *[4999.0] * 5]
