@@ -72,6 +72,8 @@ class Candidates:
         self.markers = markers
         self.met = 0
         """How many records of known forms they were tried on, or would have been."""
+        self.learned = 0
+        """Of how many records on which they were tried a layout was learned, or sought."""
         self._lengths: dict[bool, tuple[Between, ...] | None] = {}
 
     def lengths(self, short_words: bool) -> tuple[Between, ...] | None:

@@ -11,6 +11,10 @@ MAX_VARIANTS = 64
 """Layouts that differ only in fixed digits."""
 MAX_FAILURES = 4
 """Records of one form that may turn out to have no layout, before no more of them are tried."""
+EAGER = 64
+"""Layouts of records for which the same is tried that are learned at first sight; more of them when their form comes again."""
+MAX_FORMS = 1 << 16
+"""Forms of records that are remembered to know them again."""
 
 
 class LayoutCache:
@@ -22,6 +26,7 @@ class LayoutCache:
         self._failed: dict[bytes, int] = {}
         self._relatives: dict[Candidates, dict[bytes, Relatives]] = {}
         self._learned = 0
+        self._met: set[int] = set()
 
     def find(self, masked: bytes, record: bytes) -> Layout | None:
         """Return the layout of ``record``, whose masked form is ``masked``, or None."""
@@ -45,8 +50,21 @@ class LayoutCache:
         """True unless there is reason to think that records of this form have no layout."""
         return self._failed.get(masked, 0) < MAX_FAILURES and len(self._known.get(masked, ())) < MAX_VARIANTS
 
+    def comes_again(self, masked: bytes, candidates: Candidates) -> bool:
+        """True when a layout of records of this form is worth its time: words that differ from line to line make one each."""
+        if candidates.learned < EAGER:
+            return True
+        form = hash(form_of(masked))
+        if form in self._met:
+            return True
+        if len(self._met) >= MAX_FORMS:
+            self._met.clear()
+        self._met.add(form)
+        return False
+
     def add(self, masked: bytes, layout: Layout | None, candidates: Candidates) -> None:
         """Remember ``layout``, which was learned of a record of this form, or that the record has none."""
+        candidates.learned += 1
         if layout is None:
             if len(self._failed) >= MAX_KEPT:
                 self._failed.clear()
