@@ -60,8 +60,8 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
     for c in known.values():
         if c.layer == "library" and c.alone_steps >= MIN_SECONDARY and _is_apart(alone[c.id], [alone[name] for name in layers]):
             layers[c.id] = c.layer
-    found = list(_split({name: alone[name].steps for name in layers}, layers, 0, body.records))
     signs = _signs(engine, body, known)
+    found = list(_split({name: alone[name].steps for name in layers}, layers, signs, 0, body.records))
     failures = _positions(engine, body, FAILURES)
     few = [
         c for name, c in known.items() if name not in layers and (c.layer in TRAINERS or (c.layer == "library" and c.rules > 1))
@@ -219,8 +219,14 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
     return parts if parts[-1].log.sha256 == gathered.log.sha256 else []
 
 
-def _split(steps: Mapping[str, OrdinalSet], layers: Mapping[str, str], start: int, end: int) -> Iterator[_Stretch]:
-    """Yield the stretch of each trainer from record ``start`` to ``end`` (exclusive), in order."""
+def _split(
+    steps: Mapping[str, OrdinalSet], layers: Mapping[str, str], signs: Sequence[int], start: int, end: int
+) -> Iterator[_Stretch]:
+    """Yield the stretch of each trainer from record ``start`` to ``end`` (exclusive), in order.
+
+    Bars and other formats that a trainer draws between its steps are its own before and behind them, too, unless one of
+    the ``signs`` of an end parts them.
+    """
     counts = {name: ordinals.range_cardinality(start, end) for name, ordinals in steps.items()}
     counts = {name: count for name, count in counts.items() if count >= MIN_SECONDARY}
     if not counts:
@@ -229,9 +235,23 @@ def _split(steps: Mapping[str, OrdinalSet], layers: Mapping[str, str], start: in
     first = steps[best].next_set_bit(start)
     last = steps[best][steps[best].rank(end - 1) - 1]
     rest = {name: steps[name] for name in counts if name != best}
-    yield from _split(rest, layers, start, first)
-    yield _Stretch(best, first, last)
-    yield from _split(rest, layers, last + 1, end)
+    own = {name for name in rest if layers[name] not in TRAINERS and rest[name].range_cardinality(first, last + 1)}
+    for begin, until in ((start, first), (last + 1, end)):
+        left = {name: found for name, found in rest.items() if name not in own or _is_parted(found, signs, begin, until, first)}
+        if begin > first:
+            yield _Stretch(best, first, last)
+        yield from _split(left, layers, signs, begin, until)
+
+
+def _is_parted(steps: OrdinalSet, signs: Sequence[int], begin: int, until: int, first: int) -> bool:
+    """True where a sign is between the steps in a range and the stretch that begins at ``first``, before or behind it."""
+    if begin >= until:
+        return False
+    near = steps.rank(until - 1) - 1 if until <= first else steps.rank(begin - 1)
+    if not 0 <= near < len(steps) or not begin <= steps[near] < until:
+        return False
+    one, other = (steps[near], first) if until <= first else (begin, steps[near])
+    return bisect_left(signs, one) < bisect_left(signs, other)
 
 
 def _line(engine: Engine, body: SegmentBody, name: str, ordinal: int) -> int:

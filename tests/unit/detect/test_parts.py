@@ -36,6 +36,19 @@ def stamped(log: str) -> str:
     return "2026-05-06 07:08:09 the data is loaded\n" + lines
 
 
+def bars(begin: int, end: int, mark: str = "Epoch: [0]") -> str:
+    """Return frames of a bar of tqdm."""
+    figures = "1.50it/s, loss={:.4f}, lr=0.001]"
+    return "".join(f"{mark}: {n:3}%|##  | {n}/99 [00:{n:02}<01:00,  {figures.format(3 - n / 99)}\n" for n in range(begin, end))
+
+
+def drawn(count: int) -> str:
+    """Return a trainer that draws ten frames before each of its records."""
+    tail = "loss_mask: 0.5363 (0.6599)  time: 0.6055  data: 0.0002  max mem: 12238"
+    record = "Epoch: [0]  [ {:4}/99]  eta: 0:03:19  lr: 0.001459  loss: {:.4f} (2.2752)  " + tail + "\n"
+    return "".join(bars(10 * n, 10 * n + 10) + record.format(10 * n, 2.5 - n / 100) for n in range(count))
+
+
 ERROR = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nRuntimeError: no data\n'
 DASHES = "-" * 80 + "\n"
 SLOW = "warning: the loader is slow\n"
@@ -71,6 +84,10 @@ PARTS = [
     ("days later it is another run", stamped(nanogpt()) + LATE + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 8)]),
     ("a time soon after is of the run before", stamped(nanogpt()) + SOON + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 9)]),
     ("a time is of the run whose lines have one", nanogpt() + stamped(titan()), [("nanogpt", 6, 1), ("torchtitan", 9, 7)]),
+    ("bars among its records are a trainer's behind them, too", drawn(4) + bars(40, 59), [("torchvision", 4, 1)]),
+    ("and before them", bars(0, 12) + drawn(4), [("torchvision", 4, 1)]),
+    ("also where an error ends them", drawn(4) + bars(40, 59) + ERROR, [("torchvision", 4, 1)]),
+    ("but not behind an error", drawn(4) + ERROR + bars(0, 20, "train"), [("torchvision", 4, 1), ("tqdm", 19, 48)]),
     ("records between those of the other", nanogpt(3) + titan() + nanogpt(9)[len(nanogpt(3)) :], [("torchtitan", 9, 1)]),
 ]  # fmt: skip
 
