@@ -61,6 +61,10 @@ class Group:
         return main.tier, often, metrics, sure, self.count
 
 
+MAX_GROUPS = 16
+"""Stages of a run that are learned: ten folds, and then some."""
+
+
 def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group], list[Reading]]:
     """Return the groups that are records of training, the surest first, and all readings.
 
@@ -69,8 +73,9 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     readings = [read_shape(s, vocabulary) for s in shapes]
     _part_twins(readings, vocabulary)
     opening, drawn = [r for r in readings if _begins_epochs(r)], [r for r in readings if _draws_epochs(r)]
+    announcing = [r for r in readings if _announces_epochs(r)]
     for reading in readings:
-        _find_heading(reading, readings, opening, drawn)
+        _find_heading(reading, readings, announcing, opening, drawn)
         _find_runs(reading, readings, vocabulary)
     _set_aside(readings)
     for reading in readings:
@@ -88,7 +93,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
         apart = all(last < g.span[0] or g.span[1] < first for g in chosen)
         if not chosen or (apart and group.main.tier >= chosen[0].main.tier == 4):
             chosen.append(group)
-        if len(chosen) == 4:
+        if len(chosen) == MAX_GROUPS:
             break
     return chosen, readings
 
@@ -258,10 +263,22 @@ MAX_HEADING = 24
 """Most bytes of words on a line that only announces an epoch."""
 
 
-def _find_heading(reading: Reading, readings: Sequence[Reading], openings: Sequence[Reading], drawn: Sequence[Reading]) -> None:
+def _announces_epochs(reading: Reading) -> bool:
+    """True for a line of few words that counts epochs and nothing else."""
+    plain = reading.counter.epoch is not None and not reading.evaluation and not reading.roles and len(reading.names) < 2
+    return plain and sum(map(len, reading.shape.literals)) <= MAX_HEADING
+
+
+def _find_heading(
+    reading: Reading,
+    readings: Sequence[Reading],
+    announcing: Sequence[Reading],
+    openings: Sequence[Reading],
+    drawn: Sequence[Reading],
+) -> None:
     """Find the line that announces each epoch, for records whose counter starts again with every epoch.
 
-    ``openings`` are the readings that only count epochs, ``drawn`` the bars that do.
+    ``announcing`` are the readings that announce epochs, ``openings`` those that only count them, ``drawn`` the bars that do.
     """
     counter, shape = reading.counter, reading.shape
     if reading.evaluation or not reading.roles or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
@@ -275,13 +292,10 @@ def _find_heading(reading: Reading, readings: Sequence[Reading], openings: Seque
     column = shape.columns[counter.step] if counter.step is not None else None
     if column is None:
         return
-    for other in readings:
-        found = other.counter.epoch
-        if found is None or other.evaluation or other.roles or len(other.shape.columns) > 1:
-            continue
-        heads = other.shape
-        if sum(map(len, heads.literals)) > MAX_HEADING or heads.first > shape.last:
-            continue
+    for other in announcing:
+        found, heads = other.counter.epoch, other.shape
+        if found is None or heads.first > shape.last or (heads.first > shape.first and heads.last > shape.last):
+            continue  # they follow each epoch, or all of them
         if column.kind != FRACTION:
             if _heads_each(heads, heads.columns[found], shape, column):
                 reading.counter = Counter(PER_EPOCH, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
