@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from receipt_cli.grammar.parts import PARTS
 from receipt_cli.learn.metric_names import OTHERS, Name, Role
 from receipt_cli.learn.shapes import Column, Shape
-from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, ORDINALS, RATE
+from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, ORDINALS, RATE, SCALED
 
 REACH = 2000
 """Bytes behind the counter within which a field is looked for."""
@@ -86,11 +86,12 @@ _OF = "of |out of "
 
 
 def counter_value(
-    column: Column, number: str, total: str | None, *, done: bool = False, lags: bool = False
+    column: Column, number: str, total: str | None, *, done: bool = False, lags: bool = False, only: int | None = None
 ) -> tuple[str, dict[str, Spec]]:
     """Return the pattern of a counter (``number``, and its ``total`` where it prints one) and the fields it fills.
 
     ``done``: at 0 nothing is done yet; but if it ``lags``, 0 is the first step, and what it shows at the end is no other.
+    ``only``: the total that it has to have.
     """
     done = done and not lags
     whole = _WHOLE_GROUPED if column.grouped else _WHOLE
@@ -100,11 +101,14 @@ def counter_value(
     if column.kind != FRACTION:
         return rf"(?P<{number}>{whole}){suffix}(?!\.?\d|{part}\d)", fields
     part = rf"[ \t]*+(?:[/|]|{_OF}){_BLANKS}"  # [3 | 600]
+    if any(token.unit == SCALED for token in column.values):
+        part = r"(?:\.0{1,2}+)?+" + part
     if total is None:
         return rf"(?P<{number}>{whole}){part}{whole}(?!\.?\d)", fields
     fields[total] = {"type": "integer"}
     unfinished = rf"(?!(?P={number})(?!\d))" if lags else ""
-    return rf"(?P<{number}>{whole}){part}{unfinished}(?P<{total}>{whole})(?!\.?\d)", fields
+    end = whole if only is None else str(only)
+    return rf"(?P<{number}>{whole}){part}{unfinished}(?P<{total}>{end})(?!\.?\d)", fields
 
 
 def full_counter(column: Column) -> tuple[str, dict[str, Spec]]:

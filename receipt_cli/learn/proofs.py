@@ -104,9 +104,18 @@ def twin_words(reading: Reading, rule: Induced, compiled: Any, vocabulary: Vocab
     return words
 
 
+_DECIMALS = re.compile(rb"(?<=\d)\.\d{1,2}(?=/\d)")
+
+
 def reads(reading: Reading, rule: Induced, compiled: Any) -> bool:
     """Return whether the rule reads a record of ``reading``."""
     return any((found := compiled.search(core)) is not None and rule.allows(found) for core in reading.shape.samples[:4])
+
+
+def reads_whole(reading: Reading, rule: Induced, compiled: Any) -> bool:
+    """Return whether the rule reads a record of ``reading`` that counts as the later ones do: ``100/171``, not ``3.00/171``."""
+    whole = (_DECIMALS.sub(b"", core) for core in reading.shape.samples)
+    return any((found := compiled.search(core)) is not None and rule.allows(found) for core in whole)
 
 
 def samples_of(group: Group, rule: Induced, compiled: Any) -> list[bytes]:

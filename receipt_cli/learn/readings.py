@@ -217,7 +217,7 @@ def _metrics(
         if column.kind == NUMBER and column.values:
             found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)
     chosen: dict[int, Role] = {}
-    _weigh(found, roles, names, counted=counter.mode != ABSENT)
+    _weigh(found, roles, names, counted=counter.mode != ABSENT, graded=_is_graded(shape, names, roles, vocabulary))
     _pair_evaluation(found, roles, names, vocabulary)
     for places in found.values():
         ranked = sorted(places, key=lambda at: (_rank(roles[at]), at))
@@ -231,6 +231,9 @@ def _metrics(
 WHOLE = 900
 """The rank of a loss of one kind that is the only one on its line."""
 _ONE_KIND = frozenset(["nll", "ce", "xent", "bce", "mse", "cross", "crossentropy"])
+_ERRORS = ("mae", "rmse", "mean absolute error")
+_OF_FIT = frozenset(["mae", "mse", "rmse", "absolute", "mape", "smape", "r2", "corr", "correlation", "pearson", "spearman"])
+"""Words of scores of a regression."""
 _PARTS = frozenset(
     [
         "d",
@@ -300,12 +303,24 @@ _PARTS = frozenset(
 """Words of a loss that is a part of another, or one of several players'."""
 
 
-def _weigh(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], *, counted: bool) -> None:
+def _is_graded(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> bool:
+    """True where a mean error stands beside figures of names that say nothing: one of these may be the loss."""
+    if not any(name.words in _ERRORS for name in names):
+        return False
+    known = vocabulary.scores | _OF_FIT
+    return any(
+        role is None and name.sure and not name.evaluation and column.kind == NUMBER and not column.integer
+        for role, name, column in zip(roles, names, shape.columns, strict=True)
+        if name.words and not known & {*name.words.split()}
+    )
+
+
+def _weigh(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], *, counted: bool, graded: bool) -> None:
     """Take the only loss on a line that counts for the training's, and one of one kind beside others for a part of it."""
     parts = [at for places in found.values() for at in places if _kind(roles[at]) == PART and "loss" in names[at].words.split()]
     losses = found.get("loss", [])
     one_kind = [at for at in losses if (words := set(names[at].words.split())) & _ONE_KIND and not words & _TRAINING]
-    if losses and parts and one_kind == losses:
+    if losses and (parts or graded) and one_kind == losses:
         for at in found.pop("loss"):
             roles[at] = Role(PART)
             found[f"{SCORE} {names[at].words}"] = [at]

@@ -11,7 +11,7 @@ from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, drawn_steps, ends_bar
 from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, Name, Role
 from receipt_cli.learn.patterns import REACH, Spec, chunks, context, counter_value, filler, full_counter, literal, metric_value
-from receipt_cli.learn.proofs import ANCHOR, Induced, before_training, reads, samples_of, twin_words, wrong_fields
+from receipt_cli.learn.proofs import ANCHOR, Induced, before_training, reads, reads_whole, samples_of, twin_words, wrong_fields
 from receipt_cli.learn.readings import INDENT, Reading
 from receipt_cli.learn.tokens import NUMBER, split
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -43,8 +43,9 @@ def induce(
     """
     dropped: set[str] = set()
     guards: set[str] = set()
+    only: int | None = None
     for _ in range(24):
-        rule = _build(group, name, dropped, guards)
+        rule = _build(group, name, dropped, guards, only)
         if rule is None:
             return None
         compiled = compile_pattern(rule.pattern)
@@ -55,6 +56,9 @@ def induce(
         apart = [*rivals, *(r for r in others if r.indented and not group.main.indented)]
         if any(reads(r, rule, compiled) for r in apart):
             twins.add(ANCHOR)
+        if only is None and any(_counts_to_another(group, r) and reads_whole(r, rule, compiled) for r in others):
+            only = _total_of(group.main)
+            continue
         if not wrong and (not twins or twins <= guards - {ANCHOR}):
             rule.samples = samples_of(group, rule, compiled)
             return rule if rule.samples else None
@@ -65,9 +69,26 @@ def induce(
     return None
 
 
-def _build(group: Group, name: str, dropped: set[str], guards: set[str]) -> Induced | None:
+def _total_of(reading: Reading) -> int | None:
+    """Return the total that the step of a reading counts to, where it is always the same."""
+    step = reading.counter.step if reading.counter.mode == GLOBAL else next(iter(drawn_steps(reading.shape)), None)
+    column = reading.shape.columns[step] if step is not None else None
+    if column is None or column.totals is None or column.bare or column.grouped or column.totals[0] != column.totals[1]:
+        return None
+    return int(column.totals[0])
+
+
+def _counts_to_another(group: Group, other: Reading) -> bool:
+    """True for a bar of something else: each of the group's records counts to one total, and each of these to another."""
+    totals = {_total_of(reading) for reading in group.readings}
+    total = _total_of(other)
+    return group.main.counter.mode == GLOBAL and len(totals) == 1 and None not in totals | {total} and total not in totals
+
+
+def _build(group: Group, name: str, dropped: set[str], guards: set[str], only: int | None) -> Induced | None:
+    """Return a rule; ``only``: the total of the records that it reads, where others have another."""
     main = group.main
-    counters = counters_of(main, before_training(group))
+    counters = counters_of(main, before_training(group), only)
     pieces = _pieces(group, dropped)
     first_metric = min((p.place for p in pieces), default=1 << 30)
     early = [at for at in sorted(counters) if at < first_metric]
@@ -190,12 +211,16 @@ def _finish(
 _STRUCTURAL = {"step", "planned_steps", "epoch_number", "epoch_step", "epoch_steps", "epochs_planned"}
 
 
-def counters_of(main: Reading, idle: bool = False) -> dict[int, tuple[str, dict[str, Spec]]]:
-    """Return the places of the counters with their patterns and fields; ``idle``: at 0 nothing is done yet."""
+def counters_of(main: Reading, idle: bool = False, only: int | None = None) -> dict[int, tuple[str, dict[str, Spec]]]:
+    """Return the places of the counters with their patterns and fields.
+
+    ``idle``: at 0 nothing is done yet; ``only``: the total of the steps.
+    """
     counter, columns = main.counter, main.shape.columns
     found: dict[int, tuple[str, dict[str, Spec]]] = {}
     if counter.mode == GLOBAL and counter.step is not None:
-        found[counter.step] = counter_value(columns[counter.step], "step", "planned_steps", done=main.bar or idle, lags=main.lags)
+        column, done = columns[counter.step], main.bar or idle
+        found[counter.step] = counter_value(column, "step", "planned_steps", done=done, lags=main.lags, only=only)
         if counter.epoch is not None:
             found[counter.epoch] = counter_value(columns[counter.epoch], "epoch", None)
     elif counter.mode == PER_EPOCH and counter.step is not None:

@@ -12,10 +12,13 @@ from receipt_cli.records.envelope import head_ends
 _pattern = compile_later if sys.version_info >= (3, 11, 5) else regex_later
 """``re`` takes less than half of the time; before 3.11.5 it gives up optional groups that it must keep."""
 _NUMBER = (
-    rb"(?<![\w.@])(?:(?<!-)[-+])?+(?:\d{1,3}(?:,\d{3})++(?:\.\d++)?+|\d++(?:\.\d++|\.(?=[eE]))?+|\.\d++)(?:[eE][-+]?\d++)?+"
+    rb"(?<![\w.@])(?!\d(?:D [A-Za-z]|d (?i:loss)))(?:(?<!-)[-+])?+"  # 3D loss
+    rb"(?:\d{1,3}(?:,\d{3})++(?:\.\d++)?+|\d++(?:\.\d++|\.(?=[eE]))?+|\.\d++)(?:[eE][-+]?\d++)?+"
     rb"(?:[ \t]?%|[A-Za-z]{1,8}(?:/[A-Za-z]{1,8})?+)?+(?!\w|\.\d)"
 )
 _WHOLE = rb"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d{1,20}+)"
+_SCALED = rb"(?:\d\.\d\d|\d\d\.\d)/\d{1,3}(?= \[\d\d:\d\d)"
+"""Counts below a hundred in a bar of tqdm that scales its units: ``3.00/171 [00:01``, ``88.0/171 [00:13``."""
 _MASK = _pattern(
     rb"(?<![ \t])([ \t]*+(?=[\[\d+\-.|\xe2nNiI?])(?:"  # what a token may begin with: most places are passed by
     rb"\[[^\[\]<>\r\n]{0,24}<[^\[\]<>,\r\n]{0,30},[ \t]*+[^\],\s]{1,16}(?=[\],])"  # [00:10<01:00, 3.2it/s
@@ -25,7 +28,7 @@ _MASK = _pattern(
     rb"|(?<![\w.])(?:\d{1,4}[dhm] ?\d{1,2}[hms](?: ?\d{1,2}[ms])?+|\d{1,2}s ?\d{1,3}ms)(?!\w)"
     rb"|(?<=%)\|(?:[ #=>.\-]|[\xe2][\x94-\x96][\x80-\xbf]){0,300}+\|?+"
     rb"|\[[=>.\-]{5,300}\]|(?:\xe2[\x94\x95][\x80-\xbf]){5,100}"
-    rb"|(?<![\w.@])" + _WHOLE + rb"[ \t]*+(?:/|of |out of )[ \t]*+" + _WHOLE + rb"(?!\w|\.\d)"
+    rb"|(?<![\w.@])" + _SCALED + rb"|(?<![\w.@])" + _WHOLE + rb"[ \t]*+(?:/|of |out of )[ \t]*+" + _WHOLE + rb"(?!\w|\.\d)"
     rb"|(?<![\w.@])[-+]?[1-9]\d{0,2}(?:\.\d{3})++,\d++(?![\w.]|,\d)"  # 39.000,5: a comma for a point, or a list
     rb"|(?:(?<=[lL]oss|LOSS)|(?<=[aA]cc|[pP]pl))\d++\.\d++(?!\w|\.\d)"
     rb"|(?:(?<=(?<![\w./-])(?:[eE]poch|EPOCH|Batch|BATCH))|(?<=(?<![\w./-])(?:Iter|ITER|Step|STEP))"
@@ -35,7 +38,7 @@ _MASK = _pattern(
     rb"|" + _NUMBER + rb"|(?<![\w/])[-+]?(?:[nN][aA][nN]|NAN|[iI]nf|INF|[iI]nfinity)(?:ms|s|%)?+(?!\w)"
     rb"|(?<![\w/])(?:N/A|n/a|None|null|\?\?\?)(?![\w/])))"
 )
-_FRACTION = _pattern(rb"(\d[\d,]*+)[ \t]*+(?:[/|]|of |out of )[ \t]*+(\d[\d,]*+)\Z")
+_FRACTION = _pattern(rb"(\d[\d,]*+(?:\.\d{1,2}(?=/))?+)[ \t]*+(?:[/|]|of |out of )[ \t]*+(\d[\d,]*+)\Z")
 _VALUE = _pattern(rb"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+|[-+]?(?i:nan|inf(?:inity)?))([ \t]?%|[A-Za-z/]*+)\Z")
 MAX_TOKENS = 200
 """Most numbers in a record; the shape of a record with more is not learned."""
@@ -43,6 +46,8 @@ MAX_CORE = 8192
 """Bytes of a record behind its envelopes that are read."""
 
 NUMBER, FRACTION, BAR, RATE, TIME, NOTHING = "number", "fraction", "bar", "rate", "time", "nothing"
+SCALED = "."
+"""Stands for the unit of a fraction whose count has decimals, which are zeros."""
 ORDINALS = ("st", "nd", "rd", "th")
 ODD = "odd"
 """A token that may change the kind of its column."""
@@ -113,7 +118,8 @@ def _known_token(text: bytes) -> Token:
     found = _FRACTION.match(text) if b"/" in text or b"o" in text or b" | " in text else None
     if found is not None:
         number, total = (float(group.replace(b",", b"")) for group in found.groups())
-        return Token(FRACTION, number, total, grouped=b"," in text, integer=True)
+        scaled = SCALED if b"." in text else ""
+        return Token(FRACTION, number, total, scaled, grouped=b"," in text, integer=number.is_integer())
     found = _VALUE.match(text)
     if found is not None:
         number_text = found.group(1)

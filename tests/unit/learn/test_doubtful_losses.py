@@ -1,0 +1,75 @@
+"""Figures that look like the loss of a log that no grammar knows, and may be something else: none is better than a wrong one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import receipt_cli
+
+Line = Callable[[int, Callable[[], str]], str]
+
+PARTS: dict[str, tuple[Line, list[str]]] = {
+    "a loss in three dimensions among others": (
+        lambda n, x: f"STEP {n} - EPOCH {n // 41}/9 | 3D loss: {x()} | reco loss: {x()} | rgb loss: {x()} | lr: 1.000E-04",
+        ["value_3d_loss", "reco_loss", "rgb_loss"],
+    ),
+    "two of different dimensions": (lambda n, x: f"step {n} 2D loss: {x()} 3D loss: {x()}", ["value_2d_loss", "value_3d_loss"]),
+    "small letters": (lambda n, x: f"iter {n}, 2d loss={x()}, 3d loss={x()}, lr=0.001", ["value_2d_loss", "value_3d_loss"]),
+    "errors of a count beside what may be the loss": (
+        lambda n, x: f"Epoch {n} Train, reg:{x()}, stage1:{x()}, mae:9{x()[1:]}, mse:21{x()[1:]}, Cost: 675.8 sec",
+        ["mae", "mse", "reg", "stage1"],
+    ),
+    "errors of a fit beside it": (lambda n, x: f"epoch {n} ot: {x()} tv: {x()} mse: {x()} mae: {x()}", ["mae", "mse", "ot"]),
+    "errors before it": (lambda n, x: f"step {n} | rmse {x()} | mse {x()} | obj={x()}", ["mse", "obj", "rmse"]),
+}
+LOSSES: dict[str, tuple[Line, list[str]]] = {
+    "the only loss has a dimension": (lambda n, x: f"step {n} 3D loss: {x()} lr: 0.001", []),
+    "a squared error beside an absolute one": (lambda n, x: f"Epoch {n} Train, mse: {x()}, mae: {x()}", ["mae"]),
+    "beside scores of a fit": (lambda n, x: f"Epoch {n} lr: 0.0010 mse: {x()}, mae: {x()}, r2: {x()}", ["mae", "r2"]),
+    "a loss beside both": (lambda n, x: f"Epoch {n} Train, Loss: {x()}, reg: {x()}, mse: {x()}, mae: {x()}", ["mae", "mse"]),
+}
+
+
+def read(tmp_path: Path, lines: list[str]) -> dict[str, Any]:
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(lines) + "\n")
+    return receipt_cli.read(path).receipt["summary"]
+
+
+def printed(line: Line) -> tuple[list[str], list[list[str]]]:
+    """Return a log of sixty records, and the figures of each."""
+    rng, lines, figures = random.Random(7), [], []
+    for n in range(60):
+        own: list[str] = []
+
+        def figure(own: list[str] = own) -> str:
+            own.append(f"{rng.random():.4f}")
+            return own[-1]
+
+        lines.append(line(n, figure))
+        figures.append(own)
+    return lines, figures
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_what_may_be_a_part_is_no_loss(name: str, tmp_path: Path) -> None:
+    line, others = PARTS[name]
+    summary = read(tmp_path, printed(line)[0])
+    assert summary["steps"]["record_count"] == 60
+    assert "loss" not in summary["metrics"]
+    assert set(others) <= set(summary["other_metrics"])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_what_nothing_speaks_against_is_the_loss(name: str, tmp_path: Path) -> None:
+    line, others = LOSSES[name]
+    lines, figures = printed(line)
+    summary = read(tmp_path, lines)
+    loss = summary["metrics"]["loss"]
+    assert (loss["first"], loss["last"]) == (float(figures[0][0]), float(figures[-1][0]))
+    assert set(others) <= set(summary["other_metrics"])
