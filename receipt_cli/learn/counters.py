@@ -23,7 +23,7 @@ from receipt_cli.learn.counting import (
     shows_share,
 )
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
-from receipt_cli.learn.readings import Reading, read_shape
+from receipt_cli.learn.readings import Reading, doubt_overrun, leave_out_errors, read_shape
 from receipt_cli.learn.shapes import MAX_HERALDS, Column, Shape
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -71,6 +71,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     A second group is chosen only where it is entirely before or after the first in the log: another stage of the run.
     """
     readings = [read_shape(s, vocabulary) for s in shapes]
+    leave_out_errors(readings)
     _part_twins(readings, vocabulary)
     opening, drawn = [r for r in readings if _begins_epochs(r)], [r for r in readings if _draws_epochs(r)]
     announcing = [r for r in readings if _announces_epochs(r)]
@@ -78,6 +79,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
         _find_heading(reading, readings, announcing, opening, drawn)
         _find_runs(reading, readings, vocabulary)
     _set_aside(readings)
+    doubt_overrun(readings)
     for reading in readings:
         reading.doubted = reading.doubted or _in_rounds(reading, readings)
     groups: dict[tuple[bytes, ...], Group] = {}

@@ -76,7 +76,7 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
                 epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
     epoch = epochs[0] if epochs else _slower(shape, named, steps)
     steps = [at for at in steps if at != epoch]
-    drawn = drawn_steps(shape)
+    drawn = drawn_steps(shape) or open_steps(shape)
     if not steps and any(role is not None and role.kind in (LOSS, PART) for role in roles):
         steps = [at for at in drawn if _counts(columns[at], shape, vocabulary)][:1]
     if not steps and epoch is None:
@@ -108,6 +108,20 @@ def drawn_steps(shape: Shape) -> list[int]:
     if kinds[0] == BAR and ends_bar(shape, len(kinds) - 1):
         places.append(len(kinds) - 1)
     return [at for at in places if at > glued_bar(shape) and shape.columns[at].integer]
+
+
+def open_steps(shape: Shape) -> list[int]:
+    """Return the counter of a bar of tqdm that does not know its total: ``15it [04:04, 18.89s/it``."""
+    pairs = enumerate(pairwise(column.kind for column in shape.columns))
+    places = [at for at, kinds in pairs if kinds == (NUMBER, RATE) and not shape.literals[at + 1].strip()]
+    counted = (at for at in places if at > glued_bar(shape) and shape.columns[at].integer)
+    return [at for at in counted if counted_unit(shape.columns[at])]
+
+
+def counted_unit(column: Column) -> str:
+    """Return what a bar counts, as it is glued to each number of a column; empty where nothing is."""
+    units = {token.unit for token in column.values}
+    return units.pop() if len(units) == 1 and units <= {"it", "batch", "batches", "step", "steps"} else ""
 
 
 def ends_bar(shape: Shape, at: int) -> bool:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from receipt_cli.learn.shapes import Column
-from receipt_cli.learn.tokens import NUMBER, ORDINALS
+from receipt_cli.learn.tokens import BAR, NUMBER, ORDINALS, RATE
 from receipt_cli.learn.vocabulary import Vocabulary, normalise, unit_in_name
 
 _DELIMITER = re.compile(r"[|;,\uff0c\uff1b\u3001\uff1a\t{}<>]| [-–—] |[:.] |\]|\) |[ ]{2,}|=> | with ")
@@ -115,6 +115,8 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
         rest = [word for word in normalise(english).split() if word not in vocabulary.evaluation]
         if evaluated and rest and column.integer and counter_of(rest, vocabulary) is not None:
             section = True  # ``validation step 3``: so is what it counts
+        if number == 0 and evaluated and not rest and len(sorts) > 1 and sorts[1].kind in (BAR, RATE):
+            section = True  # ``Validation:  30%|``: a bar of one, with all that it shows
         unit = (None if column.ordinal else column.unit) or _time_behind(english, right, vocabulary)
         follows = _AFTER.match((unit or "") + right) if unit != "%" else None
         names.append(

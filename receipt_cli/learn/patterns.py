@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from receipt_cli.grammar.parts import PARTS
+from receipt_cli.learn.counting import counted_unit
 from receipt_cli.learn.metric_names import OTHERS, Name, Role
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, ORDINALS, RATE, SCALED
@@ -95,7 +96,7 @@ def counter_value(
     """
     done = done and not lags
     whole = _WHOLE_GROUPED if column.grouped else _WHOLE
-    suffix = rf"(?:{'|'.join(ORDINALS)})\b" if column.ordinal else ""
+    suffix = rf"(?:{'|'.join(ORDINALS)})\b" if column.ordinal else counted_unit(column)
     fields: dict[str, Spec] = {number: {"type": "integer", "at_least": 1} if done else {"type": "integer"}}
     part = rf"[ \t]*+(?:/|{_OF}){_BLANKS}"
     if column.kind != FRACTION:

@@ -9,6 +9,7 @@ from typing import Any
 
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import EPOCHS, GLOBAL
+from receipt_cli.learn.metric_names import PART
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.tokens import read_token, split
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -50,6 +51,8 @@ def before_training(group: Group) -> bool:
     main = group.main
     step = main.counter.step
     if step is None or {role.metric for role in main.roles.values() if role.metric is not None} != {"learning_rate"}:
+        return False
+    if any(role.kind == PART for role in main.roles.values()):
         return False
     firsts = [r.shape.columns[r.counter.step].first for r in group.readings if r.counter.step is not None]
     return 0 in firsts and (main.shape.columns[step].stride or 1) > 1

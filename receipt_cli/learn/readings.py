@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -15,8 +16,10 @@ from receipt_cli.learn.counting import (
     UNNUMBERED,
     Counter,
     count_by_bar,
+    drawn_steps,
     find_counter,
     glued_bar,
+    open_steps,
 )
 from receipt_cli.learn.metric_names import (
     EPOCH,
@@ -60,6 +63,8 @@ class Reading:
     """What is called a step does not count (launches, or several writers), or its epochs begin again in each round of another."""
     lags: bool = False
     """A bar that shows the loss of the step which it counts next: at 0 that of the first, and at the end the last one again."""
+    graded: bool = False
+    """A mean error stands beside figures of names that say nothing: one of these may be the loss."""
 
     @property
     def indented(self) -> bool:
@@ -77,7 +82,8 @@ class Reading:
         kinds = [role.kind for role in self.roles.values()]
         metrics = sum(1 for kind in kinds if kind in (METRIC, LOSS))
         mode = self.counter.mode
-        if self.evaluation or self.doubted or (self.bar and mode in (UNNUMBERED, ABSENT)):
+        paired = self.counter.step is not None and self.counter.epoch is not None and bool(open_steps(self.shape))
+        if self.evaluation or self.doubted or (self.bar and mode in (UNNUMBERED, ABSENT) and not paired):
             return 0
         if mode == UNNUMBERED and self.counter.epoch is None and self.counter.heading is None:
             return 0  # epochs, or several launches: the log does not say
@@ -170,7 +176,8 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     roles[: glued + 1] = [None] * (glued + 1)
     roles = _episodes(shape, names, roles, vocabulary)
     counter = find_counter(shape, names, roles, vocabulary)
-    metrics = _metrics(shape, names, roles, counter, vocabulary)
+    graded = _is_graded(shape, names, roles, vocabulary)
+    metrics = _metrics(shape, names, roles, counter, vocabulary, graded)
     if counter.mode == ABSENT and any(role.kind == LOSS for role in metrics.values()):
         counter = count_by_bar(shape) or counter
     kinds = {role.kind for role in metrics.values()}
@@ -180,7 +187,17 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
     doubted = counter.mode == ABSENT and bool(steps)
-    return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted)
+    return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded)
+
+
+def doubt_overrun(readings: Sequence[Reading]) -> None:
+    """Doubt bars that go on beyond their total (``14/14``, ``15it``): no rule reads both kinds of frames."""
+    for over in (r for r in readings if r.roles and open_steps(r.shape)):
+        counted = over.shape.columns[open_steps(over.shape)[0]]
+        for bar in readings:
+            totals = [bar.shape.columns[at].totals for at in drawn_steps(bar.shape)]
+            if bar.roles and bar.shape.literals[0] == over.shape.literals[0] and any(t and t[0] < counted.lowest for t in totals):
+                bar.doubted = over.doubted = True
 
 
 def _episodes(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> list[Role | None]:
@@ -196,7 +213,7 @@ def _episodes(shape: Shape, names: list[Name], roles: list[Role | None], vocabul
 
 
 def _metrics(
-    shape: Shape, names: list[Name], roles: list[Role | None], counter: Counter, vocabulary: Vocabulary
+    shape: Shape, names: list[Name], roles: list[Role | None], counter: Counter, vocabulary: Vocabulary, graded: bool
 ) -> dict[int, Role]:
     """Return the metrics of a shape; of two columns for one metric the surer, or neither."""
     found: dict[str, list[int]] = {}
@@ -217,7 +234,7 @@ def _metrics(
         if column.kind == NUMBER and column.values:
             found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)
     chosen: dict[int, Role] = {}
-    _weigh(found, roles, names, counted=counter.mode != ABSENT, graded=_is_graded(shape, names, roles, vocabulary))
+    _weigh(found, roles, names, counted=counter.mode != ABSENT, graded=graded)
     _pair_evaluation(found, roles, names, vocabulary)
     for places in found.values():
         ranked = sorted(places, key=lambda at: (_rank(roles[at]), at))
@@ -232,79 +249,29 @@ WHOLE = 900
 """The rank of a loss of one kind that is the only one on its line."""
 _ONE_KIND = frozenset(["nll", "ce", "xent", "bce", "mse", "cross", "crossentropy"])
 _ERRORS = ("mae", "rmse", "mean absolute error")
+_LOSSES = (LOSS, VALIDATION_LOSS)
 _OF_FIT = frozenset(["mae", "mse", "rmse", "absolute", "mape", "smape", "r2", "corr", "correlation", "pearson", "spearman"])
 """Words of scores of a regression."""
 _PARTS = frozenset(
     [
-        "d",
-        "g",
-        "dis",
-        "disc",
-        "discriminator",
-        "gen",
-        "generator",
-        "fake",
-        "real",
-        "policy",
-        "value",
-        "actor",
-        "critic",
-        "pi",
-        "v",
-        "q",
-        "vf",
-        "pg",
-        "entropy",
-        "kl",
-        "kld",
-        "aux",
-        "auxiliary",
-        "gate",
-        "reg",
-        "regularization",
-        "regularizer",
-        "penalty",
-        "adv",
-        "adversarial",
-        "weight",
-        "decay",
-        "style",
-        "content",
-        "perceptual",
-        "feature",
-        "balance",
-        "router",
-        "commitment",
-        "alpha",
-        "temperature",
-        "bound",
-        "box",
-        "bbox",
-        "cls",
-        "obj",
-        "rpn",
-        "mask",
-        "dfl",
-        "giou",
-        "iou",
-        "l1",
-        "l2",
-        "src",
-        "tgt",
-        "source",
-        "target",
-        "best",
-        "min",
-        "max",
-        "mean",
-        "std",
+        "d", "g", "dis", "disc", "discriminator", "gen", "generator", "fake", "real", "policy", "value", "actor", "critic",
+        "pi", "v", "q", "vf", "pg", "entropy", "kl", "kld", "aux", "auxiliary", "gate", "reg", "regularization",
+        "regularizer", "penalty", "adv", "adversarial", "weight", "decay", "style", "content", "perceptual", "feature",
+        "balance", "router", "commitment", "alpha", "temperature", "bound", "box", "bbox", "cls", "obj", "rpn", "mask",
+        "dfl", "giou", "iou", "l1", "l2", "src", "tgt", "source", "target", "best", "min", "max", "mean", "std",
     ]
-)
+)  # fmt: skip
 """Words of a loss that is a part of another, or one of several players'."""
 
 
+def leave_out_errors(readings: Sequence[Reading]) -> None:
+    """Where one record shows that mean errors grade a model, they are no loss in the others, either."""
+    for reading in readings if any(r.graded for r in readings) else ():
+        words = {at: set(reading.names[at].words.split()) for at in reading.roles}
+        reading.roles = {at: role for at, role in reading.roles.items() if role.kind not in _LOSSES or "mse" not in words[at]}
+
+
 def _is_graded(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> bool:
-    """True where a mean error stands beside figures of names that say nothing: one of these may be the loss."""
     if not any(name.words in _ERRORS for name in names):
         return False
     known = vocabulary.scores | _OF_FIT

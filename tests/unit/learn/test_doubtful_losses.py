@@ -18,11 +18,20 @@ PARTS: dict[str, tuple[Line, list[str]]] = {
         lambda n, x: f"STEP {n} - EPOCH {n // 41}/9 | 3D loss: {x()} | reco loss: {x()} | rgb loss: {x()} | lr: 1.000E-04",
         ["value_3d_loss", "reco_loss", "rgb_loss"],
     ),
+    "the same from step 0 on": (
+        lambda n, x: f"STEP {41 * n} - EPOCH {n}/99 | 3D loss: {x()} | reco loss: {x()} | lr: {n / 9:.3E}",
+        ["value_3d_loss", "reco_loss"],
+    ),
     "two of different dimensions": (lambda n, x: f"step {n} 2D loss: {x()} 3D loss: {x()}", ["value_2d_loss", "value_3d_loss"]),
     "small letters": (lambda n, x: f"iter {n}, 2d loss={x()}, 3d loss={x()}, lr=0.001", ["value_2d_loss", "value_3d_loss"]),
     "errors of a count beside what may be the loss": (
         lambda n, x: f"Epoch {n} Train, reg:{x()}, stage1:{x()}, mae:9{x()[1:]}, mse:21{x()[1:]}, Cost: 675.8 sec",
         ["mae", "mse", "reg", "stage1"],
+    ),
+    "and in a line about the best model": (
+        lambda n, x: f"Epoch {n} Train, reg:{x()}, mae:9{x()[1:]}, mse:21{x()[1:]}"
+        + (f"\nSave best model: MAE: 14{x()[1:]} MSE:64{x()[1:]} model epoch {n}" if n % 7 == 3 else ""),
+        ["mae", "mse", "reg"],
     ),
     "errors of a fit beside it": (lambda n, x: f"epoch {n} ot: {x()} tv: {x()} mse: {x()} mae: {x()}", ["mae", "mse", "ot"]),
     "errors before it": (lambda n, x: f"step {n} | rmse {x()} | mse {x()} | obj={x()}", ["mse", "obj", "rmse"]),
