@@ -20,7 +20,7 @@ _ZONE = rb"(?:Z|[+-]\d\d:?\d\d| (?:UTC|GMT))?"
 _MONTH_NAME = rb"(?:" + _MONTH + rb")[a-z]{0,6}"
 _ANY_TIME = (
     rb"(?:(?:" + _DATE + rb"|(?:[A-Z][a-z]{2,8}, )?(?:\d{4}(?:-\d\d-\d\d|/\d\d/\d\d|\.\d\d\.\d\d)(?:[_,-]|, | )"
-    rb"|\d\d(?:-\d\d-|\.\d\d\.)\d{4},? |\d\d/\d\d/\d{4}, |\d{1,2}[ -]" + _MONTH_NAME + rb"[ -](?:\d\d){1,2},? "
+    rb"|\d{8}[_-]|\d\d(?:-\d\d-|\.\d\d\.)\d{4},? |\d\d/\d\d/\d{4}, |\d{1,2}[ -]" + _MONTH_NAME + rb"[ -](?:\d\d){1,2},? "
     rb"|"
     + _MONTH_NAME
     + rb" (?:\d{1,2}, \d{4},? |[ \d]\d ))|\d{4}\xe5\xb9\xb4\d{1,2}\xe6\x9c\x88\d{1,2}\xe6\x97\xa5 ?)"
@@ -30,8 +30,8 @@ _ANY_TIME = (
     + rb"[ -]\d\d |\d\d-\d\d )\d\d:\d\d|\d{4}(?:-\d\d){5}|\d{8}[_-]\d{6})"
     + _ZONE
 )
-"""Times as people configure their loggers: ``%d-%b-%y``, ``%a, %d %b %Y``, ``%Y.%m.%d-``, year, month and day in Chinese; to the
-minute; all joined by hyphens."""
+"""Times as people configure their loggers: ``%d-%b-%y``, ``%a, %d %b %Y``, ``%Y.%m.%d-``, ``%Y%m%d-``, year, month and day in
+Chinese; to the minute; all joined by hyphens."""
 _NO_PART = (
     rb"(?!(?i:train(?:ing)?|trn|val(?:id(?:ation|ating)?)?|eval(?:uation|uating)?|test(?:ing)?|dev|epochs?|steps?|iter(?:ation)?s?"
     rb"|batch|loss|acc(?:uracy)?) {1,20}\|)"
@@ -136,7 +136,7 @@ _TIMES = (
     rb"|(?<![\d/-])(?P<m7>\d\d)(?:/(?P<d7>\d\d)/|-(?P<d8>\d\d)-)(?P<y7>\d{4}),? )"
     rb"(?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?(?: (?P<half>[AP])M\b)?"
     rb"(?:(?P<zone>Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?= \[\w+\|DP=(?P<american>\d)))?"
-    rb"|(?<!\d)(?P<y9>20\d\d)(?P<m9>\d\d)(?P<d9>\d\d)[ T](?P<clock9>\d\d:\d\d:\d\d)\b"
+    rb"|(?<!\d)(?P<y9>20\d\d)(?P<m9>\d\d)(?P<d9>\d\d)[ T_-](?P<clock9>\d\d:\d\d:\d\d)\b"
     rb"|\b(?P<m0>[A-Z][a-z]{2}) (?P<d0>[ \d]\d) (?P<clock0>\d\d:\d\d:\d\d)(?: (?:(?P<zone0>[A-Z]{3,5}) )?)(?P<y0>(?:19|20)\d\d)\b"
 )
 _TIME = compile_later(_TIMES)

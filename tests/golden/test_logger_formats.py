@@ -118,6 +118,8 @@ DATES = [
     "%Y.%m.%d-%H:%M:%S",
     "%Y-%m-%dT%H:%M:%S",
     "%Y%m%d %H:%M:%S",
+    "%Y%m%d-%H:%M:%S",
+    "%Y%m%d_%H:%M:%S",
     "%Y-%m-%d-%H-%M-%S",
     "%Y-%m-%d,%H:%M:%S",
     "%d-%m-%Y %H:%M:%S",
