@@ -82,8 +82,7 @@ class Reading:
         kinds = [role.kind for role in self.roles.values()]
         metrics = sum(1 for kind in kinds if kind in (METRIC, LOSS))
         mode = self.counter.mode
-        paired = self.counter.step is not None and self.counter.epoch is not None and bool(open_steps(self.shape))
-        if self.evaluation or self.doubted or (self.bar and mode in (UNNUMBERED, ABSENT) and not paired):
+        if self.evaluation or self.doubted or (self.bar and mode in (UNNUMBERED, ABSENT) and not self._paired):
             return 0
         if mode == UNNUMBERED and self.counter.epoch is None and self.counter.heading is None:
             return 0  # epochs, or several launches: the log does not say
@@ -107,6 +106,14 @@ class Reading:
         if SCORE in kinds:
             return 1
         return 1 if TIMING in kinds and self._sure_step else 0
+
+    @property
+    def _paired(self) -> bool:
+        """True for a bar without a total whose every frame is another step of a numbered epoch."""
+        if self.counter.epoch is None or self.counter.step is None or not open_steps(self.shape):
+            return False
+        column = self.shape.columns[self.counter.step]
+        return column.rises + column.drops == column.count - 1
 
     def _rises(self, at: int | None) -> bool:
         return at is not None and self.shape.columns[at].rises > 0

@@ -83,6 +83,14 @@ def test_its_records_are_those_of_numbered_epochs(name: str, tmp_path: Path) -> 
     assert (summary["metrics"]["epoch"]["last"], summary["metrics"]["loss"]["last"]) == (3, 35.67)
 
 
+@pytest.mark.parametrize("name", ["Epoch {}: ", "Epoch {}/3: ", "train | epoch {} | "])
+def test_they_are_not_counted_where_a_step_has_several_frames(name: str, tmp_path: Path) -> None:
+    pairs = [(epoch, n, again) for epoch in (1, 2, 3) for n in range(1, 31) for again in (0, 1)]
+    lines = [open_bar(name.format(epoch), n, 99 - 20 * epoch - n / 9 - again) for epoch, n, again in pairs]
+    with pytest.raises(GrammarChoiceError, match="no grammar recognises"):
+        read(tmp_path, "\n".join(lines) + "\n")
+
+
 @pytest.mark.parametrize("name", ["Validation: ", "Testing: ", "Evaluating: "])
 @pytest.mark.parametrize("total", [None, 50])
 def test_a_bar_of_a_validation_is_no_training(name: str, total: int | None, tmp_path: Path) -> None:
