@@ -143,10 +143,11 @@ def check(grammar: Grammar, rule: Rule, sample: Sample, stack: list[bytes]) -> N
             assert time == bare_time
 
 
-@pytest.mark.parametrize("number", range(len(SAMPLES)), ids=lambda n: f"{SAMPLES[n][0].ref}-{SAMPLES[n][1].name}-{n}")
-def test_a_sample_behind_an_envelope_keeps_its_fields(number: int) -> None:
-    for turn in (0, 19, 37):
-        check(*SAMPLES[number], STACKS[(number + turn) % len(STACKS)])
+@pytest.mark.parametrize("ref", [ref for ref, grammar in GRAMMARS.items() if any(rule.samples for rule in grammar.rules)])
+def test_a_sample_behind_an_envelope_keeps_its_fields(ref: str) -> None:
+    for number, (grammar, rule, sample) in enumerate(SAMPLES):
+        for turn in (0, 19, 37) if grammar.ref == ref else ():
+            check(grammar, rule, sample, STACKS[(number + turn) % len(STACKS)])
 
 
 @given(st.sampled_from(range(len(SAMPLES))), st.lists(st.sampled_from(list(HEADS)), min_size=1, max_size=MAX_ENVELOPES))
