@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.receipts.production import Request, produce
+from tests.tools.fixture_receipts import receipt_of
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 LOGS = sorted(FIXTURES.glob("*/*.log"))
@@ -25,7 +25,7 @@ def test_there_are_fixtures() -> None:
 
 @pytest.mark.parametrize("path", LOGS, ids=name)
 def test_golden_receipt(path: Path, check_golden: Callable[[Path, bytes], None]) -> None:
-    document = produce(Request(path=str(path))).document
+    document = receipt_of(path)
     del document["derivation"]["tool_version"]  # the one field that may differ between releases
     del document["captured_sha256"]  # follows from run, header and attachments
     grammar = document["derivation"]["grammars"][0]["id"]
