@@ -32,9 +32,9 @@ def test_a_grammar_proves_itself(entry) -> None:  # type: ignore[no-untyped-def]
     assert lint_grammar(read_entry(entry), f"grammars/{entry.path}") == []
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.ref)
-def test_the_index_has_its_digest(entry) -> None:  # type: ignore[no-untyped-def]
-    assert hashlib.sha256((ROOT / "grammars" / entry.path).read_bytes()).hexdigest() == entry.sha256
+def test_the_index_has_the_digest_of_each() -> None:
+    digests = {entry.path: hashlib.sha256((ROOT / "grammars" / entry.path).read_bytes()).hexdigest() for entry in ENTRIES}
+    assert digests == {entry.path: entry.sha256 for entry in ENTRIES}
 
 
 def test_no_sample_is_read_as_another_grammars() -> None:

@@ -33,11 +33,9 @@ def test_golden_receipt(path: Path, check_golden: Callable[[Path, bytes], None])
     check_golden(path.with_suffix(".receipt.json"), canonical_bytes(document))
 
 
-@pytest.mark.parametrize("path", LOGS, ids=name)
-def test_every_log_says_where_it_comes_from(path: Path) -> None:
-    note = path.with_suffix(".md")
-    assert note.is_file()
-    assert len(note.read_text("utf-8")) > 100
+def test_every_log_says_where_it_comes_from() -> None:
+    notes = {name(path): path.with_suffix(".md") for path in LOGS}
+    assert [log for log, note in notes.items() if not note.is_file() or len(note.read_text("utf-8")) <= 100] == []
 
 
 def test_every_golden_has_its_log() -> None:
