@@ -28,7 +28,10 @@ def test_the_index_lists_exactly_the_files() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.ref)
-def test_a_grammar_proves_itself(entry) -> None:  # type: ignore[no-untyped-def]
+def test_a_grammar_proves_itself(entry, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """Of a released file, which never changes, the worst attack alone is stretched: it proved itself when it was released."""
+    if entry.status != "draft":
+        monkeypatch.setattr("receipt_cli.authoring.redos.FINALISTS", 1)
     assert lint_grammar(read_entry(entry), f"grammars/{entry.path}") == []
 
 

@@ -18,6 +18,7 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
 from receipt_cli.receipts.production import InvalidReceipt, Request, produce
+from tests.tools.examples import costly
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {
@@ -84,7 +85,7 @@ def bend(kind: str, wanted: list[tuple[int, str, Any]]) -> bytes:
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-@settings(max_examples=60)
+@settings(max_examples=costly(120))
 @given(wanted=changes)
 def test_a_bent_grammar_is_used_or_refused(kind: str, wanted: list[tuple[int, str, Any]]) -> None:
     folder, log = SOURCES[kind]
@@ -100,7 +101,7 @@ def test_a_bent_grammar_is_used_or_refused(kind: str, wanted: list[tuple[int, st
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-@settings(max_examples=12)
+@settings(max_examples=costly(40))
 @given(wanted=changes)
 def test_lint_of_a_bent_grammar_only_finds(
     kind: str, wanted: list[tuple[int, str, Any]], monkeypatch_module: pytest.MonkeyPatch
