@@ -68,6 +68,12 @@ def check_golden(rewrite_goldens: bool) -> Callable[[Path, bytes], None]:
 
 
 @pytest.fixture
+def short_hostile_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the lint measure what is drafted on short lines: how long the longest may take has tests of its own."""
+    monkeypatch.setattr("receipt_cli.authoring.lint.HOSTILE_BYTES", 500)
+
+
+@pytest.fixture
 def cgroup() -> Iterator[Path]:
     """A memory cgroup that may hold 700 MiB, to be entered by writing a process id to its ``cgroup.procs``."""
     for name, limit in (("memory/receipt-test", "memory.limit_in_bytes"), ("receipt-test", "memory.max")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from pathlib import Path
 
@@ -14,11 +15,27 @@ ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what each test finds on its desk, which the first one makes."""
+    return tmp_path_factory.mktemp("prepared") / "desk"
+
+
 @pytest.fixture
-def desk(tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Path:
+def desk(tmp_path: Path, prepared: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with one file of each kind; commands run in it."""
+    if not prepared.exists():
+        prepared.mkdir()
+        monkeypatch.chdir(prepared)
+        fill(prepared, invoke)
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "run.log").write_bytes(LOG.read_bytes())
+    return tmp_path
+
+
+def fill(desk: Path, invoke: Invoke) -> None:
+    """Put one file of each kind on the desk."""
+    (desk / "run.log").write_bytes(LOG.read_bytes())
     assert invoke("parse", "run.log", "-o", "run.receipt.json").code == 0
     assert invoke("header", "-o", "header.json").code == 0
     assert invoke("store", "add", "store", "run.receipt.json").code == 0
@@ -43,9 +60,8 @@ def desk(tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Pat
         "run.dsse.json": b'{"payload": "e30=", "payloadType": "application/vnd.in-toto+json", "signatures": []}',
     }
     for name, data in files.items():
-        (tmp_path / name).write_bytes(data)
-    (tmp_path / "folder").mkdir()
-    return tmp_path
+        (desk / name).write_bytes(data)
+    (desk / "folder").mkdir()
 
 
 MISTAKES = [

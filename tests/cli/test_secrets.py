@@ -172,6 +172,7 @@ def secret_env(r: random.Random) -> tuple[dict[str, str], list[str]]:
     return {"RECEIPT_BUILD_PROVENANCE": json.dumps(blob)}, [hf, *secret_parts("", url), hexa, opaque, name]
 
 
+@pytest.mark.usefixtures("short_hostile_lines")
 def test_no_command_shows_or_writes_one(
     planted: tuple[Path, Path, list[str]], tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +243,7 @@ def test_no_command_shows_or_writes_one(
     assert watch.files() > 20
 
 
+@pytest.mark.usefixtures("short_hostile_lines")
 def test_a_log_that_nobody_knows(tmp_path: Path, invoke: Invoke) -> None:
     texts = [one for one in CORPUS if "\n" not in one.text]
     for at in range(0, len(texts), 120):
@@ -258,6 +260,7 @@ def test_a_log_that_nobody_knows(tmp_path: Path, invoke: Invoke) -> None:
         watch.files()
 
 
+@pytest.mark.usefixtures("short_hostile_lines")
 @pytest.mark.parametrize("kind", FORMS)
 def test_a_secret_in_every_metric_line_is_in_no_draft(kind: str, tmp_path: Path, invoke: Invoke) -> None:
     """What all lines of a log share would be the literal of a rule."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -147,11 +148,12 @@ def module_name(path: Path) -> str:
 FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py")) if "_compiled" not in path.parts}
 
 
-def imported_names(tree: ast.AST) -> tuple[list[tuple[str, int]], list[str]]:
-    """Return every ``(dotted name, line)`` that ``tree`` imports anywhere, and what has a wrong form."""
+@cache
+def imported_names(source: str) -> tuple[list[tuple[str, int]], list[str]]:
+    """Return every ``(dotted name, line)`` that ``source`` imports anywhere, and what has a wrong form."""
     names: list[tuple[str, int]] = []
     wrong: list[str] = []
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(source)):
         match node:
             case ast.ImportFrom(level=level) if level:
                 wrong.append(f"line {node.lineno}: relative import")
@@ -173,7 +175,7 @@ def imported_names(tree: ast.AST) -> tuple[list[tuple[str, int]], list[str]]:
 def behind_seams(module: str, source: str) -> list[str]:
     """Return what ``source`` imports of a fast path that its module may not."""
     wrong: list[str] = []
-    for name, line in imported_names(ast.parse(source))[0]:
+    for name, line in imported_names(source)[0]:
         target = resolve(name.removeprefix("receipt_cli."))
         for seam, importers in SEAMS.items():
             if not is_inside(target, seam) or is_inside(module, seam):
@@ -208,7 +210,8 @@ def examine(
     module: str, source: str, rooms: Mapping[str, str] = ROOMS, owners: Mapping[str, tuple[str, ...]] = OWNERS
 ) -> tuple[set[str], list[str]]:
     """Return the modules of ours that ``source`` imports and what it violates."""
-    names, wrong = imported_names(ast.parse(source))
+    names, malformed = imported_names(source)
+    wrong = list(malformed)
     ours: set[str] = set()
     room = room_of(module)
     if room not in rooms and module != "__init__":
@@ -272,21 +275,35 @@ def cycle(graph: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
-IMPORTS = {module: examine(module, path.read_text("utf-8")) for module, path in FILES.items()}
+@cache
+def texts() -> dict[str, str]:
+    """Return what every module says."""
+    return {module: path.read_text("utf-8") for module, path in FILES.items()}
 
 
-@pytest.mark.parametrize("module", sorted(FILES.keys() - GROUND))
-def test_imports_follow_the_rooms(module: str) -> None:
-    _, wrong = IMPORTS[module]
-    assert not wrong, f"{FILES[module].name}: " + "; ".join(wrong)
+@cache
+def imports() -> dict[str, tuple[set[str], list[str]]]:
+    """Return what every module imports of ours, and what it violates."""
+    return {module: examine(module, text) for module, text in texts().items()}
+
+
+@cache
+def words() -> dict[str, frozenset[str]]:
+    """Return the words of every module."""
+    return {module: frozenset(re.findall(r"\w+", text)) for module, text in texts().items()}
+
+
+def test_imports_follow_the_rooms() -> None:
+    assert {module: wrong for module, (_, wrong) in imports().items() if wrong and module not in GROUND} == {}
+    assert len(imports()) > 400
 
 
 def test_fast_paths_have_one_importer() -> None:
-    wrong = {module: found for module, path in FILES.items() if (found := behind_seams(module, path.read_text("utf-8")))}
+    wrong = {module: found for module, text in texts().items() if (found := behind_seams(module, text))}
     assert wrong == {}
     for seam, importers in SEAMS.items():
         for importer in importers:
-            assert any(is_inside(target, seam) for target in IMPORTS[importer][0]), f"{importer} does not import {seam}"
+            assert any(is_inside(target, seam) for target in imports()[importer][0]), f"{importer} does not import {seam}"
 
 
 @pytest.mark.parametrize(
@@ -308,13 +325,13 @@ def test_the_rooms_run_one_way() -> None:
 
 
 def test_imports_have_no_cycle() -> None:
-    assert cycle({module: ours for module, (ours, _) in IMPORTS.items()}) == []
+    assert cycle({module: ours for module, (ours, _) in imports().items()}) == []
 
 
 def test_every_line_is_a_room_and_every_import_of_it_is_used() -> None:
     assert {module for module in map(room_of, FILES) if module != "__init__"} == set(ROOMS)
     used: dict[str, set[str]] = {room: set() for room in ROOMS}
-    for module, (ours, _) in IMPORTS.items():
+    for module, (ours, _) in imports().items():
         used.get(room_of(module), set()).update(map(room_of, ours))
     assert {room: set(names.split()) - used[room] for room, names in ROOMS.items() if set(names.split()) - used[room]} == {}
 
@@ -326,14 +343,14 @@ def test_every_door_of_a_room_opens_and_is_used(room: str) -> None:
     assert not set(PUBLIC[room]) & modules, "a public name would be hidden by the module of that name"
     for name, module in PUBLIC[room].items():
         assert getattr(package, name) is getattr(import_module(f"receipt_cli.{room}.{module}"), name)
-    elsewhere = "\n".join(path.read_text("utf-8") for module, path in FILES.items() if room_of(module) != room)
-    assert [name for name in PUBLIC[room] if not re.search(rf"\b{name}\b", elsewhere)] == []
+    elsewhere = frozenset[str]().union(*(said for module, said in words().items() if room_of(module) != room))
+    assert [name for name in PUBLIC[room] if name not in elsewhere] == []
 
 
 def test_rooms_and_files_stay_small() -> None:
     folders = {path.parent for path in FILES.values()}
     crowded = {str(f.relative_to(PACKAGE)): n for f in folders if (n := len(list(f.glob("[a-z]*.py")))) > MOST_MODULES}
-    long = {module: n for module, path in FILES.items() if (n := len(path.read_text("utf-8").splitlines())) > MOST_LINES}
+    long = {module: n for module, text in texts().items() if (n := len(text.splitlines())) > MOST_LINES}
     assert (crowded, long) == ({}, {})
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_AT_ROOT
 
@@ -431,8 +448,9 @@ def test_the_standard_re_gets_no_possessive_groups() -> None:
     """CPython before 3.11.5 leaves such a group half matched (gh-106052): other bytes on another Python."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
-        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(call, ast.Call) and ast.unparse(call.func).startswith("re.") and call.args:
-                texts = [str(n.value) for n in ast.walk(call.args[0]) if isinstance(n, ast.Constant)]
-                found += [f"{path.name}:{call.lineno}" for text in texts if POSSESSIVE_GROUP.search(text)]
+        text = path.read_text("utf-8")
+        for call in ast.walk(ast.parse(text)) if "re." in text else ():
+            if isinstance(call, ast.Call) and call.args and ast.unparse(call.func).startswith("re."):
+                constants = [str(n.value) for n in ast.walk(call.args[0]) if isinstance(n, ast.Constant)]
+                found += [f"{path.name}:{call.lineno}" for constant in constants if POSSESSIVE_GROUP.search(constant)]
     assert found == []

@@ -103,9 +103,10 @@ def test_the_totals_are_those_of_the_rows() -> None:
     assert [tuple(map(int, found)) for found in TOTALS.findall(PAGE)] == counted
 
 
-@pytest.mark.parametrize("span", sorted(set(SPAN.findall(PAGE))))
-def test_what_is_named_is_there(span: str) -> None:
-    assert refuse_span(span) is None
+def test_what_is_named_is_there() -> None:
+    spans = sorted(set(SPAN.findall(PAGE)))
+    assert len(spans) > 200
+    assert {span: why for span in spans if (why := refuse_span(span)) is not None} == {}
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 from runpy import run_path
 
-import pytest
-
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.grammar.catalog import INDUCED, list_grammars
 from receipt_cli.grammar.coverage import COLUMNS, markdown, matrix
@@ -50,9 +48,10 @@ def test_the_fixtures_are_counted() -> None:
     assert set(re.findall(r"grammar: (\S+),", counted)) <= known
 
 
-@pytest.mark.parametrize("note", NOTES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_note_says_whether_its_log_is_of_a_run(note: Path) -> None:
-    assert re.search(r"^## Origin\n\n(?:Real|Really|Written)\b", note.read_text("utf-8"), re.MULTILINE)
+def test_a_note_says_whether_its_log_is_of_a_run() -> None:
+    origin = re.compile(r"^## Origin\n\n(?:Real|Really|Written)\b", re.MULTILINE)
+    assert [f"{note.parent.name}/{note.stem}" for note in NOTES if not origin.search(note.read_text("utf-8"))] == []
+    assert len(NOTES) > 200
 
 
 def test_every_grammar_has_its_row() -> None:

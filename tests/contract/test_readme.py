@@ -16,9 +16,11 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from receipt_cli.cli import main as entry
 from receipt_cli.cli.commands import COMMANDS
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -142,9 +144,16 @@ def test_a_page_has_the_help_of_every_command() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if "<!-- begin: receipt" in page])
-def test_help_in_a_page_is_the_help_of_the_program(name: str, root: Path, shell: dict[str, str], rewrite_goldens: bool) -> None:
+def test_help_in_a_page_is_the_help_of_the_program(
+    name: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], rewrite_goldens: bool
+) -> None:
+    monkeypatch.setattr(entry, "gc", SimpleNamespace(disable=lambda: None, freeze=lambda: None))  # this process lives on
+
     def current(block: re.Match[str]) -> str:
-        code, output = run(block[2], root, shell)
+        monkeypatch.setattr(sys, "argv", block[2].split())
+        with pytest.raises(SystemExit) as end:
+            entry.main()
+        code, output = end.value.code or 0, capsys.readouterr().out
         assert code == 0, output
         trimmed = "".join(f"{line.rstrip()}\n" for line in output.strip("\n").splitlines())
         return f"{block[1]}{trimmed}{block[4]}"

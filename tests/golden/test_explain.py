@@ -13,6 +13,7 @@ import pytest
 
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.receipts.reasons import ENDS, at_companions, cells_of, explain_field, explain_metric, read_lines
+from tests.tools.fixture_receipts import product_of
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDENS = sorted((ROOT / "fixtures/logs").glob("*/*.receipt.json"))
@@ -49,7 +50,7 @@ def test_the_lines_of_a_figure_have_it(path: Path) -> None:
     log = path.with_name(path.name.replace(".receipt.json", ".log"))
     if log.stat().st_size > SMALL:
         return
-    product = produce(Request(str(log)))
+    product = product_of(log)
     grammars = [chosen.grammar for chosen in product.derivation.detection.chosen]
     if any(rule.table or rule.block for grammar in grammars for rule in grammar.rules):
         return  # whose cells another line names

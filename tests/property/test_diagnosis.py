@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from receipt_cli.analysis.bottleneck import FEEDING, PARTS, STEP
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.receipts.production import Request, produce
+from tests.tools.examples import costly
 
 TIMES = (*FEEDING, STEP, *PARTS)
 SIZES = (
@@ -44,7 +45,7 @@ def receipt(names: list[str], rows: list[tuple[int, list[str]]]) -> dict[str, An
         return produce(Request(path=str(path), workers=1)).document
 
 
-@settings(max_examples=120)
+@settings(max_examples=costly(240))
 @given(st.lists(st.sampled_from([*TIMES, *SIZES]), unique=True, max_size=20), ROWS)
 def test_any_figures_make_a_valid_receipt(names: list[str], rows: list[tuple[int, list[str]]]) -> None:
     document = receipt(names, rows)
@@ -56,7 +57,7 @@ def test_any_figures_make_a_valid_receipt(names: list[str], rows: list[tuple[int
         assert summary["memory"] is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=costly(120))
 @given(st.lists(st.integers(1, 2**30), min_size=8, max_size=40), st.integers(1, 10))
 def test_the_unit_of_memory_does_not_matter(sizes: list[int], power: int) -> None:
     names = ["memory_allocated_bytes", "memory_reserved_bytes"]

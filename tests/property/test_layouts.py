@@ -36,7 +36,7 @@ def assert_same(grammars: list[Grammar], blocks: list[bytes]) -> None:
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_shipped_logs(path: Path) -> None:
-    assert_same(shipped(), [path.read_bytes()] * 3)
+    assert_same(shipped(), [path.read_bytes()] * 2)
 
 
 @pytest.mark.skipif(not FILES, reason="no logs beside the checkout")

@@ -189,10 +189,10 @@ def test_a_hostile_line_costs_bounded_time(name: str) -> None:
 def test_a_log_of_ever_new_shapes_takes_bounded_memory() -> None:
     words = [
         f"step {chr(97 + k % 26)}{'x' * (k % 97)}{chr(97 + k // 26 % 26)}{chr(97 + k // 676 % 26)} {k} loss 1"
-        for k in range(20_000)
+        for k in range(3 * MAX_SHAPES)
     ]
     lines = "".join(f"{word}\nstep {k} loss {k / 7:.3f} lr 1\n" for k, word in enumerate(words)).encode()
     miner = Miner(frozenset([b"step", b"loss"])).mine([lines])
     assert len(miner.shapes) <= MAX_SHAPES
     learned = learn([lines], WORDS)
-    assert learned is not None and learned.records == 20_000
+    assert learned is not None and learned.records == 3 * MAX_SHAPES

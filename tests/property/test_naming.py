@@ -160,7 +160,7 @@ def named_cells(engine: Engine, body: SegmentBody, grammar: Grammar, *, many: bo
     return {**found, "problems": problems, "ledger": (ledger.read, ledger.other, ledger.dropped)}
 
 
-@settings(max_examples=costly(300), deadline=None)
+@settings(max_examples=costly(200), deadline=None)
 @given(seed=st.integers(0, 1 << 32), labelled=st.sampled_from([LABELS[:1], LABELS, LABELS[3:]]), copies=st.booleans())
 def test_made_rows(seed: int, labelled: Sequence[str], copies: bool) -> None:
     rng = random.Random(seed)

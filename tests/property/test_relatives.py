@@ -96,7 +96,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("number", range(12))
 def test_layouts_that_follow_are_those_that_are_learned(number: int) -> None:
-    assert derived(LOGS[number::12], costly(9)) > 100
+    assert derived(LOGS[number::12], costly(8)) > 100
 
 
 @pytest.mark.skipif(not FILES, reason="no logs beside the checkout")

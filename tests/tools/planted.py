@@ -9,11 +9,16 @@ import base64
 import json
 import random
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
+
+from ahocorasick_rs import AhoCorasick
 
 FRAGMENT = 12
 """Characters of a secret that must not show up in a row."""
+MANY = 20
+"""Secrets above which all of them are looked for at once."""
 _ALNUM = string.ascii_letters + string.digits
 
 
@@ -294,7 +299,20 @@ def secret_parts(kind: str, secret: str) -> tuple[str, ...]:
 
 def leaks(secrets: Iterable[str], output: str) -> list[str]:
     """Return the secrets of which ``FRAGMENT`` characters in a row stand in ``output``."""
-    return [s for s in secrets if any(s[at : at + FRAGMENT] in output for at in range(max(1, len(s) - FRAGMENT + 1)))]
+    given = tuple(secrets)
+    if len(given) > MANY and not _searcher(given).find_matches_as_indexes(output):
+        return []
+    return [s for s in given if any(fragment in output for fragment in _fragments(s))]
+
+
+def _fragments(secret: str) -> Iterator[str]:
+    return (secret[at : at + FRAGMENT] for at in range(max(1, len(secret) - FRAGMENT + 1)))
+
+
+@lru_cache(maxsize=4)
+def _searcher(secrets: tuple[str, ...]) -> AhoCorasick:
+    """Return what finds all fragments of many secrets in one pass."""
+    return AhoCorasick({fragment for secret in secrets for fragment in _fragments(secret)})
 
 
 ORDINARY = """\

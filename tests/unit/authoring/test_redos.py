@@ -75,7 +75,8 @@ def test_an_attack_holds_what_the_rule_needs() -> None:
     assert any("loss: " in attack.text(100) for attack in sample_attacks(["step 1 loss: 2"], ["loss: "]))
 
 
-def test_lint_tells_how_the_record_is_made() -> None:
+def test_lint_tells_how_the_record_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("receipt_cli.authoring.lint._MEASURED", 1)
     text = r"""
 grammar: small
 version: 1

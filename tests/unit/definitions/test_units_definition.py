@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.definitions.units import MAX_TEXT, SPECIAL_UNITS, UNITS, find_factor, read_number
+from tests.tools.examples import costly
 
 EXACT = Context(prec=200)
 NUMBER = re.compile(r"([-+]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)[ \t\n\r\f\v]*([A-Za-z%/]*)")
@@ -81,6 +82,6 @@ TEXTS = st.one_of(
 
 
 @given(TEXTS, st.sampled_from([None, *sorted(UNITS), *sorted(SPECIAL_UNITS - {"hms"})]))
-@settings(max_examples=1500)
+@settings(max_examples=costly(2000))
 def test_every_way_gives_what_the_definition_gives(text: str, unit: str | None) -> None:
     assert repr(read_number(text, unit)) == repr(by_definition(text, unit))

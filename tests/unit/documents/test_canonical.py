@@ -6,10 +6,11 @@ from enum import IntEnum
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.documents.canonical import canonical_bytes
+from tests.tools.examples import costly
 
 
 class Level(IntEnum):
@@ -45,6 +46,7 @@ def test_what_is_not_json_is_refused_alike(value: Any) -> None:
         canonical_bytes({"a": value})
 
 
+@settings(max_examples=costly(90))
 @given(st.dictionaries(st.text(max_size=4), VALUES, min_size=16, max_size=20))
 def test_a_large_object_may_be_in_a_document_at_several_depths(large: dict[str, Any]) -> None:
     document = {"a": large, "b": [{"c": large, "d": "\n  "}, large], "e": {**large, "f": large}}

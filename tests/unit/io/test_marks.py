@@ -9,12 +9,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.io import encoding, line_range, source
 from receipt_cli.io.source import Source
 from receipt_cli.scan.kernel.loading import load_kernel
+from tests.tools.examples import costly
 
 BLOCK = 128
 STEP = b"step %d: loss 2.%02d"
@@ -57,6 +58,7 @@ def texts(draw: st.DrawFn) -> bytes:
 
 
 @pytest.mark.parametrize("native", [False, True])
+@settings(max_examples=costly(150))
 @given(text=texts(), data=st.data())
 def test_lines_from_a_mark_are_those_from_the_beginning(
     tmp_path_factory: pytest.TempPathFactory, native: bool, text: bytes, data: st.DataObject

@@ -12,6 +12,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,7 +37,12 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "bzip2": bz2.compress,
 }
 KINDS = sorted(COMPRESS)
-PACKED = {kind: pack(TEXT) for kind, pack in COMPRESS.items()}
+
+
+@cache
+def packed(kind: str) -> bytes:
+    """Return ``TEXT``, compressed."""
+    return COMPRESS[kind](TEXT)
 
 
 def unpack(kind: str, data: bytes) -> tuple[bytes, str | None]:
@@ -62,7 +68,7 @@ def write(path: Path, data: bytes) -> Path:
 class TestDecompress:
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_whole_stream(self, kind: str) -> None:
-        assert unpack(kind, PACKED[kind]) == (TEXT, None)
+        assert unpack(kind, packed(kind)) == (TEXT, None)
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_an_empty_member(self, kind: str) -> None:
@@ -70,13 +76,13 @@ class TestDecompress:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_members_one_after_the_other_with_padding_between_and_behind(self, kind: str) -> None:
-        data = PACKED[kind] + b"\0" * 40 + COMPRESS[kind](b"more\n") + b"\0" * 70_000
+        data = packed(kind) + b"\0" * 40 + COMPRESS[kind](b"more\n") + b"\0" * 70_000
         assert unpack(kind, data) == (TEXT + b"more\n", None)
 
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("part", [0.3, 0.5, 0.99])
     def test_a_stream_that_ends_early_gives_what_stands_before(self, kind: str, part: float) -> None:
-        text, wrong = unpack(kind, PACKED[kind][: int(len(PACKED[kind]) * part)])
+        text, wrong = unpack(kind, packed(kind)[: int(len(packed(kind)) * part)])
         assert TEXT.startswith(text)
         assert wrong == f"the {kind} stream ends early after {len(text)} bytes of text"
         if kind not in ("bzip2", "zstd"):  # those give whole blocks only
@@ -93,7 +99,7 @@ class TestDecompress:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_what_follows_a_stream_is_told(self, kind: str) -> None:
-        text, wrong = unpack(kind, PACKED[kind] + b"plain words\n")
+        text, wrong = unpack(kind, packed(kind) + b"plain words\n")
         assert text == TEXT
         assert wrong == f"the {kind} stream is followed by something else, which was not read, after {len(TEXT)} bytes of text"
 
@@ -118,7 +124,7 @@ class TestDecompress:
 
     def test_the_size_of_the_reads_does_not_matter_to_what_is_salvaged(self) -> None:
         """What a damaged stream gives is part of the derivation: it may depend on nothing but the bytes."""
-        damaged = bytearray(PACKED["gzip"])
+        damaged = bytearray(packed("gzip"))
         damaged[len(damaged) // 2] ^= 0xFF
         wanted = unpack("gzip", bytes(damaged))
 
@@ -175,7 +181,7 @@ class TestDecompress:
     @pytest.mark.parametrize("size", [0, 5, 300_000])
     def test_skippable_frames_around_a_zstd_stream(self, size: int) -> None:
         skippable = b"\x50\x2a\x4d\x18" + size.to_bytes(4, "little") + b"h" * size
-        assert unpack("zstd", skippable + PACKED["zstd"] + skippable * 2 + PACKED["zstd"]) == (TEXT * 2, None)
+        assert unpack("zstd", skippable + packed("zstd") + skippable * 2 + packed("zstd")) == (TEXT * 2, None)
 
     @pytest.mark.parametrize("level", [-5, 3, 9])
     @pytest.mark.parametrize("told", [True, False])
@@ -213,7 +219,7 @@ class TestPaths:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_compressed_file_has_the_digest_of_its_text(self, tmp_path: Path, kind: str) -> None:
-        text, source = read(write(tmp_path / "run.log", PACKED[kind]))
+        text, source = read(write(tmp_path / "run.log", packed(kind)))
         assert text == TEXT
         assert (source.sha256, source.compression) == (hashlib.sha256(TEXT).hexdigest(), kind)
         assert source.plain_size is None
@@ -222,7 +228,7 @@ class TestPaths:
     def test_a_pipe(self, tmp_path: Path, kind: str | None) -> None:
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
-        writer = threading.Thread(target=write, args=(pipe, TEXT if kind is None else PACKED[kind]))
+        writer = threading.Thread(target=write, args=(pipe, TEXT if kind is None else packed(kind)))
         writer.start()
         text, source = read(pipe)
         writer.join()
@@ -232,7 +238,7 @@ class TestPaths:
     @pytest.mark.parametrize("kind", [None, *KINDS])
     def test_stdin_in_drops(self, monkeypatch: pytest.MonkeyPatch, kind: str | None) -> None:
         """A slow writer, and one that made the pipe non-blocking."""
-        data = TEXT if kind is None else PACKED[kind]
+        data = TEXT if kind is None else packed(kind)
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
 
@@ -298,10 +304,10 @@ class TestPaths:
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_stream_of_which_nothing_can_be_read(self, tmp_path: Path, kind: str) -> None:
         with pytest.raises(InputError, match="cannot be decompressed"):
-            read(write(tmp_path / "run.log", PACKED[kind][:HEAD]))
+            read(write(tmp_path / "run.log", packed(kind)[:HEAD]))
 
     def test_a_broken_stream_is_a_problem_with_its_place(self, tmp_path: Path) -> None:
-        text, source = read(write(tmp_path / "run.log.gz", PACKED["gzip"][:-9]))
+        text, source = read(write(tmp_path / "run.log.gz", packed("gzip")[:-9]))
         (problem,) = source.problems
         assert problem.kind == "compressed_stream_damaged"
         assert str(len(text)) in problem.detail
@@ -322,10 +328,10 @@ class TestChanges:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_compressed_log_that_grows(self, tmp_path: Path, kind: str) -> None:
-        path = write(tmp_path / "run.log", PACKED[kind])
+        path = write(tmp_path / "run.log", packed(kind))
         source = Source(str(path))
         with path.open("ab") as file:
-            file.write(PACKED[kind])
+            file.write(packed(kind))
         assert b"".join(source.blocks()) == TEXT
         assert source.changed
 
@@ -399,7 +405,7 @@ def test_a_small_log_that_is_gone_by_now_is_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_is_measured_without_its_text(tmp_path: Path, kind: str) -> None:
-    path = write(tmp_path / "a.log", PACKED[kind])
+    path = write(tmp_path / "a.log", packed(kind))
     source = Source(str(path))
     source.measure()
     assert (source.sha256, source.size_bytes) == (hashlib.sha256(TEXT).hexdigest(), len(TEXT))

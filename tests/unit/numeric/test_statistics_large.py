@@ -7,6 +7,7 @@ import random
 import statistics as stdlib
 from array import array
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -47,6 +48,7 @@ def by_hand(printed: Sequence[float], windowed: Sequence[float]) -> Statistic:
     )
 
 
+@cache
 def draws() -> dict[str, list[float]]:
     rng = random.Random(5)
     falling = [round(2 + 8 * math.exp(-i / 9000) + rng.gauss(0, 0.05), 6) for i in range(N)]
@@ -82,13 +84,23 @@ def draws() -> dict[str, list[float]]:
     }
 
 
-DRAWS = draws()
+NAMES = (
+    "losses", "an even number", "milliseconds", "all magnitudes", "more than any window", "beyond float64", "close to overflow",
+    "subnormal", "cancelling", "integers", "one value", "one value with all its digits", "one value beyond float64", "one zero",
+    "positive and close", "negative and close", "positive and too far apart", "most are equal", "two values",
+    "zeros of both signs", "zeros in the middle", "no positive value", "no negative value", "some are not finite",
+    "none is finite", "ascending", "a sample that misleads", "a rare outlier",
+)  # fmt: skip
+
+
+def test_every_drawing_has_its_test() -> None:
+    assert tuple(draws()) == NAMES
 
 
 @pytest.mark.parametrize("container", CONTAINERS, ids=["list", "array", "numpy"])
-@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("name", NAMES)
 def test_large_columns_have_the_same_bits(name: str, container: Callable[[list[float]], Values]) -> None:
-    values = DRAWS[name]
+    values = draws()[name]
     window = values[37:]
     found = describe(container(values), container(window), "all", scope=None, definition=None)
     assert repr(found) == repr(by_hand(values, window))
@@ -96,7 +108,7 @@ def test_large_columns_have_the_same_bits(name: str, container: Callable[[list[f
 
 @pytest.mark.parametrize("name", ["losses", "two values", "zeros of both signs", "one value", "ascending", "most are equal"])
 def test_large_columns_have_the_same_quantiles(name: str) -> None:
-    values, shares = DRAWS[name], [0.0, 0.05, 0.5, 0.5 + 1 / N, 0.9, 0.99, 1.0]
+    values, shares = draws()[name], [0.0, 0.05, 0.5, 0.5 + 1 / N, 0.9, 0.99, 1.0]
     ordered = sorted(values)
     wanted = []
     for share in shares:
@@ -118,7 +130,7 @@ def test_small_arrays_go_the_same_way(values: list[float], scale: float) -> None
 
 
 def test_lists_and_arrays_have_one_sum() -> None:
-    values = DRAWS["losses"]
+    values = draws()["losses"]
     assert exact_sum(values) == math.fsum(values) == exact_sum(np.array(values))
     assert exact_mean(np.array(values)) == math.fsum(values) / N
     assert exact_median(np.array(values)) == stdlib.median(values)
@@ -126,7 +138,7 @@ def test_lists_and_arrays_have_one_sum() -> None:
 
 
 def test_a_column_can_grow_again() -> None:
-    column = array("d", DRAWS["losses"])
+    column = array("d", draws()["losses"])
     describe(column, column, "all", scope=None, definition=None)
     column.append(1.0)  # no view of it lives on
     assert len(column) == N + 1

@@ -19,6 +19,7 @@ from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.records.envelope import MASK
 from receipt_cli.records.split import RECORD_CAP
+from receipt_cli.scan import segment
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.kernel import reader
@@ -26,7 +27,6 @@ from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.program import moving_digits
 from receipt_cli.scan.layout import MAX_LENGTH, Layout
 from receipt_cli.scan.presence import has_kernel
-from receipt_cli.scan.segment import KEPT_HITS
 
 ROOT = Path(__file__).resolve().parents[3]
 LOG = ROOT / "fixtures" / "logs" / "hf-trainer" / "bar-merged-v5.log"
@@ -351,15 +351,18 @@ def test_records_as_long_as_one_with_a_layout_may_be(length: int) -> None:
     assert_same([b"\n".join(line.replace(b"10", b"%d" % number) for number in range(10, 30)) + b"\n"])
 
 
-@pytest.mark.parametrize("each", [40, 270])
-def test_of_markers_that_fire_often_the_first_and_the_last_texts_are_kept(each: int) -> None:
+@pytest.mark.parametrize("each", [5, 34])
+def test_of_markers_that_fire_often_the_first_and_the_last_texts_are_kept(each: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = 32
+    for module in (segment, reader):
+        monkeypatch.setattr(module, "KEPT_HITS", kept)
     texts = iter(f"torch.OutOfMemoryError: CUDA out of memory. Tried {number}\n".encode() for number in range(10_000))
     blocks = [b"".join(next(texts) for _ in range(each)) + b"Killed\n" + STEP + b"\n" for _ in range(11)]
     assert_same(blocks)
     engine = Engine(shipped(), load_catalogue())
-    segment = engine.scan(blocks, whole=True)
-    hits = max(segment.body.markers.values(), key=lambda found: len(found.at))
-    assert len(hits.at) == 11 * each and len(hits.texts) == min(11 * each, 2 * KEPT_HITS)
+    scanned = engine.scan(blocks, whole=True)
+    hits = max(scanned.body.markers.values(), key=lambda found: len(found.at))
+    assert len(hits.at) == 11 * each and len(hits.texts) == min(11 * each, 2 * kept)
 
 
 def test_the_kernel_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from receipt_cli.definitions.units import MAX_TEXT, UNITS, find_factor, read_number
 from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.number_forms import scale_of
+from tests.tools.examples import costly
 
 NATIVE = load_kernel()
 if NATIVE is None:
     pytest.skip("the kernel is not compiled", allow_module_level=True)
 
 EXACT = Context(prec=120)
-PER_SPELLING = 25_000
+PER_SPELLING = costly(25_000)
 Draw = Callable[[random.Random], float]
 
 
@@ -120,7 +121,7 @@ def the_decimal(text: str, unit: str | None) -> float:
 
 
 @pytest.mark.parametrize(("form", "unit", "draw"), SPELLINGS, ids=[f"{f}-{u}-{d.__name__}" for f, u, d in SPELLINGS])
-def test_a_million_printed_numbers(form: str, unit: str | None, draw: Draw) -> None:
+def test_printed_numbers_of_every_spelling(form: str, unit: str | None, draw: Draw) -> None:
     rng = random.Random(f"{form} {unit}")
     converted = 0
     for _ in range(PER_SPELLING):
