@@ -236,21 +236,17 @@ def _split(
     last = steps[best][steps[best].rank(end - 1) - 1]
     rest = {name: steps[name] for name in counts if name != best}
     own = {name for name in rest if layers[name] not in TRAINERS and rest[name].range_cardinality(first, last + 1)}
-    for begin, until in ((start, first), (last + 1, end)):
-        left = {name: found for name, found in rest.items() if name not in own or _is_parted(found, signs, begin, until, first)}
-        if begin > first:
-            yield _Stretch(best, first, last)
-        yield from _split(left, layers, signs, begin, until)
+    before = {name: s for name, s in rest.items() if s.range_cardinality(start, first)}
+    before = {name: s for name, s in before.items() if name not in own or _is_between(signs, s[s.rank(first - 1) - 1], first)}
+    behind = {name: s for name, s in rest.items() if s.range_cardinality(last + 1, end)}
+    behind = {name: s for name, s in behind.items() if name not in own or _is_between(signs, last + 1, s.next_set_bit(last + 1))}
+    yield from _split(before, layers, signs, start, first)
+    yield _Stretch(best, first, last)
+    yield from _split(behind, layers, signs, last + 1, end)
 
 
-def _is_parted(steps: OrdinalSet, signs: Sequence[int], begin: int, until: int, first: int) -> bool:
-    """True where a sign is between the steps in a range and the stretch that begins at ``first``, before or behind it."""
-    if begin >= until:
-        return False
-    near = steps.rank(until - 1) - 1 if until <= first else steps.rank(begin - 1)
-    if not 0 <= near < len(steps) or not begin <= steps[near] < until:
-        return False
-    one, other = (steps[near], first) if until <= first else (begin, steps[near])
+def _is_between(signs: Sequence[int], one: int, other: int) -> bool:
+    """True where one of the signs is at record ``one`` or behind it, and before record ``other``."""
     return bisect_left(signs, one) < bisect_left(signs, other)
 
 

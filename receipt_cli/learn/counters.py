@@ -23,7 +23,7 @@ from receipt_cli.learn.counting import (
     shows_share,
 )
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
-from receipt_cli.learn.readings import Reading, doubt_overrun, leave_out_errors, read_shape
+from receipt_cli.learn.readings import Reading, doubt_overrun, leave_out_errors, read_shape, without
 from receipt_cli.learn.shapes import MAX_HERALDS, Column, Shape
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -233,7 +233,7 @@ def _rich(group: Group, readings: Sequence[Reading]) -> bool:
     if main.loss is None or step is None or not main.names[step].words or names < RICH:
         return False
     values = [value for r in group.readings for value in _values(r)]
-    if any(r.loss is not None and r.counter.step is not None and not any(r is own for own in group.readings) for r in readings):
+    if any(r.loss is not None and r.counter.step is not None for r in without(readings, group.readings)):
         return False
     return all(value is not None and value <= EARLY for value in values)
 
@@ -245,7 +245,7 @@ def _drawn(group: Group, readings: Sequence[Reading]) -> bool:
         return False
     if main.counter.mode == GLOBAL and any(b <= a for (_, a), (_, b) in pairwise(_counted(group))):
         return False  # drawn again from the start: passes that nothing tells apart
-    return not any(r.bar and r.loss is not None and not any(r is own for own in group.readings) for r in readings)
+    return not any(r.bar and r.loss is not None for r in without(readings, group.readings))
 
 
 def _counted(group: Group) -> list[tuple[int, float]]:

@@ -16,7 +16,7 @@ from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.lacks import find_lacks
 from receipt_cli.learn.progress import induce_heading, induce_herald, induce_progress, induce_steps
 from receipt_cli.learn.proofs import Induced
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.readings import Reading, without
 from receipt_cli.learn.rules import induce
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tables import Table, induce_table
@@ -107,7 +107,7 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
     headings: list[Induced] = []
     evaluations: list[Induced] = []
     for group in groups:
-        others = _without(readings, group.readings)
+        others = without(readings, group.readings)
         rivals = [r for g in groups if g is not group for r in g.readings]
         rule = induce(group, f"train_step_{len(rules) + 1}" if rules else "train_step", others, vocabulary, rivals)
         heading = induce_heading(group) if rule is not None and not headings else None
@@ -117,17 +117,12 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
             continue
         rules.append(rule)
         headings += [found for found in (heading, herald) if found is not None]
-        evaluation = induce_evaluation(group, _without(others, rivals), vocabulary) if not evaluations else None
+        evaluation = induce_evaluation(group, without(others, rivals), vocabulary) if not evaluations else None
         evaluations += [evaluation] if evaluation is not None else []
     if not _one_count([rule.group for rule in rules if rule.group is not None]):
         for number, rule in enumerate(rules, start=1):
             rule.body["phase"] = f"stage_{number}"
     return [*headings, *evaluations, *rules]
-
-
-def _without(readings: Iterable[Reading], left_out: Iterable[Reading]) -> list[Reading]:
-    out = set(map(id, left_out))
-    return [reading for reading in readings if id(reading) not in out]
 
 
 def _one_count(groups: list[Group]) -> bool:

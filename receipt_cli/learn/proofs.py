@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,13 +112,16 @@ _DECIMALS = re.compile(rb"(?<=\d)\.\d{1,2}(?=/\d)")
 
 def reads(reading: Reading, rule: Induced, compiled: Any) -> bool:
     """Return whether the rule reads a record of ``reading``."""
-    return any((found := compiled.search(core)) is not None and rule.allows(found) for core in reading.shape.samples[:4])
+    return _reads_any(rule, compiled, reading.shape.samples[:4])
+
+
+def _reads_any(rule: Induced, compiled: Any, cores: Iterable[bytes]) -> bool:
+    return any((found := compiled.search(core)) is not None and rule.allows(found) for core in cores)
 
 
 def reads_whole(reading: Reading, rule: Induced, compiled: Any) -> bool:
     """Return whether the rule reads a record of ``reading`` that counts as the later ones do: ``100/171``, not ``3.00/171``."""
-    whole = (_DECIMALS.sub(b"", core) for core in reading.shape.samples)
-    return any((found := compiled.search(core)) is not None and rule.allows(found) for core in whole)
+    return _reads_any(rule, compiled, (_DECIMALS.sub(b"", core) for core in reading.shape.samples))
 
 
 def samples_of(group: Group, rule: Induced, compiled: Any) -> list[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -175,6 +175,12 @@ class Reading:
         return self.counter.mode == PER_EPOCH or self.names[step].words.split()[-1:] in (["step"], ["iteration"], ["iter"])
 
 
+def without(readings: Iterable[Reading], left_out: Iterable[Reading]) -> list[Reading]:
+    """Return the readings but those that are left out, each of which is known by its identity."""
+    out = set(map(id, left_out))
+    return [reading for reading in readings if id(reading) not in out]
+
+
 def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     """Return the interpretation of a shape, by its words and by the behaviour of its columns."""
     glued = glued_bar(shape)
@@ -184,7 +190,7 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     roles = _episodes(shape, names, roles, vocabulary)
     counter = find_counter(shape, names, roles, vocabulary)
     graded = _is_graded(shape, names, roles, vocabulary)
-    metrics = _metrics(shape, names, roles, counter, vocabulary, graded)
+    metrics = _metrics(shape, names, roles, counter, vocabulary)
     if counter.mode == ABSENT and any(role.kind == LOSS for role in metrics.values()):
         counter = count_by_bar(shape) or counter
     kinds = {role.kind for role in metrics.values()}
@@ -199,12 +205,22 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
 
 def doubt_overrun(readings: Sequence[Reading]) -> None:
     """Doubt bars that go on beyond their total (``14/14``, ``15it``): no rule reads both kinds of frames."""
-    for over in (r for r in readings if r.roles and open_steps(r.shape)):
-        counted = over.shape.columns[open_steps(over.shape)[0]]
-        for bar in readings:
-            totals = [bar.shape.columns[at].totals for at in drawn_steps(bar.shape)]
-            if bar.roles and bar.shape.literals[0] == over.shape.literals[0] and any(t and t[0] < counted.lowest for t in totals):
-                bar.doubted = over.doubted = True
+    ends: dict[bytes, list[tuple[float, Reading]]] = {}
+    overs: dict[bytes, list[tuple[float, Reading]]] = {}
+    for reading in readings:
+        shape = reading.shape
+        for at in open_steps(shape) if reading.roles else ():
+            overs.setdefault(shape.literals[0], []).append((shape.columns[at].lowest, reading))
+        for at in drawn_steps(shape) if reading.roles else ():
+            totals = shape.columns[at].totals
+            if totals is not None:
+                ends.setdefault(shape.literals[0], []).append((totals[0], reading))
+    for head in overs.keys() & ends.keys():
+        least, most = min(total for total, _ in ends[head]), max(lowest for lowest, _ in overs[head])
+        for total, reading in ends[head]:
+            reading.doubted = reading.doubted or total < most
+        for lowest, reading in overs[head]:
+            reading.doubted = reading.doubted or least < lowest
 
 
 def _episodes(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> list[Role | None]:
@@ -220,7 +236,7 @@ def _episodes(shape: Shape, names: list[Name], roles: list[Role | None], vocabul
 
 
 def _metrics(
-    shape: Shape, names: list[Name], roles: list[Role | None], counter: Counter, vocabulary: Vocabulary, graded: bool
+    shape: Shape, names: list[Name], roles: list[Role | None], counter: Counter, vocabulary: Vocabulary
 ) -> dict[int, Role]:
     """Return the metrics of a shape; of two columns for one metric the surer, or neither."""
     found: dict[str, list[int]] = {}
@@ -241,7 +257,7 @@ def _metrics(
         if column.kind == NUMBER and column.values:
             found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)
     chosen: dict[int, Role] = {}
-    _weigh(found, roles, names, counted=counter.mode != ABSENT, graded=graded)
+    _weigh(found, roles, names, counted=counter.mode != ABSENT)
     _pair_evaluation(found, roles, names, vocabulary)
     for places in found.values():
         ranked = sorted(places, key=lambda at: (_rank(roles[at]), at))
@@ -256,7 +272,6 @@ WHOLE = 900
 """The rank of a loss of one kind that is the only one on its line."""
 _ONE_KIND = frozenset(["nll", "ce", "xent", "bce", "mse", "cross", "crossentropy"])
 _ERRORS = ("mae", "rmse", "mean absolute error")
-_LOSSES = (LOSS, VALIDATION_LOSS)
 _OF_FIT = frozenset(["mae", "mse", "rmse", "absolute", "mape", "smape", "r2", "corr", "correlation", "pearson", "spearman"])
 """Words of scores of a regression."""
 _PARTS = frozenset(
@@ -272,10 +287,11 @@ _PARTS = frozenset(
 
 
 def leave_out_errors(readings: Sequence[Reading]) -> None:
-    """Where one record shows that mean errors grade a model, they are no loss in the others, either."""
+    """Take mean errors for figures beside the loss where one record shows that they grade a model, in the others, too."""
     for reading in readings if any(r.graded for r in readings) else ():
-        words = {at: set(reading.names[at].words.split()) for at in reading.roles}
-        reading.roles = {at: role for at, role in reading.roles.items() if role.kind not in _LOSSES or "mse" not in words[at]}
+        errors = {at for at in reading.roles if "mse" in reading.names[at].words.split()}
+        roles = {at: Role(PART) if at in errors and role.kind == LOSS else role for at, role in reading.roles.items()}
+        reading.roles = {at: role for at, role in roles.items() if at not in errors or role.kind != VALIDATION_LOSS}
 
 
 def _is_graded(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> bool:
@@ -289,12 +305,12 @@ def _is_graded(shape: Shape, names: list[Name], roles: list[Role | None], vocabu
     )
 
 
-def _weigh(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], *, counted: bool, graded: bool) -> None:
+def _weigh(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], *, counted: bool) -> None:
     """Take the only loss on a line that counts for the training's, and one of one kind beside others for a part of it."""
     parts = [at for places in found.values() for at in places if _kind(roles[at]) == PART and "loss" in names[at].words.split()]
     losses = found.get("loss", [])
     one_kind = [at for at in losses if (words := set(names[at].words.split())) & _ONE_KIND and not words & _TRAINING]
-    if losses and (parts or graded) and one_kind == losses:
+    if losses and parts and one_kind == losses:
         for at in found.pop("loss"):
             roles[at] = Role(PART)
             found[f"{SCORE} {names[at].words}"] = [at]

@@ -316,8 +316,8 @@ class Engine:
                 record, masked = printed, b""
                 outcome = examine(record, candidates.rules)
             outcome.marks = search_markers(candidates.markers, record)
-            eager = masked and not outcome.crowded and self.layouts.wanted(masked)  # each crowded record is reported
-            if eager and self.layouts.comes_again(masked, candidates):
+            may = masked and not outcome.crowded  # each crowded record is reported
+            if may and self.layouts.wanted(masked) and self.layouts.comes_again(masked, candidates):
                 any_bar = b"%|" in record and candidates.plain and not outcome.shows_bars
                 layout = learn_layout(record, outcome, candidates, self.prefilter.possible_in(masked), any_bar=any_bar)
                 self.layouts.add(masked, layout, candidates)
