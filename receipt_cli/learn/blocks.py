@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Group, in_turn
-from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH
-from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role, is_mean
-from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, field_name, literal, metric_value
+from receipt_cli.learn.counters import Group
+from receipt_cli.learn.counting import ABSENT, AGREE, FEW, GLOBAL, PER_EPOCH
+from receipt_cli.learn.headings import in_turn
+from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role
+from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, field_name, literal
+from receipt_cli.learn.progress import heading_rule
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.rules import MIN_GATE, counters_of, head, induce
-from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary
 
 GAP = 64
@@ -22,8 +22,11 @@ GAP = 64
 MAX_ROWS = 12
 
 
-def induce_block(readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
-    """Return the rule of a record over several lines that begins with a counter and has a row for the loss, or for a score."""
+def induce_block(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
+    """Return the rule of a record over several lines that begins with a counter and has a row for the loss, or for a score.
+
+    Before it stands that of the line which announces its epochs, where one does.
+    """
     rows = [r for r in readings if _is_row(r) and _role(r).kind == LOSS and r.shape.count >= vocabulary.min_records]
     rows = rows or [r for r in readings if _is_row(r) and _role(r).kind == SCORE and r.shape.count >= FEW]
     for loss in sorted(rows, key=lambda r: (_role(r).rank, -r.shape.count)):
@@ -32,9 +35,11 @@ def induce_block(readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced
             continue
         opening = max(openings, key=lambda r: (min(r.shape.count, loss.shape.count), -r.shape.first))
         rule = _rule(opening, loss, [r for r in readings if _beside(r, loss, opening)])
-        if rule is not None:
-            return rule
-    return None
+        announced = opening.counter.heading
+        heading = heading_rule(announced) if announced is not None else None
+        if rule is not None and (announced is None or heading is not None):
+            return [rule] if heading is None else [heading, rule]
+    return []
 
 
 def induce_values(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
@@ -65,90 +70,6 @@ def _counts(reading: Reading) -> bool:
     kinds = {role.kind for role in reading.roles.values()}
     plain = reading.counter.mode == GLOBAL and not reading.evaluation and not reading.bar and not reading.counter.tentative
     return plain and kinds.isdisjoint((LOSS, VALIDATION_LOSS))
-
-
-_TEST = frozenset(["test", "testing"])
-
-
-def induce_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
-    """Return the rule of the evaluation on a line of its own: one loss after each record of a block, or named as its loss."""
-    records = group.main.shape
-    if group.main.counter.heading is None or group.main.counter.mode != EPOCHS:
-        return _named_evaluation(group, readings, vocabulary)
-    for reading in readings:
-        shape = reading.shape
-        if not reading.evaluation or abs(shape.count - records.count) > 1:
-            continue
-        if any(a >= b for a, b in zip(records.lines, shape.lines, strict=False)):
-            continue
-        losses = [at for at in range(len(shape.columns)) if _is_loss(reading, at, vocabulary)]
-        if len(losses) == 1:
-            return _evaluation(reading, losses[0], group, vocabulary)
-    return None
-
-
-def _named_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
-    """Return the rule of the only lines among the records of ``group`` with a loss of an evaluation, if those print none."""
-    if group.main.tier < 4 or any(role.kind == VALIDATION_LOSS for r in group.readings for role in r.roles.values()):
-        return None
-    first, last = group.span
-    found = [(r, at) for r in readings for at in _evaluated(r, vocabulary)]
-    spoken = [one for one in found if not _is_test(*one, vocabulary)] or found
-    if len(spoken) > 1:
-        spoken = [(r, at) for r, at in spoken if is_mean(r.names[at])]  # beside the batches of an evaluation
-    if len(spoken) != 1:
-        return None
-    reading, at = spoken[0]
-    often = vocabulary.min_records <= reading.shape.count <= group.count + 1
-    if not often or reading.shape.last < first or reading.shape.first > last + group.count:
-        return None
-    return _evaluation(reading, at, group, vocabulary)
-
-
-def _evaluated(reading: Reading, vocabulary: Vocabulary) -> list[int]:
-    """Return the place of the only loss of an evaluation in a record that is none of training, nor of its batches.
-
-    The summary of an epoch may have the loss of its training, too.
-    """
-    shape = reading.shape
-    counted = any(
-        column.integer and column.drops and (column.kind == FRACTION or name.words.split()[-1:] != ["epoch"])
-        for column, name in zip(shape.columns, reading.names, strict=True)
-        if column.rises > column.drops
-    )
-    if reading.bar or counted or (reading.loss is not None and reading.counter.mode not in (EPOCHS, ABSENT)):
-        return []
-    places = [at for at in range(len(shape.columns)) if reading.names[at].evaluation and _is_loss(reading, at, vocabulary)]
-    return places if len(places) == 1 else []
-
-
-def _is_test(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
-    before = b" ".join(reading.shape.literals[: at + 1]).decode("utf-8", "replace")
-    words = set(re.findall(r"[a-z]+", vocabulary.english(before).lower()))
-    return not words & vocabulary.evaluation - _TEST
-
-
-def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
-    name = reading.names[at]
-    others = vocabulary.evaluation | vocabulary.averaging | vocabulary.training
-    rest = " ".join(word for word in name.words.split() if word not in others)
-    return reading.shape.columns[at].kind == NUMBER and name.unit is None and rest in vocabulary.validation_loss
-
-
-def _evaluation(reading: Reading, at: int, group: Group, vocabulary: Vocabulary) -> Induced | None:
-    shape, name = reading.shape, reading.names[at]
-    metric = "test_loss" if _is_test(reading, at, vocabulary) else "val_loss"
-    value = metric_value(shape, at, name, Role(VALIDATION_LOSS, metric=metric), set())
-    if value is None:
-        return None
-    pattern, gates = head(reading, 0, at, {at: (value.pattern, None)}, anchored=True)
-    compiled = compile_pattern(pattern)
-    samples = [found.group() for core in shape.samples if (found := compiled.search(core)) is not None]
-    if not gates or not samples or any(compiled.search(core) for r in group.readings for core in r.shape.samples):
-        return None
-    gate = gates[0].decode("utf-8")
-    body: dict[str, Any] = {"event": "eval", "literal": gate, "pattern": pattern, "fields": {value.field: value.spec}}
-    return Induced("evaluation", body, pattern, None, samples[:2])
 
 
 def _is_row(reading: Reading) -> bool:
@@ -234,7 +155,8 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
     begins = r"^[ \t]*+" if len(loss.shape.columns) == 1 else r"(?<![\w/.-])"
     percent = r"(?:[ \t]?%)?+" if any(_role(r).unit == "percent" for r in rows) else ""
     row = rf"{begins}{lead}(?P<key>{names}){literal(separator)}[ \t]*+(?P<value>{number}){percent}[ \t]*+$"
-    needs = {"requires": [_metric(loss)]} if opening.shape.count <= loss.shape.count + 1 else {}  # else it opens empty ones, too
+    rare = AGREE * opening.shape.count > loss.shape.count + 1  # it opens empty ones, too
+    needs = {} if rare else {"requires": [_metric(loss)]}
     body: dict[str, Any] = {
         "event": "step",
         **({"epochs_from": 0} if opening.counter.mode == PER_EPOCH and not opening.counter.epochs_from else {}),

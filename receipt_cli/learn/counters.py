@@ -17,14 +17,12 @@ from receipt_cli.learn.counting import (
     UNNUMBERED,
     Counter,
     drawn_steps,
-    ends_bar,
     first_epoch,
-    is_full,
-    shows_share,
 )
-from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
+from receipt_cli.learn.headings import counted_values, find_headings
+from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE
 from receipt_cli.learn.readings import Reading, doubt_overrun, leave_out_errors, read_shape, without
-from receipt_cli.learn.shapes import MAX_HERALDS, Column, Shape
+from receipt_cli.learn.shapes import MAX_HERALDS, Shape
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -73,11 +71,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     readings = [read_shape(s, vocabulary) for s in shapes]
     leave_out_errors(readings)
     _part_twins(readings, vocabulary)
-    opening, drawn = [r for r in readings if _begins_epochs(r)], [r for r in readings if _draws_epochs(r)]
-    announcing = [r for r in readings if _announces_epochs(r)]
-    for reading in readings:
-        _find_heading(reading, readings, announcing, opening, drawn)
-        _find_runs(reading, readings, vocabulary)
+    find_headings(readings, vocabulary)
     _set_aside(readings)
     doubt_overrun(readings)
     for reading in readings:
@@ -86,18 +80,34 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     for reading in readings:
         if reading.tier:
             groups.setdefault(_family(reading), Group()).readings.append(reading)
-    fit = [g for g in groups.values() if not _lags(g) and _enough(g, readings, vocabulary)]
-    fit = fit or [g for g in groups.values() if _shown_before(g) and _enough(g, readings, vocabulary)]
+    parts = [part for group in groups.values() for part in _launches(group)]
+    fit = [g for g in parts if not _lags(g) and _enough(g, readings, vocabulary)]
+    fit = fit or [g for g in parts if _shown_before(g) and _enough(g, readings, vocabulary)]
     fit.sort(key=lambda g: g.score, reverse=True)
     chosen: list[Group] = []
     for group in fit:
         first, last = group.span
         apart = all(last < g.span[0] or g.span[1] < first for g in chosen)
-        if not chosen or (apart and group.main.tier >= chosen[0].main.tier == 4):
+        alike = bool(chosen) and group.main.loss is not None and _family(group.main) == _family(chosen[0].main)
+        if not chosen or (apart and chosen[0].main.tier == 4 and (group.main.tier == 4 or alike)):
             chosen.append(group)
         if len(chosen) == MAX_GROUPS:
             break
     return chosen, readings
+
+
+def _launches(group: Group) -> list[Group]:
+    """Return the group, or its parts where a later launch prints its loss under another name: a rule reads one."""
+    losses: dict[str, Group] = {}
+    for reading in group.readings:
+        if reading.loss is not None:
+            losses.setdefault(reading.names[reading.loss].words, Group()).readings.append(reading)
+    parts = sorted(losses.values(), key=lambda part: part.span)
+    if len(parts) < 2 or any(a.span[1] > b.span[0] for a, b in pairwise(parts)):
+        return [group]
+    if sum(len(part.readings) for part in parts) < len(group.readings):
+        return [group]  # records without a loss belong to either
+    return parts
 
 
 def _part_twins(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
@@ -201,7 +211,7 @@ def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -
 def _lags(group: Group) -> bool:
     """True for a bar that shows a loss before its first step is done."""
     first = min(group.readings, key=lambda r: r.shape.first)
-    values = _values(first)
+    values = counted_values(first)
     return group.main.bar and first.loss is not None and bool(values) and values[0] == 0
 
 
@@ -232,7 +242,7 @@ def _rich(group: Group, readings: Sequence[Reading]) -> bool:
     names = 1 + sum(1 for at, role in main.roles.items() if role.kind in telling and main.names[at].sure)
     if main.loss is None or step is None or not main.names[step].words or names < RICH:
         return False
-    values = [value for r in group.readings for value in _values(r)]
+    values = [value for r in group.readings for value in counted_values(r)]
     if any(r.loss is not None and r.counter.step is not None for r in without(readings, group.readings)):
         return False
     return all(value is not None and value <= EARLY for value in values)
@@ -250,140 +260,8 @@ def _drawn(group: Group, readings: Sequence[Reading]) -> bool:
 
 def _counted(group: Group) -> list[tuple[int, float]]:
     """Return line and counter of the kept records of a group, in log order."""
-    pairs = (pair for r in group.readings for pair in zip(r.shape.lines, _values(r), strict=False))
+    pairs = (pair for r in group.readings for pair in zip(r.shape.lines, counted_values(r), strict=False))
     return sorted((line, value) for line, value in pairs if value is not None)
-
-
-def _values(reading: Reading) -> list[float | None]:
-    step = reading.counter.step
-    if step is None and reading.counter.mode == EPOCHS:
-        step = reading.counter.epoch
-    return [] if step is None else [token.value for token in reading.shape.columns[step].values]
-
-
-MAX_HEADING = 24
-"""Most bytes of words on a line that only announces an epoch."""
-
-
-def _announces_epochs(reading: Reading) -> bool:
-    """True for a line of few words that counts epochs and nothing else."""
-    plain = reading.counter.epoch is not None and not reading.evaluation and not reading.roles and len(reading.names) < 2
-    return plain and sum(map(len, reading.shape.literals)) <= MAX_HEADING
-
-
-def _find_heading(
-    reading: Reading,
-    readings: Sequence[Reading],
-    announcing: Sequence[Reading],
-    openings: Sequence[Reading],
-    drawn: Sequence[Reading],
-) -> None:
-    """Find the line that announces each epoch, for records whose counter starts again with every epoch.
-
-    ``announcing`` are the readings that announce epochs, ``openings`` those that only count them, ``drawn`` the bars that do.
-    """
-    counter, shape = reading.counter, reading.shape
-    if reading.evaluation or not reading.roles or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
-        return
-    if counter.mode == ABSENT and counter.step is None and not reading.bar:
-        opening = next((r.shape for r in openings if in_turn(r.shape, shape)), None)
-        opening = opening or next((r.shape for r in drawn if _draw_each(r.shape, shape)), None)
-        if opening is not None and not any(_inside(r, opening) for r in readings):
-            reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
-        return
-    column = shape.columns[counter.step] if counter.step is not None else None
-    if column is None:
-        return
-    for other in announcing:
-        found, heads = other.counter.epoch, other.shape
-        if found is None or heads.first > shape.last or (heads.first > shape.first and heads.last > shape.last):
-            continue  # they follow each epoch, or all of them
-        if column.kind != FRACTION:
-            if _heads_each(heads, heads.columns[found], shape, column):
-                reading.counter = Counter(PER_EPOCH, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
-                return
-            continue
-        if other.counter.mode != EPOCHS:
-            continue
-        each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
-        if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
-            bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles)
-            keras = any(b"[=" in core or b"=>" in core for core in shape.samples) and not ends_bar(shape, counter.step or 0)
-            mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
-            reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
-            return
-
-
-def _find_runs(reading: Reading, readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
-    """Count by the step where a line such as ``Fold 2`` precedes each record whose counter starts again: a run of its own."""
-    counter, shape = reading.counter, reading.shape
-    if counter.mode != UNNUMBERED or counter.step is None or counter.epoch is not None or counter.heading is not None:
-        return
-    column = shape.columns[counter.step]
-    for other in readings:
-        heads = other.shape
-        alone = len(heads.columns) == 1 and not other.roles and not other.evaluation and other.names[0].words.split()[-1:]
-        if alone and alone[0] in vocabulary.runs and _heads_each(heads, heads.columns[0], shape, column):
-            reading.counter = Counter(GLOBAL, counter.step)
-            return
-
-
-ONE_OF = 20
-"""One of so many headings may lack its records, or be of another launch."""
-
-
-def _heads_each(heads: Shape, epochs: Column, shape: Shape, column: Column) -> bool:
-    """True where a line that counts precedes the first record, and each whose counter starts again; the last may lack records."""
-    spare = heads.count // ONE_OF
-    each = column.drops > 0 and -spare < heads.count - column.drops <= 2 + spare and heads.first < shape.first
-    return each and epochs.drops <= spare and epochs.rises >= heads.count - 1 - 2 * spare
-
-
-def _begins_epochs(reading: Reading) -> bool:
-    """True for a line that counts epochs and shows no metric: what follows is of that epoch."""
-    kinds = {role.kind for role in reading.roles.values() if role.metric != "learning_rate"}
-    return (
-        reading.counter.mode == EPOCHS
-        and reading.counter.epoch == 0
-        and not reading.evaluation
-        and not reading.bar
-        and kinds.isdisjoint((LOSS, METRIC, PART, VALIDATION_LOSS, SCORE))
-    )
-
-
-def _draws_epochs(reading: Reading) -> bool:
-    """True for bars whose description counts the epochs: ``Epoch 3: 100%|███|``."""
-    counts = reading.bar and reading.counter.epoch == 0 and not reading.roles and not reading.evaluation
-    return counts and shows_share(reading.shape)
-
-
-def _draw_each(bars: Shape, records: Shape) -> bool:
-    """True where one record is behind the bar of each epoch; the last may lack its record, and one of ``ONE_OF``."""
-    epochs = bars.columns[0].rises + bars.columns[0].drops + 1
-    within = bars.first < records.first and bars.last < records.last
-    return within and 0 <= epochs - records.count <= 1 + records.count // ONE_OF
-
-
-def _inside(reading: Reading, heads: Shape) -> bool:
-    """True for records that are printed several times an epoch: what is printed once is their summary."""
-    shown = {LOSS, METRIC, PART, SCORE} & {role.kind for role in reading.roles.values()}
-    often = reading.shape.count >= 2 * heads.count and reading.shape.first < heads.last
-    late = reading.bar and _values(reading)[:1] == [0]  # as in ``_lags``: nobody reads them
-    return bool(shown) and often and not late and reading.counter.step is not None and not reading.evaluation
-
-
-def in_turn(heads: Shape, records: Shape) -> bool:
-    """True where each heading is followed by one record, and each record by the next heading.
-
-    The last may lack its record, and one of ``ONE_OF``: those of launches that were cut.
-    """
-    lacking, pairs = heads.count - records.count, list(zip(heads.lines, records.lines, strict=False))
-    if not 0 <= lacking <= 1 + heads.count // ONE_OF or heads.last - records.last > heads.count:
-        return False
-    if lacking > 1:  # the lines that are kept of both need not be those of one epoch
-        return all(head < record for head, record in pairs)
-    places = [place for pair in pairs for place in pair]
-    return all(a < b for a, b in pairwise(places))
 
 
 def _family(reading: Reading) -> tuple[bytes, ...]:

@@ -150,6 +150,13 @@ def is_full(column: Column) -> bool:
     return column.kind == FRACTION and all(t.total is None or t.value == t.total for t in column.values)
 
 
+def passes_of(column: Column) -> int | None:
+    """Return the total of the first of two full bars that take turns, ``391/391`` and ``100/100``: training, then a test."""
+    totals = [int(token.total) for token in column.values if token.total is not None]
+    turns = len(totals) == len(column.values) and len(set(totals)) == 2 and all(a != b for a, b in pairwise(totals))
+    return totals[0] if turns and len(totals) > 2 and not column.grouped else None
+
+
 def _rising(column: Column) -> float:
     return column.rises / max(1, column.count - 1)
 
@@ -277,9 +284,10 @@ def _slower(shape: Shape, named: list[int], steps: list[int]) -> int | None:
     """Return the counter that is one further wherever the other begins again: ``iteration 3 step 20/50``, the epoch."""
     for at in named if len(named) == 2 and steps else ():
         other = max(steps, key=lambda place: shape.columns[place].rises)
-        if at != other and not shape.columns[at].drops:
+        slow, fast = shape.columns[at], shape.columns[other]
+        if at != other and slow.drops <= (1 - AGREE) * fast.drops:  # a launch may have resumed an epoch
             falls = [(b, a) for b, a in shape.drops if other in b and other in a and a[other] < b[other]]
             rose = [1 for b, a in falls if a.get(at, 0) > b.get(at, 0)]
-            if len(falls) >= 2 and len(rose) == len(falls) and shape.columns[at].rises <= shape.columns[other].drops:
+            if len(falls) >= 2 and len(rose) >= AGREE * len(falls) and slow.rises <= fast.drops:
                 return at
     return None

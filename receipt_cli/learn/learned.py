@@ -10,9 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.learn.banners import Banners, induce_banner
-from receipt_cli.learn.blocks import induce_block, induce_evaluation, induce_values
+from receipt_cli.learn.blocks import induce_block, induce_values
 from receipt_cli.learn.counters import Group, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
+from receipt_cli.learn.evaluations import induce_companions, induce_evaluations
 from receipt_cli.learn.lacks import find_lacks
 from receipt_cli.learn.progress import induce_heading, induce_herald, induce_progress, induce_steps
 from receipt_cli.learn.proofs import Induced
@@ -71,8 +72,8 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     sure = any(r.group is not None and r.group.main.tier == 4 for r in rules)
     if not sure:
         block = induce_block(readings, vocabulary)
-        if block is not None and (not rules or "loss" in block.fields):
-            rules, sure = [block], "loss" in block.fields
+        if block and (not rules or "loss" in block[-1].fields):
+            rules, sure = block, "loss" in block[-1].fields
         values = induce_values(readings, vocabulary) if not rules else []
         if values:
             rules, sure = values, True
@@ -106,6 +107,7 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
     rules: list[Induced] = []
     headings: list[Induced] = []
     evaluations: list[Induced] = []
+    companions: list[Induced] = []
     for group in groups:
         others = without(readings, group.readings)
         rivals = [r for g in groups if g is not group for r in g.readings]
@@ -117,12 +119,14 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
             continue
         rules.append(rule)
         headings += [found for found in (heading, herald) if found is not None]
-        evaluation = induce_evaluation(group, without(others, rivals), vocabulary) if not evaluations else None
-        evaluations += [evaluation] if evaluation is not None else []
+        free = without(others, rivals)
+        evaluations = evaluations or induce_evaluations(group, free, vocabulary)
+        if len(groups) == 1:
+            companions = induce_companions(group, rule, free, vocabulary, rivals)
     if not _one_count([rule.group for rule in rules if rule.group is not None]):
         for number, rule in enumerate(rules, start=1):
             rule.body["phase"] = f"stage_{number}"
-    return [*headings, *evaluations, *rules]
+    return [*headings, *evaluations, *rules, *companions]
 
 
 def _one_count(groups: list[Group]) -> bool:

@@ -16,7 +16,7 @@ _DELIMITER = re.compile(r"[|;,\uff0c\uff1b\u3001\uff1a\t{}<>]| [-–—] |[:.] |
 _MADE_BY = re.compile(r"(?:\b(?:torch|np|numpy|jnp)\.)?\b(?:[Tt]ensor|(?:Device)?[Aa]rray|float(?:16|32|64))\([\[ ]{0,3}\Z")
 """What prints a number of a library: ``loss: tensor(0.5, grad_fn=…)``."""
 _OPENING = re.compile(r"(?P<sep>[:=]|=>|->)?[ \t]*[\[(<]+[ \t]*\Z")
-_SEPARATOR = re.compile(r"[ \t]*(?:[:=\uff1a]+>?|->)[ \t]*[\"'`]?\Z")
+_SEPARATOR = re.compile(r"[ \t]*(?<!=)(?:[:=\uff1a]{1,3}>?|->)[ \t]*[\"'`]?\Z")
 _CELLS = re.compile(r"(?:,[ \t]*|\A)(?P<name>[A-Za-z][A-Za-z_ ]{0,30}),[ \t]*\Z")
 """A name that is a cell of its own, as its number is: ``epoch, 1, loss, 2.8``."""
 _ENCLOSED = re.compile(r"(?:\[(?P<name>[A-Za-z][A-Za-z_ ]{0,30})\][ \t]*[:=]?[ \t]*|\b[A-Za-z]\w*\((?P<of>[A-Za-z_]\w*)=)\Z")
@@ -87,6 +87,8 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
         inside = _ENCLOSED.search(left) if text.endswith("]") or left.endswith("=") else None
         if inside is not None and (inside["of"] or text.endswith("]")):  # ``Result(epoch=3, loss=2.1)``, ``[loss] 2.1``
             text, sure, bracket = inside[inside.lastindex or 0].strip(), True, bracket and not inside["of"]
+        if number and sorts[number - 1].integer and _JOINED.match(left):
+            text, sure = "", False
         if not text and (cell := _CELLS.fullmatch(left)) is not None and (number == 0 or left[0] == ","):
             text, sure = cell["name"], True
         if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
@@ -140,13 +142,16 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
 _COUNTED = re.compile(
     r"[ \t]*(?:train(?:ing)? )?(?P<word>epoch|step|iteration|iter|batch)(?:\(s\)|e?s)?(?!\w).*?[a-z]{2}", re.IGNORECASE
 )
+_JOINED = re.compile(r"-(?P<word>epoch|step|iteration|iter|batch)(?!\w)")
+"""A counter's word that a hyphen joins to its number: ``0-epoch (4/500)``."""
 _LEADING = re.compile(r"(?:(?:after|the|at|in|on|finished|completed|trained for|done)(?:[ \t]+|\Z)){0,2}\Z", re.IGNORECASE)
 
 
 def _counted(column: Sort, left: str, right: str) -> str:
-    """Return the word behind a number that it counts, at the beginning of a line: ``After 2000 training step(s), loss … is``."""
-    begins = column.integer and column.kind == NUMBER and _LEADING.fullmatch(left.lstrip("-=#* ")) is not None
-    found = _COUNTED.match(right) if begins else None
+    """Return the word behind a number that it counts: joined to it, or where the line begins (``After 2000 training steps``)."""
+    whole = column.integer and column.kind == NUMBER
+    found = _COUNTED.match(right) if whole and _LEADING.fullmatch(left.lstrip("-=#* ")) is not None else None
+    found = found or (_JOINED.match(right) if whole else None)
     return found["word"] if found is not None else ""
 
 

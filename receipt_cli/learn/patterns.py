@@ -112,9 +112,9 @@ def counter_value(
     return rf"(?P<{number}>{whole}){part}{unfinished}(?P<{total}>{end})(?!\.?\d)", fields
 
 
-def full_counter(column: Column) -> tuple[str, dict[str, Spec]]:
-    """Return the pattern of ``14/14``: a bar of an epoch that is full."""
-    whole = _WHOLE_GROUPED if column.grouped else _WHOLE
+def full_counter(column: Column, only: int | None = None) -> tuple[str, dict[str, Spec]]:
+    """Return the pattern of ``14/14``: a bar of an epoch that is full; ``only``: what it counts to."""
+    whole = str(only) if only is not None else _WHOLE_GROUPED if column.grouped else _WHOLE
     pattern = rf"(?P<epoch_step>{whole})[ \t]*+/{_BLANKS}(?P<epoch_steps>(?P=epoch_step))(?!\.?\d)"
     return pattern, {"epoch_step": {"type": "integer"}, "epoch_steps": {"type": "integer"}}
 
@@ -177,4 +177,4 @@ def filler(column: Column) -> str:
     if column.kind in (NUMBER, FRACTION):
         total = rf"[ \t]*+(?:/|(?:out )?of ){_BLANKS}\d++(?:,\d{{3}})*+"
         return rf"(?:{number}(?:{total})?+(?:[ \t]?%|[A-Za-z/]{{0,16}}+)|N/A|n/a|None|null|\?{{3}})"
-    return r"[\w:.,/+-]{1,40}+(?: days?, [\d:.]{1,20}+)?+"
+    return r"[\w:.,/+-]{1,40}+(?: days?, [\d:.]{1,20}+| [\d:.,]{5,20}+)?+"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from receipt_cli.learn.counters import Group
-from receipt_cli.learn.counting import EPOCHS, GLOBAL
+from receipt_cli.learn.counting import EPOCHS, GLOBAL, passes_of
 from receipt_cli.learn.metric_names import PART
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.tokens import read_token, split
@@ -71,9 +71,9 @@ def wrong_fields(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
             if len(parts) != 2 * len(shape.columns) + 1:
                 continue
             if counter.heading is not None and counter.step is not None and counter.mode == EPOCHS:
-                token = read_token(parts[2 * counter.step + 1])
-                if token.value != token.total:
-                    continue  # only full bars are read
+                token, total = read_token(parts[2 * counter.step + 1]), passes_of(shape.columns[counter.step])
+                if token.value != token.total or total not in (None, token.total):
+                    continue  # only full bars are read, of passes in turn those of the first
             counted = read_token(parts[2 * counter.step + 1]) if counter.step is not None else None
             if counted is not None and reading.lags and counted.value == counted.total:
                 continue  # what the full bar shows was shown before

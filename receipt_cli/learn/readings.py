@@ -11,6 +11,7 @@ from receipt_cli.learn.column_names import read_names
 from receipt_cli.learn.counting import (
     ABSENT,
     EPOCHS,
+    FEW,
     GLOBAL,
     PER_EPOCH,
     UNNUMBERED,
@@ -92,10 +93,11 @@ class Reading:
             return 0  # the last record repeats an earlier step: a summary
         if mode == ABSENT:
             timed = PART in kinds and TIMING in kinds and self._moves
-            return 1 if (self.loss is not None and metrics > 1 and self._varies) or timed else 0
+            return 1 if (self.loss is not None and (metrics > 1 or self._trained) and self._varies) or timed else 0
         if self.loss is not None:
             return 4 if self.roles[self.loss].rank < WHOLE else 3
-        if mode == EPOCHS and self._rises(self.counter.epoch) and (PART in kinds or self._perplexing):
+        headed = self.counter.epoch is None and self.counter.heading is not None
+        if mode == EPOCHS and (headed or self._rises(self.counter.epoch)) and (PART in kinds or self._perplexing):
             return 2
         if mode == EPOCHS and self._rises(self.counter.epoch) and (self._rewarded or self._scored):
             return 1
@@ -134,10 +136,16 @@ class Reading:
 
     @property
     def _perplexing(self) -> bool:
-        """True for a perplexity that varies: it is the power of a loss."""
-        told = [at for at, role in self.roles.items() if role.metric == "perplexity"]
+        """True for a perplexity that varies, the power of a loss, and for a likelihood, which is one that rises."""
+        told = [at for at, role in self.roles.items() if role.metric == "perplexity" or "likelihood" in self.names[at].words]
         values = [token.value for at in told[:1] for token in self.shape.columns[at].values]
         return len(set(values)) * 2 > len(values) > 0
+
+    @property
+    def _trained(self) -> bool:
+        """True for a loss that is called one of training, often enough: its lines need no counter."""
+        words = set(self.names[self.loss].words.split()) if self.loss is not None else set()
+        return not words.isdisjoint(_TRAINING) and self.shape.count >= FEW
 
     @property
     def _varies(self) -> bool:
@@ -191,6 +199,8 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     counter = find_counter(shape, names, roles, vocabulary)
     graded = _is_graded(shape, names, roles, vocabulary)
     metrics = _metrics(shape, names, roles, counter, vocabulary)
+    if counter.mode == EPOCHS and not metrics:
+        metrics = _figures(shape, names, counter, vocabulary)
     if counter.mode == ABSENT and any(role.kind == LOSS for role in metrics.values()):
         counter = count_by_bar(shape) or counter
     kinds = {role.kind for role in metrics.values()}
@@ -266,6 +276,23 @@ def _metrics(
             assert role is not None
             chosen[ranked[0]] = role
     return dict(sorted(chosen.items()))
+
+
+def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Vocabulary) -> dict[int, Role]:
+    """Return figures of unknown names beside an epoch that counts: ``Epoch [3/100] Recon: 0.13 | KL: 39.8``, two at least."""
+    found = {}
+    for at, (name, column) in enumerate(zip(names, shape.columns, strict=True)):
+        words = set(name.words.split())
+        plain = column.kind == NUMBER and not column.integer and name.sure and name.text and name.unit is None
+        moves = len({token.value for token in column.values}) * 2 > len(column.values)
+        if (
+            plain
+            and moves
+            and words
+            and not (words & (vocabulary.foreign | vocabulary.timings) or name.evaluation or name.several)
+        ):
+            found[at] = Role(PART)
+    return found if len(found) > 1 and shape.count >= FEW and counter.heading is None else {}
 
 
 WHOLE = 900

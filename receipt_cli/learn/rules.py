@@ -8,7 +8,7 @@ from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
-from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, drawn_steps, ends_bar
+from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, drawn_steps, ends_bar, passes_of
 from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, Name, Role
 from receipt_cli.learn.patterns import REACH, Spec, chunks, context, counter_value, filler, full_counter, literal, metric_value
 from receipt_cli.learn.proofs import ANCHOR, Induced, before_training, reads, reads_whole, samples_of, twin_words, wrong_fields
@@ -170,7 +170,7 @@ def _finish(
         pattern += rf"(?!{reach}(?<![A-Za-z])(?i:{word})(?![a-z]))"
     proofs: list[str] = []
     headed = any(len(gate) >= MIN_GATE for gate in gates)
-    if not headed and not proven and not any(p.proves and len(p.gate) >= MIN_GATE for p in pieces):
+    if not headed and not any(p.proves and len(p.gate) >= MIN_GATE for p in pieces):
         gates = [*gates, *_shared_gate(group)]  # all names are short
         headed = any(len(gate) >= MIN_GATE for gate in gates)
     for piece in pieces:
@@ -228,7 +228,7 @@ def counters_of(main: Reading, idle: bool = False, only: int | None = None) -> d
         if counter.epoch is not None:
             found[counter.epoch] = counter_value(columns[counter.epoch], "epoch_number", "epochs_planned")
     elif counter.mode == EPOCHS and counter.step is not None:
-        found[counter.step] = full_counter(columns[counter.step])
+        found[counter.step] = full_counter(columns[counter.step], passes_of(columns[counter.step]))
     elif counter.mode == EPOCHS and counter.epoch is not None:
         found[counter.epoch] = counter_value(columns[counter.epoch], "epoch_number", "epochs_planned")
     elif counter.mode == UNNUMBERED and counter.epoch is not None and counter.step is not None and _alone(main):
@@ -317,8 +317,9 @@ def head(
         begin > main.glued + 1 and not any(len(c) >= MIN_GATE for c in chunks(_tail(shape.literals[begin]))) and first - begin < 4
     ):
         begin -= 1
-    begin = 0 if anchored else begin
-    opening = shape.literals[0] if anchored else _tail(shape.literals[begin])
+    glued = anchored and main.glued >= 0
+    begin = main.glued + 1 if glued else 0 if anchored else begin
+    opening = shape.literals[begin] if anchored else _tail(shape.literals[begin])
     if main.glued >= 0 and begin == main.glued + 1:
         opening = opening.lstrip(b"] ")
     whole = begin == 0 and opening == shape.literals[0]
@@ -327,7 +328,7 @@ def head(
     if lettered and opening.lstrip()[:1].isalnum():
         pattern = r"(?<![\w/.-])"
     if anchored:
-        pattern = rf"^[ \t]{{0,{INDENT - 1}}}+"
+        pattern = (r"(?:^|(?<=\]))" if glued else "^") + rf"[ \t]{{0,{INDENT - 1}}}+"
     gates: list[bytes] = []
     for at in range(begin, last + 1):
         text = opening.lstrip() if at == begin else shape.literals[at]

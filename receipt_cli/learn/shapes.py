@@ -24,6 +24,7 @@ FULL_RECORDS = 64
 """Records of a shape of which every column is read."""
 MAX_SAMPLES = 24
 MAX_DROPS = 64
+MAX_PLACES = 1 << 12  # records of a shape whose places in the log are kept
 MAX_FORMS = 1 << 13
 MAX_BYTES = 8 << 20
 """Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
@@ -72,6 +73,11 @@ class Column:
         """True for whole numbers that seldom go back, and for other numbers that never do."""
         steady = self.drops * 3 <= self.count if self.integer else not self.drops and self.rises * 2 >= self.count
         return self.count > 0 and steady
+
+    @property
+    def stays(self) -> int:
+        """How often a number was no more than the one before."""
+        return max(0, self.count - 1 - self.rises)
 
     def add(self, token: Token) -> int:
         """Add a value; return 1 when it rises, -1 when it goes back, else 0."""
@@ -165,6 +171,9 @@ class Shape:
     followed: int = 0
     samples: list[bytes] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
+    """The places of the samples among the records of all shapes."""
+    places: list[int] = field(default_factory=list)
+    """Those of the first records."""
     drops: list[tuple[dict[int, float], dict[int, float]]] = field(default_factory=list)
     tracked: tuple[int, ...] = ()
     heralded: int = 0
@@ -180,6 +189,7 @@ class Shape:
             if (at <= 8 or at & (at - 1) == 0) and len(self.samples) < MAX_SAMPLES:
                 self.samples.append(record[form.start : form.end])
                 self.lines.append(number)
+        self.places += [number for _, _, number, _ in records[: MAX_PLACES - len(self.places)]]
         self.count += len(records)
         self.last = records[-1][2]
         own = [(form, record) for form, record, _, rank in records if rank == self.rank]

@@ -128,9 +128,13 @@ def test_the_summary_of_an_epoch_is_no_record(tmp_path: Path) -> None:
     assert "loss" not in found
 
 
-@pytest.mark.parametrize("lines", [[*out_of_turn()], [*several_a_heading()]])
-def test_a_line_of_no_single_epoch_is_no_record(lines: list[str], tmp_path: Path) -> None:
-    assert not read(lines, tmp_path).detection.chosen
+def test_lines_of_no_single_epoch_have_no_step(tmp_path: Path) -> None:
+    found = figures(read([*out_of_turn()], tmp_path))
+    assert (found["steps"], found["loss"]) == ((9, None, None, None), (4.0, 3.2))
+
+
+def test_losses_that_hardly_vary_are_no_records(tmp_path: Path) -> None:
+    assert not read([*several_a_heading()], tmp_path).detection.chosen
 
 
 def test_the_only_loss_of_a_record_is_that_of_training(tmp_path: Path) -> None:

@@ -1,0 +1,245 @@
+"""Rules for what is printed between the records of training: evaluations, and values on lines of their own."""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from receipt_cli.grammar.model import compile_pattern
+from receipt_cli.learn.counters import Group
+from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS
+from receipt_cli.learn.metric_names import METRIC, PART, SCORE, TRAINED, VALIDATION_LOSS, Role, is_mean
+from receipt_cli.learn.patterns import Spec, field_name, metric_value
+from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.rules import head, induce
+from receipt_cli.learn.tokens import FRACTION, NUMBER
+from receipt_cli.learn.vocabulary import Vocabulary
+
+MOST_SCORED = 3
+"""Kinds of lines with scores of an evaluation that are read."""
+MOST_COMPANIONS = 4
+"""Kinds of lines with values of the record before them."""
+_TEST = frozenset(["test", "testing"])
+_GRADES = frozenset(["f1", "precision", "recall", "map", "bleu", "wer", "cer", "fid", "kappa", "jaccard", "mrr", "hit", "pixacc"])
+"""Names of scores that the vocabulary does not have, since training prints them, too."""
+_Found = tuple[Reading, int]
+"""A record with the place of a number."""
+
+
+def induce_evaluations(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
+    """Return the rules of the evaluations among the records of ``group``: one with a loss, and those with scores alone."""
+    loss = _after_each(group, readings, vocabulary) or _with_loss(group, readings, vocabulary)
+    found = [rule for rule in (loss,) if rule is not None]
+    for one in _with_scores(group, readings, vocabulary):
+        if len(found) <= MOST_SCORED and not any(_reads(rule, one[0]) for rule in found):
+            rule = _scored(*one, group)
+            found += [rule] if rule is not None else []
+    for number, rule in enumerate(found[1:], start=2):
+        rule.name = f"{rule.name}_{number}"
+    return found
+
+
+def _after_each(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
+    """Return the rule of the evaluation behind each record of a block: the only loss of its line."""
+    records = group.main.shape
+    if group.main.counter.heading is None or group.main.counter.mode != EPOCHS:
+        return None
+    for reading in readings:
+        shape = reading.shape
+        if not reading.evaluation or abs(shape.count - records.count) > 1:
+            continue
+        if any(a >= b for a, b in zip(records.lines, shape.lines, strict=False)):
+            continue
+        losses = [at for at in range(len(shape.columns)) if _is_loss(reading, at, vocabulary)]
+        if len(losses) == 1:
+            return _evaluation(reading, losses[0], group, vocabulary)
+    return None
+
+
+def _with_loss(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
+    """Return the rule of the only lines among the records of ``group`` with a loss of an evaluation, if those have none."""
+    if group.main.tier < 4 or any(role.kind == VALIDATION_LOSS for r in group.readings for role in r.roles.values()):
+        return None
+    found = _kinds([(r, at) for r in readings for at in _evaluated(r, vocabulary)])
+    found = [kind for kind in found if not _is_test(*kind[0], vocabulary)] or found
+    if len(found) > 1:
+        found = [kind for kind in found if not _speaks_of(vocabulary.foreign, *kind[0], vocabulary)]
+    if len(found) > 1:
+        found = [kind for kind in found if is_mean(kind[0][0].names[kind[0][1]])]  # beside the batches of an evaluation
+    if len(found) != 1 or not _comes_between(group, found[0], vocabulary):
+        return None
+    return _evaluation(*found[0][0], group, vocabulary)
+
+
+def _with_scores(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[_Found]:
+    """Return the kinds of lines among the records of ``group`` with a score of an evaluation, those of most records first."""
+    if group.main.tier < 4:
+        return []
+    found = _kinds([(r, at) for r in readings for at in _graded(r, vocabulary)[:1]])
+    between = [kind for kind in found if _comes_between(group, kind, vocabulary)]
+    return [kind[0] for kind in sorted(between, key=lambda kind: -sum(r.shape.count for r, _ in kind))]
+
+
+def _kinds(found: Iterable[_Found]) -> list[list[_Found]]:
+    """Return the records of each kind, that of most records first: the words up to the number are the same."""
+    kinds: dict[tuple[bytes, ...], list[_Found]] = {}
+    for reading, at in found:
+        kinds.setdefault(tuple(b" ".join(text.split()) for text in reading.shape.literals[: at + 1]), []).append((reading, at))
+    return [sorted(kind, key=lambda one: -one[0].shape.count) for kind in kinds.values()]
+
+
+def _comes_between(group: Group, kind: Sequence[_Found], vocabulary: Vocabulary) -> bool:
+    """True where so many lines of a kind are among the records of ``group``, and records between two of them."""
+    shapes = [reading.shape for reading, _ in kind]
+    count, (first, last) = sum(shape.count for shape in shapes), group.span
+    often = vocabulary.min_records <= count <= group.count + 1
+    if not often or max(s.last for s in shapes) < first or min(s.first for s in shapes) > last + group.count:
+        return False
+    return _parted(group, sorted(place for shape in shapes for place in shape.places), count)
+
+
+def _parted(group: Group, places: Sequence[int], count: int) -> bool:
+    """True where nearly each two of ``count`` lines have records of ``group`` between them, as far as the kept ones show."""
+    found = records_between(group, places)
+    if found:
+        return sum(number > 0 for number in found) >= AGREE * len(found)
+    gaps = sorted(b - a for a, b in pairwise(places))
+    return bool(gaps) and 2 * gaps[len(gaps) // 2] > group.count // count > 1
+
+
+def records_between(group: Group, places: Sequence[int]) -> list[int]:
+    """Return how many records of ``group`` are between each place and the next, as far as all of them are kept."""
+    shapes = [reading.shape for reading in group.readings]
+    kept = sorted(place for shape in shapes for place in shape.places)
+    known = min((shape.places[-1] for shape in shapes if shape.count > len(shape.places)), default=math.inf)
+    return [bisect_left(kept, b) - bisect_left(kept, a) for a, b in pairwise(places) if b <= known]
+
+
+def _evaluated(reading: Reading, vocabulary: Vocabulary) -> list[int]:
+    """Return the place of the only loss of an evaluation in a record that is none of training, nor of its batches.
+
+    The summary of an epoch may have the loss of its training, too.
+    """
+    if _counts_batches(reading) or (reading.loss is not None and reading.counter.mode not in (EPOCHS, ABSENT)):
+        return []
+    shape = reading.shape
+    places = [at for at in range(len(shape.columns)) if reading.names[at].evaluation and _is_loss(reading, at, vocabulary)]
+    return places if len(places) == 1 else []
+
+
+def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
+    """Return the places of the scores of an evaluation in a record that has no loss of training, nor is of its batches."""
+    if _counts_batches(reading) or reading.loss is not None or reading.counter.mode not in (EPOCHS, ABSENT):
+        return []
+    aside = vocabulary.evaluation | vocabulary.averaging | vocabulary.training
+    found = []
+    for at, (name, column) in enumerate(zip(reading.names, reading.shape.columns, strict=True)):
+        words = [word for word in name.words.split() if word not in aside]
+        score = bool(words) and (" ".join(words) in vocabulary.scores or {words[0], words[-1]} & (vocabulary.scores | _GRADES))
+        plain = column.kind == NUMBER and name.unit in (None, "%") and not name.several and not column.integer
+        if score and plain and name.evaluation and not _speaks_of(vocabulary.foreign, reading, at, vocabulary):
+            found.append(at)
+    return found
+
+
+def _counts_batches(reading: Reading) -> bool:
+    """True for a bar, and for a record with a counter that begins again."""
+    return reading.bar or any(
+        column.integer and column.drops and (column.kind == FRACTION or name.words.split()[-1:] != ["epoch"])
+        for column, name in zip(reading.shape.columns, reading.names, strict=True)
+        if column.rises > column.drops
+    )
+
+
+def _speaks_of(words: frozenset[str], reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
+    """True where one of ``words`` is before a number: ``New best model, val_loss=2.1``."""
+    before = b" ".join(reading.shape.literals[: at + 1]).decode("utf-8", "replace")
+    return not words.isdisjoint(re.findall(r"[a-z]+", vocabulary.english(before).lower()))
+
+
+def _is_test(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
+    return not _speaks_of(vocabulary.evaluation - _TEST, reading, at, vocabulary)
+
+
+def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
+    name = reading.names[at]
+    others = vocabulary.evaluation | vocabulary.averaging | vocabulary.training
+    rest = " ".join(word for word in name.words.split() if word not in others)
+    return reading.shape.columns[at].kind == NUMBER and name.unit is None and rest in vocabulary.validation_loss
+
+
+def _evaluation(reading: Reading, at: int, group: Group, vocabulary: Vocabulary) -> Induced | None:
+    metric = "test_loss" if _is_test(reading, at, vocabulary) else "val_loss"
+    value = metric_value(reading.shape, at, reading.names[at], Role(VALIDATION_LOSS, metric=metric), set())
+    return None if value is None else _rule(reading, at, group, value.pattern, {value.field: value.spec})
+
+
+def _scored(reading: Reading, at: int, group: Group) -> Induced | None:
+    """Return the rule of a line with scores: numbers behind labels keep these, any other has a field."""
+    name = reading.names[at]
+    unit = "percent" if name.unit == "%" else None
+    value = metric_value(reading.shape, at, name, Role(SCORE, unit=unit), set())
+    if value is None:
+        return None
+    labelled = reading.shape.literals[at].rstrip()[-1:] in (b":", b"=")
+    if labelled:
+        return _rule(reading, at, group, value.pattern.replace(f"?P<{value.field}>", "?:"), {})
+    field = field_name(f"eval {name.text}", set())
+    return _rule(reading, at, group, value.pattern.replace(f"?P<{value.field}>", f"?P<{field}>"), {field: value.spec})
+
+
+def _rule(reading: Reading, at: int, group: Group, value: str, fields: dict[str, Spec]) -> Induced | None:
+    pattern, gates = head(reading, 0, at, {at: (value, None)}, anchored=True)
+    compiled = compile_pattern(pattern)
+    samples = [found.group() for core in reading.shape.samples if (found := compiled.search(core)) is not None]
+    if not gates or not samples or any(compiled.search(core) for r in group.readings for core in r.shape.samples):
+        return None
+    body: dict[str, Any] = {"event": "eval", "literal": gates[0].decode("utf-8"), "pattern": pattern, "fields": fields}
+    return Induced("evaluation", body, pattern, None, samples[:2])
+
+
+def _reads(rule: Induced, reading: Reading) -> bool:
+    compiled = compile_pattern(rule.pattern)
+    return any(compiled.search(core) for core in reading.shape.samples)
+
+
+def induce_companions(
+    group: Group, rule: Induced, readings: Sequence[Reading], vocabulary: Vocabulary, rivals: Sequence[Reading]
+) -> list[Induced]:
+    """Return the rules of the lines with values of the record of ``group`` before them: one behind each, or behind each epoch.
+
+    ``rule`` is that of the records. Of an epoch only metrics of the registry are read, since they hold for its last record.
+    """
+    found: list[Induced] = []
+    known = set(rule.fields)
+    for reading in sorted(readings, key=lambda r: -r.shape.count):
+        if len(found) == MOST_COMPANIONS or not _follows(reading, group, vocabulary):
+            continue
+        others = [r for r in readings if r is not reading]
+        companion = induce(Group([reading]), f"train_values_{len(found) + 1}", others, vocabulary, [*rivals, *group.readings])
+        if companion is None or known & set(companion.fields):
+            continue
+        companion.body["companion"] = True
+        known |= set(companion.fields)
+        found.append(companion)
+    return found
+
+
+def _follows(reading: Reading, group: Group, vocabulary: Vocabulary) -> bool:
+    """True for a line without a counter that has values of the record before it."""
+    shape, roles = reading.shape, reading.roles.values()
+    plain = reading.counter.mode == ABSENT and reading.counter.step is None and not (reading.evaluation or reading.bar)
+    if not plain or not roles or shape.count < vocabulary.min_records or shape.count > group.count or shape.first < group.span[0]:
+        return False
+    if any(_speaks_of(vocabulary.evaluation | vocabulary.foreign, reading, at, vocabulary) for at in reading.roles):
+        return False
+    between = records_between(group, shape.places)
+    each = shape.count >= AGREE * group.count and bool(between) and sum(n == 1 for n in between) >= AGREE * len(between)
+    if each:
+        return all(role.kind in (METRIC, PART) or (role.kind == SCORE and role.rank == TRAINED) for role in roles)
+    return all(role.kind == METRIC for role in roles) and _parted(group, shape.places, shape.count)

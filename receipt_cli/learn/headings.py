@@ -1,0 +1,168 @@
+"""Find the lines that announce each epoch, or each fold: what counts in the records behind them starts again there."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+
+from receipt_cli.learn.counting import (
+    ABSENT,
+    EPOCHS,
+    GLOBAL,
+    PER_EPOCH,
+    UNNUMBERED,
+    Counter,
+    ends_bar,
+    first_epoch,
+    is_full,
+    shows_share,
+)
+from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
+from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.shapes import Column, Shape
+from receipt_cli.learn.tokens import FRACTION
+from receipt_cli.learn.vocabulary import Vocabulary
+
+
+def find_headings(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
+    """Find the heading of each of ``readings`` whose counter needs one, and count by it."""
+    opening, drawn = [r for r in readings if _begins_epochs(r)], [r for r in readings if _draws_epochs(r)]
+    announcing = [r for r in readings if _announces_epochs(r)]
+    for reading in readings:
+        _find_heading(reading, readings, announcing, opening, drawn)
+        _find_runs(reading, readings, vocabulary)
+
+
+def counted_values(reading: Reading) -> list[float | None]:
+    """Return the numbers of the counter in the first records; empty without one."""
+    step = reading.counter.step
+    if step is None and reading.counter.mode == EPOCHS:
+        step = reading.counter.epoch
+    return [] if step is None else [token.value for token in reading.shape.columns[step].values]
+
+
+MAX_HEADING = 24
+"""Most bytes of words on a line that only announces an epoch."""
+
+
+def _announces_epochs(reading: Reading) -> bool:
+    """True for a line of few words that counts epochs and nothing else."""
+    plain = reading.counter.epoch is not None and not reading.evaluation and not reading.roles and len(reading.names) < 2
+    return plain and sum(map(len, reading.shape.literals)) <= MAX_HEADING
+
+
+def _find_heading(
+    reading: Reading,
+    readings: Sequence[Reading],
+    announcing: Sequence[Reading],
+    openings: Sequence[Reading],
+    drawn: Sequence[Reading],
+) -> None:
+    """Find the line that announces each epoch, for records whose counter starts again with every epoch.
+
+    ``announcing`` are the readings that announce epochs, ``openings`` those that only count them, ``drawn`` the bars that do.
+    """
+    counter, shape = reading.counter, reading.shape
+    if reading.evaluation or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
+        return
+    if not reading.roles and (counter.step is None or len(shape.columns) > 1):
+        return  # a line that only counts may begin a record over several
+    if counter.mode == ABSENT and counter.step is None and not reading.bar:
+        opening = next((r.shape for r in openings if in_turn(r.shape, shape, again=r.shape.columns[0].stays)), None)
+        opening = opening or next((r.shape for r in drawn if _draw_each(r.shape, shape)), None)
+        if opening is not None and not any(_inside(r, opening) for r in readings):
+            reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
+        return
+    column = shape.columns[counter.step] if counter.step is not None else None
+    if column is None:
+        return
+    for other in announcing:
+        found, heads = other.counter.epoch, other.shape
+        if found is None or heads.first > shape.last or (heads.first > shape.first and heads.last > shape.last):
+            continue  # they follow each epoch, or all of them
+        if column.kind != FRACTION:
+            if _heads_each(heads, heads.columns[found], shape, column):
+                reading.counter = Counter(PER_EPOCH, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
+                return
+            continue
+        if other.counter.mode != EPOCHS:
+            continue
+        each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
+        if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
+            bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles)
+            keras = any(b"[=" in core or b"=>" in core for core in shape.samples) and not ends_bar(shape, counter.step or 0)
+            mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
+            reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
+            return
+
+
+def _find_runs(reading: Reading, readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
+    """Count by the step where a line such as ``Fold 2`` precedes each record whose counter starts again: a run of its own."""
+    counter, shape = reading.counter, reading.shape
+    if counter.mode != UNNUMBERED or counter.step is None or counter.epoch is not None or counter.heading is not None:
+        return
+    column = shape.columns[counter.step]
+    for other in readings:
+        heads = other.shape
+        alone = len(heads.columns) == 1 and not other.roles and not other.evaluation and other.names[0].words.split()[-1:]
+        if alone and alone[0] in vocabulary.runs and _heads_each(heads, heads.columns[0], shape, column):
+            reading.counter = Counter(GLOBAL, counter.step)
+            return
+
+
+ONE_OF = 20
+"""One of so many headings may lack its records, or be of another launch."""
+
+
+def _heads_each(heads: Shape, epochs: Column, shape: Shape, column: Column) -> bool:
+    """True where a line that counts precedes the first record, and each whose counter starts again; the last may lack records."""
+    spare = heads.count // ONE_OF
+    each = column.drops > 0 and -spare < heads.count - column.drops <= 2 + spare and heads.first < shape.first
+    return each and epochs.drops <= spare and epochs.rises >= heads.count - 1 - 2 * spare
+
+
+def _begins_epochs(reading: Reading) -> bool:
+    """True for a line that counts epochs and shows no metric: what follows is of that epoch."""
+    kinds = {role.kind for role in reading.roles.values() if role.metric != "learning_rate"}
+    return (
+        reading.counter.mode == EPOCHS
+        and reading.counter.epoch == 0
+        and not reading.evaluation
+        and not reading.bar
+        and kinds.isdisjoint((LOSS, METRIC, PART, VALIDATION_LOSS, SCORE))
+    )
+
+
+def _draws_epochs(reading: Reading) -> bool:
+    """True for bars whose description counts the epochs: ``Epoch 3: 100%|███|``."""
+    counts = reading.bar and reading.counter.epoch == 0 and not reading.roles and not reading.evaluation
+    return counts and shows_share(reading.shape)
+
+
+def _draw_each(bars: Shape, records: Shape) -> bool:
+    """True where one record is behind the bar of each epoch; the last may lack its record, and one of ``ONE_OF``."""
+    epochs = bars.columns[0].rises + bars.columns[0].drops + 1
+    within = bars.first < records.first and bars.last < records.last
+    return within and 0 <= epochs - records.count <= 1 + records.count // ONE_OF
+
+
+def _inside(reading: Reading, heads: Shape) -> bool:
+    """True for records that are printed several times an epoch: what is printed once is their summary."""
+    shown = {LOSS, METRIC, PART, SCORE} & {role.kind for role in reading.roles.values()}
+    often = reading.shape.count >= 2 * heads.count and reading.shape.first < heads.last
+    late = reading.bar and counted_values(reading)[:1] == [0]  # as in ``_lags``: nobody reads them
+    return bool(shown) and often and not late and reading.counter.step is not None and not reading.evaluation
+
+
+def in_turn(heads: Shape, records: Shape, *, again: int = 0) -> bool:
+    """True where each heading is followed by one record, and each record by the next heading.
+
+    The last may lack its record, one of ``ONE_OF``, and those before which the headings begin ``again``: of cut launches.
+    """
+    lacking = heads.count - records.count
+    if not 0 <= lacking <= 1 + max(heads.count // ONE_OF, again) or heads.last - records.last > heads.count:
+        return False
+    before = [bisect_left(heads.places, place) for place in records.places]
+    steps = [b - a for a, b in pairwise([0, *before])]
+    return all(0 < step <= 1 + lacking for step in steps)
