@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS
-from receipt_cli.learn.metric_names import METRIC, PART, SCORE, TRAINED, VALIDATION_LOSS, Role, is_mean
+from receipt_cli.learn.metric_names import METRIC, PART, SCORE, STEP, TRAINED, VALIDATION_LOSS, Role, counter_of, is_mean
 from receipt_cli.learn.patterns import Spec, field_name, metric_value
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading
@@ -100,14 +100,24 @@ def _comes_between(group: Group, kind: Sequence[_Found], vocabulary: Vocabulary)
     often = vocabulary.min_records <= count <= group.count + 1
     if not often or max(s.last for s in shapes) < first or min(s.first for s in shapes) > last + group.count:
         return False
-    return _parted(group, sorted(place for shape in shapes for place in shape.places), count)
+    values = sorted(chain.from_iterable(_values(reading, at) for reading, at in kind))
+    copies = [place for (_, before), (place, value) in pairwise(values) if value == before]
+    return _parted(group, sorted(place for shape in shapes for place in shape.places), count, copies)
 
 
-def _parted(group: Group, places: Sequence[int], count: int) -> bool:
-    """True where nearly each two of ``count`` lines have records of ``group`` between them, as far as the kept ones show."""
+def _values(reading: Reading, at: int) -> Iterator[tuple[int, float | None]]:
+    return zip(reading.shape.places, (token.value for token in reading.shape.columns[at].values), strict=False)
+
+
+def _parted(group: Group, places: Sequence[int], count: int, copies: Sequence[int] = ()) -> bool:
+    """True where nearly each two of ``count`` lines have records of ``group`` between them, as far as the kept ones show.
+
+    ``copies`` print what the line before them does: two loggers print each line.
+    """
     found = records_between(group, places)
     if found:
-        return sum(number > 0 for number in found) >= AGREE * len(found)
+        alone = [number for place, number in zip(places[1:], found, strict=False) if number or place not in copies]
+        return sum(number > 0 for number in alone) >= AGREE * len(alone) and bool(alone)
     gaps = sorted(b - a for a, b in pairwise(places))
     return bool(gaps) and 2 * gaps[len(gaps) // 2] > group.count // count > 1
 
@@ -125,7 +135,7 @@ def _evaluated(reading: Reading, vocabulary: Vocabulary) -> list[int]:
 
     The summary of an epoch may have the loss of its training, too.
     """
-    if _counts_batches(reading) or (reading.loss is not None and reading.counter.mode not in (EPOCHS, ABSENT)):
+    if _counts_batches(reading, vocabulary) or (reading.loss is not None and reading.counter.mode not in (EPOCHS, ABSENT)):
         return []
     shape = reading.shape
     places = [at for at in range(len(shape.columns)) if reading.names[at].evaluation and _is_loss(reading, at, vocabulary)]
@@ -134,7 +144,7 @@ def _evaluated(reading: Reading, vocabulary: Vocabulary) -> list[int]:
 
 def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
     """Return the places of the scores of an evaluation in a record that has no loss of training, nor is of its batches."""
-    if _counts_batches(reading) or reading.loss is not None or reading.counter.mode not in (EPOCHS, ABSENT):
+    if _counts_batches(reading, vocabulary) or reading.loss is not None or reading.counter.mode not in (EPOCHS, ABSENT):
         return []
     aside = vocabulary.evaluation | vocabulary.averaging | vocabulary.training
     found = []
@@ -147,13 +157,17 @@ def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
     return found
 
 
-def _counts_batches(reading: Reading) -> bool:
-    """True for a bar, and for a record with a counter that begins again."""
-    return reading.bar or any(
-        column.integer and column.drops and (column.kind == FRACTION or name.words.split()[-1:] != ["epoch"])
-        for column, name in zip(reading.shape.columns, reading.names, strict=True)
-        if column.rises > column.drops
-    )
+def _counts_batches(reading: Reading, vocabulary: Vocabulary) -> bool:
+    """True for a bar, and for a record with a counter of steps that begins again, or always is the first."""
+    if reading.bar:
+        return True
+    for column, name in zip(reading.shape.columns, reading.names, strict=True):
+        counter = counter_of(name.words.split(), vocabulary) if column.integer and name.words else None
+        stays = counter is not None and counter.kind == STEP and column.count > 1 and not column.rises and column.lowest < 2
+        again = column.rises > column.drops > 0 and (column.kind == FRACTION or name.words.split()[-1:] != ["epoch"])
+        if stays or (column.integer and again):
+            return True
+    return False
 
 
 def _speaks_of(words: frozenset[str], reading: Reading, at: int, vocabulary: Vocabulary) -> bool:

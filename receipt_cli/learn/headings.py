@@ -90,7 +90,7 @@ def _find_heading(
             continue
         each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
         if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
-            bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles)
+            bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles, default=-1)
             keras = any(b"[=" in core or b"=>" in core for core in shape.samples) and not ends_bar(shape, counter.step or 0)
             mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
             reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
@@ -158,11 +158,13 @@ def _inside(reading: Reading, heads: Shape) -> bool:
 def in_turn(heads: Shape, records: Shape, *, again: int = 0) -> bool:
     """True where each heading is followed by one record, and each record by the next heading.
 
-    The last may lack its record, one of ``ONE_OF``, and those before which the headings begin ``again``: of cut launches.
+    The last may lack its record, one of ``ONE_OF``, and those before which the headings begin ``again``: of cut launches. So many
+    records may be printed once more.
     """
-    lacking = heads.count - records.count
-    if not 0 <= lacking <= 1 + max(heads.count // ONE_OF, again) or heads.last - records.last > heads.count:
+    lacking, spare = heads.count - records.count, heads.count // ONE_OF
+    if not -spare <= lacking <= 1 + max(spare, again) or heads.last - records.last > heads.count:
         return False
     before = [bisect_left(heads.places, place) for place in records.places]
     steps = [b - a for a, b in pairwise([0, *before])]
-    return all(0 < step <= 1 + lacking for step in steps)
+    once_more = sum(not step for step in steps)
+    return once_more <= spare and all(step <= 1 + max(0, lacking) + once_more for step in steps)

@@ -280,7 +280,7 @@ def _metrics(
 
 def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Vocabulary) -> dict[int, Role]:
     """Return figures of unknown names beside an epoch that counts: ``Epoch [3/100] Recon: 0.13 | KL: 39.8``, two at least."""
-    found = {}
+    found, aside = {}, vocabulary.foreign | vocabulary.timings
     for at, (name, column) in enumerate(zip(names, shape.columns, strict=True)):
         words = set(name.words.split())
         plain = column.kind == NUMBER and not column.integer and name.sure and name.text and name.unit is None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Mapped, Rule
@@ -41,9 +41,9 @@ def find_mappings(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator
         event = _mapped(spec, data)
         if event is not None:
             count += 1
-            event.start, event.end = (at, end) if ascii_only else (_offset(text, at), _offset(text, end))
+            event.start, event.end = at, end
             event.keys += keys
-            yield event
+            yield event if ascii_only else event.moved(_in_bytes(text, at, end))
         at = text.find("{", end)
 
 
@@ -77,9 +77,9 @@ def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extra
         data, length, keys = parsed
         event = _mapped(spec, data)
         if event is not None:
-            event.end = _offset(text, length)
+            event.end = length
             event.keys += keys
-            event = event.moved((found.end() - 1).__add__)
+            event = event.moved(_in_bytes(text, 0, length)).moved((found.end() - 1).__add__)
             add_groups(event, rule.opening, found)
             end = event.end
             yield event
@@ -88,7 +88,7 @@ def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extra
 def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
     """Return the event that ``data`` is, or None when it is not the one that ``spec`` means.
 
-    Its places are those in the text that was parsed, and so of bytes where that is ASCII.
+    Its places are those of characters in the text that was parsed.
     """
     if any(lookup(data, key) is None for key in spec.requires) or any(key in data for key in spec.forbids):
         return None
@@ -121,6 +121,13 @@ def _place(value: Value) -> Span:
         return NOWHERE
     begin = value.start + len(value) - len(value.lstrip())
     return begin, begin + len(value.strip())
+
+
+def _in_bytes(text: str, start: int, end: int) -> Callable[[int], int]:
+    """Return what gives the place in bytes for one in the characters from ``start`` to ``end``."""
+    if text[start:end].isascii():
+        return (_offset(text, start) - start).__add__
+    return partial(_offset, text)
 
 
 def _offset(text: str, at: int) -> int:
