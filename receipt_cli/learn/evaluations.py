@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, pairwise
 from typing import Any
 
@@ -101,15 +101,16 @@ def _comes_between(group: Group, kind: Sequence[_Found], vocabulary: Vocabulary)
     if not often or max(s.last for s in shapes) < first or min(s.first for s in shapes) > last + group.count:
         return False
     values = sorted(chain.from_iterable(_values(reading, at) for reading, at in kind))
-    copies = [place for (_, before), (place, value) in pairwise(values) if value == before]
-    return _parted(group, sorted(place for shape in shapes for place in shape.places), count, copies)
+    copies = {place for (_, before), (place, value) in pairwise(values) if value == before}
+    places = [place for place, _ in values] if copies else sorted(chain.from_iterable(shape.places for shape in shapes))
+    return _parted(group, places, count, copies)
 
 
 def _values(reading: Reading, at: int) -> Iterator[tuple[int, float | None]]:
     return zip(reading.shape.places, (token.value for token in reading.shape.columns[at].values), strict=False)
 
 
-def _parted(group: Group, places: Sequence[int], count: int, copies: Sequence[int] = ()) -> bool:
+def _parted(group: Group, places: Sequence[int], count: int, copies: Set[int] = frozenset()) -> bool:
     """True where nearly each two of ``count`` lines have records of ``group`` between them, as far as the kept ones show.
 
     ``copies`` print what the line before them does: two loggers print each line.

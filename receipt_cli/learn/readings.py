@@ -285,12 +285,7 @@ def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Voca
         words = set(name.words.split())
         plain = column.kind == NUMBER and not column.integer and name.sure and name.text and name.unit is None
         moves = len({token.value for token in column.values}) * 2 > len(column.values)
-        if (
-            plain
-            and moves
-            and words
-            and not (words & (vocabulary.foreign | vocabulary.timings) or name.evaluation or name.several)
-        ):
+        if plain and moves and words and not (words & aside or name.evaluation or name.several):
             found[at] = Role(PART)
     return found if len(found) > 1 and shape.count >= FEW and counter.heading is None else {}
 
