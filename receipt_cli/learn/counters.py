@@ -19,9 +19,10 @@ from receipt_cli.learn.counting import (
     drawn_steps,
     first_epoch,
 )
+from receipt_cli.learn.doubts import doubt
 from receipt_cli.learn.headings import counted_values, find_headings
 from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE
-from receipt_cli.learn.readings import Reading, doubt_overrun, leave_out_errors, read_shape, without
+from receipt_cli.learn.readings import Reading, leave_out_errors, read_shape, without
 from receipt_cli.learn.shapes import MAX_HERALDS, Shape
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -73,13 +74,13 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     _part_twins(readings, vocabulary)
     find_headings(readings, vocabulary)
     _set_aside(readings)
-    doubt_overrun(readings)
+    doubt(readings, vocabulary)
     for reading in readings:
         reading.doubted = reading.doubted or _in_rounds(reading, readings)
     groups: dict[tuple[bytes, ...], Group] = {}
     for reading in readings:
         if reading.tier:
-            groups.setdefault(_family(reading), Group()).readings.append(reading)
+            groups.setdefault(reading.family, Group()).readings.append(reading)
     parts = [part for group in groups.values() for part in _launches(group)]
     fit = [g for g in parts if not _lags(g) and _enough(g, readings, vocabulary)]
     fit = fit or [g for g in parts if _shown_before(g) and _enough(g, readings, vocabulary)]
@@ -88,7 +89,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     for group in fit:
         first, last = group.span
         apart = all(last < g.span[0] or g.span[1] < first for g in chosen)
-        alike = bool(chosen) and group.main.loss is not None and _family(group.main) == _family(chosen[0].main)
+        alike = bool(chosen) and group.main.loss is not None and group.main.family == chosen[0].main.family
         if not chosen or (apart and chosen[0].main.tier == 4 and (group.main.tier == 4 or alike)):
             chosen.append(group)
         if len(chosen) == MAX_GROUPS:
@@ -262,13 +263,3 @@ def _counted(group: Group) -> list[tuple[int, float]]:
     """Return line and counter of the kept records of a group, in log order."""
     pairs = (pair for r in group.readings for pair in zip(r.shape.lines, counted_values(r), strict=False))
     return sorted((line, value) for line, value in pairs if value is not None)
-
-
-def _family(reading: Reading) -> tuple[bytes, ...]:
-    """Return the key of one kind of records: the literals up to the counter, or to the first metric."""
-    counters = [at for at in (reading.counter.step, reading.counter.epoch) if at is not None]
-    literals = reading.shape.literals[: min(counters or list(reading.roles)[:1]) + 1]
-    kinds = ",".join(reading.shape.columns[at].kind for at in counters).encode()
-    if reading.glued >= 0 and len(literals) == reading.glued + 2:
-        literals = [literals[-1].lstrip(b"] ")]  # the same record, once behind a bar and once not
-    return (kinds, b" " * reading.indented, *(b" ".join(text.split()) for text in literals[-2:]))

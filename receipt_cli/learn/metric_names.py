@@ -237,7 +237,8 @@ def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
     if name.evaluation:
         rest = " ".join(w for w in own if w not in vocabulary.evaluation)
         plain = kind == NUMBER and set(words) & vocabulary.evaluation and rest in vocabulary.validation_loss and name.unit is None
-        return Role(VALIDATION_LOSS, metric="val_loss") if plain else None
+        tested = not set(words) & vocabulary.evaluation - {"test", "testing"}
+        return Role(VALIDATION_LOSS, metric="test_loss" if tested else "val_loss") if plain else None
     counter = counter_of(words, vocabulary) if _rate_in_name(name.text, vocabulary) is None else None
     if counter is not None and not name.glued and not name.several:
         return counter

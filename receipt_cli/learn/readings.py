@@ -17,7 +17,6 @@ from receipt_cli.learn.counting import (
     UNNUMBERED,
     Counter,
     count_by_bar,
-    drawn_steps,
     find_counter,
     glued_bar,
     open_steps,
@@ -66,11 +65,23 @@ class Reading:
     """A bar that shows the loss of the step which it counts next: at 0 that of the first, and at the end the last one again."""
     graded: bool = False
     """A mean error stands beside figures of names that say nothing: one of these may be the loss."""
+    told_by: str = ""
+    """A word by which a doubted record differs from those that are read."""
 
     @property
     def indented(self) -> bool:
         """True for a record in a second column of the screen."""
         return all(not core[:INDENT].strip() for core in self.shape.samples)
+
+    @property
+    def family(self) -> tuple[bytes, ...]:
+        """The key of one kind of records: the literals up to the counter, or to the first metric."""
+        counters = [at for at in (self.counter.step, self.counter.epoch) if at is not None]
+        literals = self.shape.literals[: min(counters or list(self.roles)[:1]) + 1]
+        kinds = ",".join(self.shape.columns[at].kind for at in counters).encode()
+        if self.glued >= 0 and len(literals) == self.glued + 2:
+            literals = [literals[-1].lstrip(b"] ")]  # the same record, once behind a bar and once not
+        return (kinds, b" " * self.indented, *(b" ".join(text.split()) for text in literals[-2:]))
 
     @property
     def loss(self) -> int | None:
@@ -196,6 +207,8 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
     roles[: glued + 1] = [None] * (glued + 1)
     roles = _episodes(shape, names, roles, vocabulary)
+    if _counts_training(shape, names, vocabulary):
+        roles[0] = Role(EPOCH)
     counter = find_counter(shape, names, roles, vocabulary)
     graded = _is_graded(shape, names, roles, vocabulary)
     metrics = _metrics(shape, names, roles, counter, vocabulary)
@@ -213,24 +226,15 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded)
 
 
-def doubt_overrun(readings: Sequence[Reading]) -> None:
-    """Doubt bars that go on beyond their total (``14/14``, ``15it``): no rule reads both kinds of frames."""
-    ends: dict[bytes, list[tuple[float, Reading]]] = {}
-    overs: dict[bytes, list[tuple[float, Reading]]] = {}
-    for reading in readings:
-        shape = reading.shape
-        for at in open_steps(shape) if reading.roles else ():
-            overs.setdefault(shape.literals[0], []).append((shape.columns[at].lowest, reading))
-        for at in drawn_steps(shape) if reading.roles else ():
-            totals = shape.columns[at].totals
-            if totals is not None:
-                ends.setdefault(shape.literals[0], []).append((totals[0], reading))
-    for head in overs.keys() & ends.keys():
-        least, most = min(total for total, _ in ends[head]), max(lowest for lowest, _ in overs[head])
-        for total, reading in ends[head]:
-            reading.doubted = reading.doubted or total < most
-        for lowest, reading in overs[head]:
-            reading.doubted = reading.doubted or least < lowest
+def _counts_training(shape: Shape, names: list[Name], vocabulary: Vocabulary) -> bool:
+    """True for ``Train 3, loss: 2.1``: what begins the line and counts one by one is the epoch."""
+    name, column = (names[0], shape.columns[0]) if names else (None, None)
+    if name is None or column is None or len(names) < 2 or name.words not in vocabulary.training or name.glued:
+        return False
+    each = column.kind == NUMBER and column.integer and column.stride == 1 and column.first in (0, 1)
+    return (
+        each and column.strides + column.drops >= column.count - 1 >= 2 and shape.literals[1].lstrip()[:1] in (b",", b":", b"|")
+    )
 
 
 def _episodes(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> list[Role | None]:

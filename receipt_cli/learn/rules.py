@@ -53,6 +53,7 @@ def induce(
         if wrong is None:
             return None
         twins = {word for r in others if r.evaluation for word in twin_words(r, rule, compiled, vocabulary)}
+        twins |= {r.told_by for r in others if r.told_by and reads(r, rule, compiled)}
         apart = [*rivals, *(r for r in others if r.indented and not group.main.indented)]
         if any(reads(r, rule, compiled) for r in apart):
             twins.add(ANCHOR)

@@ -45,6 +45,10 @@ _SOURCE = regex_later(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
 """A file, whose line follows a colon."""
 
 
+_DEVICES = frozenset([b"cuda", b"xpu", b"npu", b"hpu", b"mps", b"musa"])
+"""What a colon joins to the number of a device."""
+
+
 class Cell(NamedTuple):
     """A labelled number: its key and its text, each with its place in the record."""
 
@@ -128,13 +132,18 @@ def _labelled(record: bytes, start: int) -> list[Cell]:
         raw, number, unit = found.group("key", "number", "unit")
         if b"." in raw and _SOURCE.search(raw):
             continue
+        if raw in _DEVICES and record[found.end("key") : found.start("number")] == b":":
+            continue  # ``device='cuda:0'``
+        begin, end = found.span("key")
+        if b"/" in raw and record[max(0, begin - 2) : begin][:1].isdigit() and record[begin - 1 : begin] == b" ":
+            begin, raw = end - len(raw.partition(b" ")[2]), raw.partition(b" ")[2]  # ``23.6 samples/s events=0``
         key, text, span = raw.decode("ascii", "replace"), number.decode("ascii"), found.span("number")
         if unit and _is_unit(unit):
             text, span = text + unit.decode("ascii"), (span[0], found.end("unit"))
         elif unit:
             key = f"{key} ({unit.decode('ascii').strip()})"
-        if len(key) <= MAX_KEY:
-            cells.append(Cell(key, found.span("key"), text, span))
+        if 0 < len(key) <= MAX_KEY:
+            cells.append(Cell(key, (begin, end), text, span))
     return cells
 
 
