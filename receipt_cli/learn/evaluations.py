@@ -13,10 +13,10 @@ from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS
 from receipt_cli.learn.metric_names import METRIC, PART, SCORE, STEP, TRAINED, VALIDATION_LOSS, Role, counter_of, is_mean
-from receipt_cli.learn.patterns import Spec, field_name, metric_value
+from receipt_cli.learn.patterns import Spec, chunks, field_name, metric_value
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading
-from receipt_cli.learn.rules import head, induce
+from receipt_cli.learn.rules import MIN_GATE, head, induce
 from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -212,6 +212,8 @@ def _rule(reading: Reading, at: int, group: Group, value: str, fields: dict[str,
     pattern, gates = head(reading, 0, at, {at: (value, None)}, anchored=True)
     compiled = compile_pattern(pattern)
     samples = [found.group() for core in reading.shape.samples if (found := compiled.search(core)) is not None]
+    if not gates:  # all names before the number are short
+        gates = sorted((text for left in reading.shape.literals for text in chunks(left) if len(text) >= MIN_GATE), key=len)[-1:]
     if not gates or not samples or any(compiled.search(core) for r in group.readings for core in r.shape.samples):
         return None
     body: dict[str, Any] = {"event": "eval", "literal": gates[0].decode("utf-8"), "pattern": pattern, "fields": fields}

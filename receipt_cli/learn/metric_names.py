@@ -311,9 +311,13 @@ _TIMES = {"ms": "ms", "s": "s", "sec": "s", "secs": "s", "us": "us", "ns": "ns",
 _RATE_UNITS = {"tok", "toks", "tokens", "words", "samples", "images", "img", "imgs", "examples", "sequences"}
 
 
+_NOW = frozenset(["current", "cur", "curr", "now"])
+
+
 def _metric(name: Name, vocabulary: Vocabulary) -> Role | None:
     """Return the registry's metric of that spelling; of a dimension only where the log states the unit."""
-    found = vocabulary.names.get(name.words) or _rate_in_name(name.text, vocabulary)
+    plain = " ".join(word for word in name.words.split() if word not in _NOW)
+    found = vocabulary.names.get(name.words) or vocabulary.names.get(plain) or _rate_in_name(name.text, vocabulary)
     if found is None:
         return None
     metric, unit = found

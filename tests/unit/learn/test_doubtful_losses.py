@@ -29,8 +29,10 @@ PARTS: dict[str, tuple[Line, list[str]]] = {
         ["mae", "mse", "reg", "stage1"],
     ),
     "and in a line about the best model": (
-        lambda n, x: f"Epoch {n} Train, reg:{x()}, mae:9{x()[1:]}, mse:21{x()[1:]}"
-        + (f"\nSave best model: MAE: 14{x()[1:]} MSE:64{x()[1:]} model epoch {n}" if n % 7 == 3 else ""),
+        lambda n, x: (
+            f"Epoch {n} Train, reg:{x()}, mae:9{x()[1:]}, mse:21{x()[1:]}"
+            + (f"\nSave best model: MAE: 14{x()[1:]} MSE:64{x()[1:]} model epoch {n}" if n % 7 == 3 else "")
+        ),
         ["mae", "mse", "reg"],
     ),
     "errors of a fit beside it": (lambda n, x: f"epoch {n} ot: {x()} tv: {x()} mse: {x()} mae: {x()}", ["mae", "mse", "ot"]),

@@ -107,3 +107,19 @@ def test_labels_before_numbers_are_all_labels_there_are(record: bytes, start: in
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(labelled, "_FEW", few)
             assert [found.span() for found in labelled._find_labelled(record, start)] == wanted
+
+
+@pytest.mark.parametrize("line", [NANOGPT, MEGATRON, GENERIC])
+@pytest.mark.parametrize(
+    ("more", "kept"),
+    [
+        (" device='cuda:0'", {}),
+        (" x=tensor(0.5, device='cuda:1')", {}),
+        (" speed=~23.6 samples/s events=3", {"events": 3}),
+        (" 12.5 it/s queue: 2", {"queue": 2}),
+    ],
+)
+def test_a_device_and_a_unit_are_no_labels(tmp_path: Path, line: str, more: str, kept: dict[str, float]) -> None:
+    found = document(tmp_path, "".join(line.format(n, 5 - n / 10, more) for n in range(1, 12)))["summary"]["other_metrics"]
+    plain = document(tmp_path, "".join(line.format(n, 5 - n / 10, "") for n in range(1, 12)))["summary"]["other_metrics"]
+    assert {name: series["last"] for name, series in found.items() if name not in plain} == kept

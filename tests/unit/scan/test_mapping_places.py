@@ -9,7 +9,9 @@ import pytest
 
 Receipt = Callable[..., dict[str, Any]]
 TRAINED = "{{'loss': {loss}, 'grad_norm': 0.5291, 'learning_rate': 0.0001, 'epoch': {epoch}}}"
-EVALUATED = "{{'eval_loss': {loss}, 'eval_runtime': 30.2{n}, 'eval_note': '{note}', 'eval_steps_per_second': 2.47, 'epoch': {epoch}}}"
+EVALUATED = (
+    "{{'eval_loss': {loss}, 'eval_runtime': 30.2{n}, 'eval_note': '{note}', 'eval_steps_per_second': 2.47, 'epoch': {epoch}}}"
+)
 
 
 def log(head: str, note: str = "") -> str:

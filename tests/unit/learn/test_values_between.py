@@ -1,0 +1,109 @@
+"""What own scripts print between the records of training: scores of an evaluation, learning rates, parts of the loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import receipt_cli
+
+EPOCHS, STEPS = 6, 12
+
+
+def run(*after: str, record: str = "[epoch: {e}/6, iter: {i}/12] total: {x:.4f}", each: str = "") -> list[str]:
+    """Return the lines of a run: of each epoch the records, with ``each`` behind every one, and ``after`` behind the last."""
+    lines = []
+    for e in range(1, EPOCHS + 1):
+        for i in range(1, STEPS + 1):
+            figures = {"e": e, "i": i, "x": 5 - e / 2 - i / 40, "s": (e - 1) * STEPS + i}
+            lines.append(record.format(**figures))
+            lines += [each.format(**figures)] if each else []
+        ends = {"e": e, "v": 6 - e / 2, "a": 0.5 + e / 20, "r": 0.01 / e}
+        lines += [line.format(**ends) for line in after]
+    return lines
+
+
+def read(lines: list[str], folder: Path) -> dict[str, tuple[float, float, int]]:
+    path = folder / "run.log"
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    summary: Any = receipt_cli.read(path).receipt["summary"]
+    assert summary["steps"]["record_count"] == EPOCHS * STEPS
+    found = {**summary["metrics"], **summary["other_metrics"]}
+    return {name: (series["first"], series["last"], series["record_count"]) for name, series in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "values"),
+    [
+        ("Validation accuracy: {a:.3f}", "eval/Validation accuracy", (0.55, 0.8, EPOCHS)),
+        ("=== valid | epoch {e} | mIoU = {a:.3f} | pixAcc = 0.9{e}", "eval/mIoU", (0.55, 0.8, EPOCHS)),
+        ("Val F1: {a:.4f}, Val Acc: 0.7{e}", "eval/Val F1", (0.55, 0.8, EPOCHS)),
+        ("the val dice is {a:.3f}", "eval_the_val_dice_is", (0.55, 0.8, EPOCHS)),
+        ("Validation accuracy: {a:.1%}", "eval/Validation accuracy", (0.55, 0.8, EPOCHS)),
+    ],
+)
+def test_scores_of_an_evaluation_are_read_without_a_loss(line: str, name: str, values: object, tmp_path: Path) -> None:
+    found = read(run("Percentage of used data: 21.25%", line, "Saving model at the end of epoch {e}"), tmp_path)
+    assert found[name] == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "New best model saved with val_loss={v:.3f}",
+        "* best val loss so far: {v:.2f}",
+        "Saved new best checkpoint, validation loss {v:.4f}",
+    ],
+)
+def test_a_notice_does_not_hide_the_loss_of_the_evaluation(other: str, tmp_path: Path) -> None:
+    found = read(run("Epoch {e}/6: train_loss={v:.4f}, val_loss={v:.3f}, lr={r:.6f}", other), tmp_path)
+    assert found["val_loss"] == pytest.approx((5.5, 3.0, EPOCHS))
+
+
+@pytest.mark.parametrize("tail", ["main", "ema_batch_0", "ema_{e}"])
+def test_what_stands_behind_the_loss_may_change(tail: str, tmp_path: Path) -> None:
+    lines = run("Valid Summary | Epoch {e} | Loss={v:.4f} | Name=" + tail, "Valid Summary of {e}")
+    assert read(lines, tmp_path)["val_loss"] == pytest.approx((5.5, 3.0, EPOCHS))
+
+
+@pytest.mark.parametrize("line", ["Val Step[{i}], Avg Loss: {x:.3f}, Avg Acc: 0.{i}", "val step:0 loss: {x:.3f} top1: 0.3"])
+def test_batches_of_an_evaluation_are_none(line: str, tmp_path: Path) -> None:
+    batches = [line.format(i=i, x=3 + i / 10) for i in range(5)]
+    found = read([*run(), *batches], tmp_path)
+    assert {"val_loss", "eval/Avg Acc", "eval/top1"}.isdisjoint(found)
+
+
+def test_two_loggers_print_one_evaluation(tmp_path: Path) -> None:
+    record = "[ {s:6}] | gnorm 0.28 lr 0.00025 | loss {x:.2f}"
+    lines = run("Eval  batches[  100]      | loss {v:.2f}", record=record)
+    twice = [copy for line in lines for copy in (f"INFO:tensorflow:{line}", f"I1214 15:23:46.103303 1393 train.py:298] {line}")]
+    assert read(twice, tmp_path)["val_loss"] == pytest.approx((5.5, 3.0, EPOCHS))
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("learning rate = {r:.7f}", "learning_rate"),
+        ("->>lr:{r:.7f}", "learning_rate"),
+        ("  current lr {r:.7f}", "learning_rate"),
+        ("grad_norm: {r:.7f}", "grad_norm"),
+    ],
+)
+def test_a_value_behind_each_epoch_is_that_of_its_last_record(line: str, name: str, tmp_path: Path) -> None:
+    found = read(run("End of epoch {e} / 6 \t Time Taken: 39{e}.4 sec", line), tmp_path)
+    assert found[name] == pytest.approx((0.01, 0.01 / EPOCHS, EPOCHS), abs=1e-7)
+
+
+def test_values_behind_each_record_are_of_it(tmp_path: Path) -> None:
+    record = "epoch:{e} || iter:{s} || Loss:{x:.4f}"
+    each = "->> pal1 conf loss:{x:.4f} || pal1 loc loss:1.{s}"
+    found = read(run(record=record, each=each), tmp_path)
+    assert found["pal1_conf_loss"] == found["loss"]
+    assert found["pal1_loc_loss"][2] == EPOCHS * STEPS
+
+
+@pytest.mark.parametrize("line", ["best lr: {r:.7f}", "initial learning rate = 0.0{e}", "eval lr = {r:.7f}"])
+def test_a_value_of_something_else_is_not_of_the_record(line: str, tmp_path: Path) -> None:
+    assert "learning_rate" not in read(run(line), tmp_path)
