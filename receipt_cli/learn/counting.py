@@ -74,7 +74,8 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
                 alike = [at for at in nameless if columns[at].kind == columns[best].kind or at == beside]
                 slower = [at for at in alike if at < best]
                 epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
-    epoch = epochs[0] if epochs else _slower(shape, named, steps)
+    before = [at for at in nameless if columns[at].kind == FRACTION and named and at < min(named)]
+    epoch = epochs[0] if epochs else _slower(shape, named if len(named) == 2 else before, steps)
     steps = [at for at in steps if at != epoch]
     drawn = drawn_steps(shape) or open_steps(shape)
     if not steps and any(role is not None and role.kind in (LOSS, PART) for role in roles):
@@ -280,9 +281,9 @@ def _resumed(column: Column, before: dict[int, float], after: dict[int, float], 
     return same and after[step] > column.lowest + FEW * (column.stride or 1)
 
 
-def _slower(shape: Shape, named: list[int], steps: list[int]) -> int | None:
-    """Return the counter that is one further wherever the other begins again: ``iteration 3 step 20/50``, the epoch."""
-    for at in named if len(named) == 2 and steps else ():
+def _slower(shape: Shape, others: list[int], steps: list[int]) -> int | None:
+    """Return the counter that is one further wherever the step begins again: ``iteration 3 step 2/50``, ``[3/9] batch 2/50``."""
+    for at in others if steps else ():
         other = max(steps, key=lambda place: shape.columns[place].rises)
         slow, fast = shape.columns[at], shape.columns[other]
         if at != other and slow.drops <= (1 - AGREE) * fast.drops:  # a launch may have resumed an epoch

@@ -13,9 +13,9 @@ from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS
 from receipt_cli.learn.metric_names import METRIC, PART, SCORE, STEP, TRAINED, VALIDATION_LOSS, Role, counter_of, is_mean
-from receipt_cli.learn.patterns import Spec, chunks, field_name, metric_value
+from receipt_cli.learn.patterns import REACH, Spec, chunks, field_name, metric_value
 from receipt_cli.learn.proofs import Induced
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.readings import Reading, without
 from receipt_cli.learn.rules import MIN_GATE, head, induce
 from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -66,6 +66,7 @@ def _with_loss(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary
     if group.main.tier < 4 or any(role.kind == VALIDATION_LOSS for r in group.readings for role in r.roles.values()):
         return None
     found = _kinds([(r, at) for r in readings for at in _evaluated(r, vocabulary)])
+    found = [kind for kind in found if sum(r.shape.count for r, _ in kind) >= vocabulary.min_records]
     found = [kind for kind in found if not _is_test(*kind[0], vocabulary)] or found
     if len(found) > 1:
         found = [kind for kind in found if not _speaks_of(vocabulary.foreign, *kind[0], vocabulary)]
@@ -73,7 +74,7 @@ def _with_loss(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary
         found = [kind for kind in found if is_mean(kind[0][0].names[kind[0][1]])]  # beside the batches of an evaluation
     if len(found) != 1 or not _comes_between(group, found[0], vocabulary):
         return None
-    return _evaluation(*found[0][0], group, vocabulary)
+    return _evaluation(*found[0][0], group, vocabulary, _echoing(found[0]))
 
 
 def _with_scores(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[_Found]:
@@ -95,15 +96,26 @@ def _kinds(found: Iterable[_Found]) -> list[list[_Found]]:
 
 def _comes_between(group: Group, kind: Sequence[_Found], vocabulary: Vocabulary) -> bool:
     """True where so many lines of a kind are among the records of ``group``, and records between two of them."""
-    shapes = [reading.shape for reading, _ in kind]
+    copies = _copies(kind)
+    shapes = [reading.shape for reading, _ in _without_echoes(kind)]
     count, (first, last) = sum(shape.count for shape in shapes), group.span
     often = vocabulary.min_records <= count <= group.count + 1
     if not often or max(s.last for s in shapes) < first or min(s.first for s in shapes) > last + group.count:
         return False
-    values = sorted(chain.from_iterable(_values(reading, at) for reading, at in kind))
-    copies = {place for (_, before), (place, value) in pairwise(values) if value == before}
-    places = [place for place, _ in values] if copies else sorted(chain.from_iterable(shape.places for shape in shapes))
-    return _parted(group, places, count, copies)
+    places = [place for one in kind for place, _ in _values(*one)] if copies else [p for shape in shapes for p in shape.places]
+    return _parted(group, sorted(places), count, copies)
+
+
+def _without_echoes(kind: Sequence[_Found]) -> list[_Found]:
+    """Return the records of a kind without those that only print another once more: ``Valid loss 2.1 -> best``."""
+    copies = _copies(kind)
+    return [one for one in kind if not copies.issuperset(place for place, _ in _values(*one))]
+
+
+def _copies(kind: Sequence[_Found]) -> set[int]:
+    """Return the places of the lines that print the value of the line before them."""
+    values = sorted(chain.from_iterable(_values(*one) for one in kind))
+    return {place for (_, before), (place, value) in pairwise(values) if value == before}
 
 
 def _values(reading: Reading, at: int) -> Iterator[tuple[int, float | None]]:
@@ -188,10 +200,21 @@ def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
     return reading.shape.columns[at].kind == NUMBER and name.unit is None and rest in vocabulary.validation_loss
 
 
-def _evaluation(reading: Reading, at: int, group: Group, vocabulary: Vocabulary) -> Induced | None:
+def _echoing(kind: Sequence[_Found]) -> set[str]:
+    """Return words that only those records of a kind have which print another once more."""
+    own = _without_echoes(kind)
+    words = [set(re.findall(r"[A-Za-z]+", b" ".join(r.shape.literals).decode("utf-8", "replace"))) for r, _ in own]
+    tails = [r.shape.literals[-1].decode("utf-8", "replace") for r in without([r for r, _ in kind], [r for r, _ in own])]
+    echoes = [set(re.findall(r"[A-Za-z]{2,}", tail)) for tail in tails]
+    return {max(sorted(found), key=len) for one in echoes if (found := one.difference(*words))}
+
+
+def _evaluation(
+    reading: Reading, at: int, group: Group, vocabulary: Vocabulary, unlike: Set[str] = frozenset()
+) -> Induced | None:
     metric = "test_loss" if _is_test(reading, at, vocabulary) else "val_loss"
     value = metric_value(reading.shape, at, reading.names[at], Role(VALIDATION_LOSS, metric=metric), set())
-    return None if value is None else _rule(reading, at, group, value.pattern, {value.field: value.spec})
+    return None if value is None else _rule(reading, at, group, value.pattern, {value.field: value.spec}, unlike)
 
 
 def _scored(reading: Reading, at: int, group: Group) -> Induced | None:
@@ -208,8 +231,12 @@ def _scored(reading: Reading, at: int, group: Group) -> Induced | None:
     return _rule(reading, at, group, value.pattern.replace(f"?P<{value.field}>", f"?P<{field}>"), {field: value.spec})
 
 
-def _rule(reading: Reading, at: int, group: Group, value: str, fields: dict[str, Spec]) -> Induced | None:
+def _rule(
+    reading: Reading, at: int, group: Group, value: str, fields: dict[str, Spec], unlike: Set[str] = frozenset()
+) -> Induced | None:
+    """Return the rule of lines that begin as ``reading`` does, up to ``value``, and have no word that they must be ``unlike``."""
     pattern, gates = head(reading, 0, at, {at: (value, None)}, anchored=True)
+    pattern += "".join(rf"(?![^\n]{{0,{REACH}}}?(?<![A-Za-z]){word}(?![A-Za-z]))" for word in sorted(unlike))
     compiled = compile_pattern(pattern)
     samples = [found.group() for core in reading.shape.samples if (found := compiled.search(core)) is not None]
     if not gates:  # all names before the number are short

@@ -82,6 +82,20 @@ def test_two_loggers_print_one_evaluation(tmp_path: Path) -> None:
     assert read(twice, tmp_path)["val_loss"] == pytest.approx((5.5, 3.0, EPOCHS))
 
 
+@pytest.mark.parametrize("tail", [" -> best", " (saved as the best)", ", new record!"])
+def test_an_evaluation_that_is_printed_once_more_is_one(tail: str, tmp_path: Path) -> None:
+    lines: list[str] = []
+    for line in run(
+        "[ Valid | {e:03d}/006 ] loss = {v:.5f}, acc = {a:.5f}", record="[ Train | {e:03d}/006 ] loss = {x:.5f}, step = {i}"
+    ):
+        lines += [line, line + tail] if "Valid" in line and "002/" not in line else [line]
+    path = tmp_path / "run.log"
+    path.write_text("\n".join([*lines, "wandb: valid_loss 3.0", ""]), "utf-8")
+    summary: Any = receipt_cli.read(path).receipt["summary"]
+    assert summary["metrics"]["val_loss"]["record_count"] == EPOCHS
+    assert summary["metrics"]["val_loss"]["last"] == 3.0
+
+
 @pytest.mark.parametrize(
     ("line", "name"),
     [

@@ -176,3 +176,14 @@ def test_the_first_batch_of_an_epoch_is_not_the_epoch(word: str, tmp_path: Path)
         ]
     found = read(lines, tmp_path)
     assert (found["steps"], found["loss"]) == ((1, 20, None, 20), (2.4, 0.5))
+
+
+@pytest.mark.parametrize("epoch", ["[{e}/9]", "({e}/9)", "{e}/9 |"])
+def test_a_fraction_before_the_named_counter_is_the_epoch(epoch: str, tmp_path: Path) -> None:
+    lines = [
+        f"{epoch.format(e=e)} batch {i}/50 loss={9 - e / 2 - i / 100:.3f} lr=3.02e-04"
+        for e in range(1, 10)
+        for i in range(5, 51, 5)
+    ]
+    found = read(lines, tmp_path)
+    assert (found["steps"], found["loss"]) == ((5, 450, 450, 90), (8.45, 4.0))
