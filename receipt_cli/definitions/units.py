@@ -81,7 +81,8 @@ def read_number(text: str, unit: str | None = None) -> float | None:
 
     ``unit`` is a key of ``UNITS`` or of ``SPECIAL_UNITS``; None means that the text is in base units already. A glued
     suffix is accepted where it agrees with ``unit`` (``131ms`` for ``ms``, ``71.1GB`` for ``GiB``, since trainers
-    print MB for 2**20); a suffix of another size or dimension makes the text unreadable. NaN and infinity are values.
+    print MB for 2**20), and a percent sign without one; a suffix of another size or dimension makes the text unreadable.
+    NaN and infinity are values.
     """
     if len(text) > MAX_TEXT:
         return None
@@ -147,7 +148,9 @@ def find_factor(suffix: str, unit: str | None) -> Decimal | None:
         known = None if suffix == "B" else _SUFFIXES.get(suffix)  # bytes or billions: only a declared unit tells
         return UNITS[known].factor if known else None
     if unit is None:
-        return None if suffix else Decimal(1)  # one that nobody declared changes the value by an unknown factor
+        if suffix == "%":
+            return UNITS["percent"].factor  # a ratio, without doubt
+        return None if suffix else Decimal(1)  # another that nobody declared changes the value by an unknown factor
     declared = UNITS[unit]
     if not suffix or suffix == unit:
         return declared.factor
