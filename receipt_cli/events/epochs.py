@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from receipt_cli.events.model import Event, expand, rule_of
+from receipt_cli.events.model import Event, expand, part_of, rule_of
 from receipt_cli.events.rows import LARGE, MAX_EPOCHS
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import replace
@@ -25,6 +25,7 @@ def count_epochs(events: list[Event]) -> list[Event]:
 
     An epoch on a line of its own applies to the records after it that print none, of the same rank.
     """
+    events = _without_stale_frames(events)
     whole = _whole_runs(events)
     for event in events:
         own = event.counters
@@ -35,6 +36,38 @@ def count_epochs(events: list[Event]) -> list[Event]:
     events = _count_all(events, {id(e) for e in events if e.step is None})
     _number_single_passes(events)
     return _records(events)
+
+
+def _without_stale_frames(events: list[Event]) -> list[Event]:
+    """Return the events without full frames of an epoch that then begins: a bar has the next epoch's name before it is reset."""
+    frames: dict[tuple[str, str, int], list[int]] = {}
+    for at, event in enumerate(events):
+        if event.is_step and event.rule.redraw and event.step is None and event.counters:
+            frames.setdefault((*rule_of(event), event.rank), []).append(at)
+    stale: set[int] = set()
+    for places in frames.values():
+        for number, (at, following) in enumerate(pairwise(places)):
+            event, (epoch, inside) = events[at], _place(events[at], -1)
+            begins = _place(events[following], 0)
+            if epoch is None or inside is None or inside != (event.counters or {}).get("epoch_steps") or begins[0] != epoch:
+                continue
+            before = (
+                _place(event, -2) if event.run is not None else _place(events[places[number - 1]], -1) if number else (None, None)
+            )
+            if before[0] == epoch - 1 and begins[1] is not None and begins[1] < inside:
+                stale.add(at)
+    kept = [part_of(e, 0, e.records - 1) if n in stale and e.run is not None else e for n, e in enumerate(events)]
+    return [event for n, event in enumerate(kept) if n not in stale or event.records < events[n].records] if stale else events
+
+
+def _place(event: Event, index: int) -> tuple[int | None, int | None]:
+    """Return the epoch, and the step inside of it, that a record of an event prints: the first (0), or one from the end."""
+    own, run = event.counters or {}, event.run
+    at = len(run) + index if run is not None and index else -1
+    if run is None or at < 0:
+        return own.get("epoch_number"), own.get("epoch_step")
+    epoch = run.epoch_at(at) if run.epochs is not None else own.get("epoch_number")
+    return epoch, int(run.counts[at]) if run.counts is not None else own.get("epoch_step")
 
 
 def _without_evaluations(events: list[Event]) -> list[Event]:
