@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
@@ -33,9 +33,10 @@ _Found = tuple[Reading, int]
 
 def induce_evaluations(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
     """Return the rules of the evaluations among the records of ``group``: one with a loss, and those with scores alone."""
-    loss = _after_each(group, readings, vocabulary) or _with_loss(group, readings, vocabulary)
+    training = Training.of(group)
+    loss = _after_each(group, readings, vocabulary) or _with_loss(training, readings, vocabulary)
     found = [rule for rule in (loss,) if rule is not None]
-    for one in _with_scores(group, readings, vocabulary):
+    for one in _with_scores(training, readings, vocabulary):
         if len(found) <= MOST_SCORED and not any(_reads(rule, one[0]) for rule in found):
             rule = _scored(*one, group)
             found += [rule] if rule is not None else []
@@ -61,9 +62,11 @@ def _after_each(group: Group, readings: Sequence[Reading], vocabulary: Vocabular
     return None
 
 
-def _with_loss(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
-    """Return the rule of the only lines among the records of ``group`` with a loss of an evaluation, if those have none."""
-    if group.main.tier < 4 or any(role.kind == VALIDATION_LOSS for r in group.readings for role in r.roles.values()):
+def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
+    """Return the rule of the only lines among the records of ``training`` with a loss of an evaluation, if those have none."""
+    if training.group.main.tier < 4 or any(
+        role.kind == VALIDATION_LOSS for r in training.group.readings for role in r.roles.values()
+    ):
         return None
     found = _kinds([(r, at) for r in readings for at in _evaluated(r, vocabulary)])
     found = [kind for kind in found if sum(r.shape.count for r, _ in kind) >= vocabulary.min_records]
@@ -72,17 +75,17 @@ def _with_loss(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary
         found = [kind for kind in found if not _speaks_of(vocabulary.foreign, *kind[0], vocabulary)]
     if len(found) > 1:
         found = [kind for kind in found if is_mean(kind[0][0].names[kind[0][1]])]  # beside the batches of an evaluation
-    if len(found) != 1 or not _comes_between(group, found[0], vocabulary):
+    if len(found) != 1 or not _comes_between(training, found[0], vocabulary):
         return None
-    return _evaluation(*found[0][0], group, vocabulary, _echoing(found[0]))
+    return _evaluation(*found[0][0], training.group, vocabulary, _echoing(found[0]))
 
 
-def _with_scores(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[_Found]:
-    """Return the kinds of lines among the records of ``group`` with a score of an evaluation, those of most records first."""
-    if group.main.tier < 4:
+def _with_scores(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[_Found]:
+    """Return the kinds of lines among the records of ``training`` with a score of an evaluation, those of most records first."""
+    if training.group.main.tier < 4:
         return []
     found = _kinds([(r, at) for r in readings for at in _graded(r, vocabulary)[:1]])
-    between = [kind for kind in found if _comes_between(group, kind, vocabulary)]
+    between = [kind for kind in found if _comes_between(training, kind, vocabulary)]
     return [kind[0] for kind in sorted(between, key=lambda kind: -sum(r.shape.count for r, _ in kind))]
 
 
@@ -94,16 +97,16 @@ def _kinds(found: Iterable[_Found]) -> list[list[_Found]]:
     return [sorted(kind, key=lambda one: -one[0].shape.count) for kind in kinds.values()]
 
 
-def _comes_between(group: Group, kind: Sequence[_Found], vocabulary: Vocabulary) -> bool:
-    """True where so many lines of a kind are among the records of ``group``, and records between two of them."""
+def _comes_between(training: Training, kind: Sequence[_Found], vocabulary: Vocabulary) -> bool:
+    """True where so many lines of a kind are among the records of ``training``, and records between two of them."""
     copies = _copies(kind)
     shapes = [reading.shape for reading, _ in _without_echoes(kind)]
-    count, (first, last) = sum(shape.count for shape in shapes), group.span
-    often = vocabulary.min_records <= count <= group.count + 1
-    if not often or max(s.last for s in shapes) < first or min(s.first for s in shapes) > last + group.count:
+    count, (first, last) = sum(shape.count for shape in shapes), training.group.span
+    often = vocabulary.min_records <= count <= training.group.count + 1
+    if not often or max(s.last for s in shapes) < first or min(s.first for s in shapes) > last + training.group.count:
         return False
     places = [place for one in kind for place, _ in _values(*one)] if copies else [p for shape in shapes for p in shape.places]
-    return _parted(group, sorted(places), count, copies)
+    return _parted(training, sorted(places), count, copies)
 
 
 def _without_echoes(kind: Sequence[_Found]) -> list[_Found]:
@@ -122,25 +125,37 @@ def _values(reading: Reading, at: int) -> Iterator[tuple[int, float | None]]:
     return zip(reading.shape.places, (token.value for token in reading.shape.columns[at].values), strict=False)
 
 
-def _parted(group: Group, places: Sequence[int], count: int, copies: Set[int] = frozenset()) -> bool:
-    """True where nearly each two of ``count`` lines have records of ``group`` between them, as far as the kept ones show.
+def _parted(training: Training, places: Sequence[int], count: int, copies: Set[int] = frozenset()) -> bool:
+    """True where nearly each two of ``count`` lines have records of ``training`` between them, as far as the kept ones show.
 
     ``copies`` print what the line before them does: two loggers print each line.
     """
-    found = records_between(group, places)
+    found = training.between(places)
     if found:
         alone = [number for place, number in zip(places[1:], found, strict=False) if number or place not in copies]
         return sum(number > 0 for number in alone) >= AGREE * len(alone) and bool(alone)
     gaps = sorted(b - a for a, b in pairwise(places))
-    return bool(gaps) and 2 * gaps[len(gaps) // 2] > group.count // count > 1
+    return bool(gaps) and 2 * gaps[len(gaps) // 2] > training.group.count // count > 1
 
 
-def records_between(group: Group, places: Sequence[int]) -> list[int]:
-    """Return how many records of ``group`` are between each place and the next, as far as all of them are kept."""
-    shapes = [reading.shape for reading in group.readings]
-    kept = sorted(place for shape in shapes for place in shape.places)
-    known = min((shape.places[-1] for shape in shapes if shape.count > len(shape.places)), default=math.inf)
-    return [bisect_left(kept, b) - bisect_left(kept, a) for a, b in pairwise(places) if b <= known]
+class Training(NamedTuple):
+    """Where the records of a group are, as far as all of them are kept: their places, ascending, and the last of these."""
+
+    group: Group
+    places: list[int]
+    known: float
+
+    @classmethod
+    def of(cls, group: Group) -> Training:
+        """Return where the records of ``group`` are."""
+        shapes = [reading.shape for reading in group.readings]
+        known = min((shape.places[-1] for shape in shapes if shape.count > len(shape.places)), default=math.inf)
+        return cls(group, sorted(place for shape in shapes for place in shape.places), known)
+
+    def between(self, places: Sequence[int]) -> list[int]:
+        """Return how many records are between each place and the next, as far as that is known."""
+        before = [bisect_left(self.places, place) for place in places if place <= self.known]
+        return [b - a for a, b in pairwise(before)]
 
 
 def _evaluated(reading: Reading, vocabulary: Vocabulary) -> list[int]:
@@ -259,10 +274,11 @@ def induce_companions(
 
     ``rule`` is that of the records. Of an epoch only metrics of the registry are read, since they hold for its last record.
     """
+    training = Training.of(group)
     found: list[Induced] = []
     known = set(rule.fields)
     for reading in sorted(readings, key=lambda r: -r.shape.count):
-        if len(found) == MOST_COMPANIONS or not _follows(reading, group, vocabulary):
+        if len(found) == MOST_COMPANIONS or not _follows(reading, training, vocabulary):
             continue
         others = [r for r in readings if r is not reading]
         companion = induce(Group([reading]), f"train_values_{len(found) + 1}", others, vocabulary, [*rivals, *group.readings])
@@ -274,16 +290,22 @@ def induce_companions(
     return found
 
 
-def _follows(reading: Reading, group: Group, vocabulary: Vocabulary) -> bool:
+def _follows(reading: Reading, training: Training, vocabulary: Vocabulary) -> bool:
     """True for a line without a counter that has values of the record before it."""
     shape, roles = reading.shape, reading.roles.values()
     plain = reading.counter.mode == ABSENT and reading.counter.step is None and not (reading.evaluation or reading.bar)
-    if not plain or not roles or shape.count < vocabulary.min_records or shape.count > group.count or shape.first < group.span[0]:
+    if (
+        not plain
+        or not roles
+        or shape.count < vocabulary.min_records
+        or shape.count > training.group.count
+        or shape.first < training.group.span[0]
+    ):
         return False
     if any(_speaks_of(vocabulary.evaluation | vocabulary.foreign, reading, at, vocabulary) for at in reading.roles):
         return False
-    between = records_between(group, shape.places)
-    each = shape.count >= AGREE * group.count and bool(between) and sum(n == 1 for n in between) >= AGREE * len(between)
+    between = training.between(shape.places)
+    each = shape.count >= AGREE * training.group.count and bool(between) and sum(n == 1 for n in between) >= AGREE * len(between)
     if each:
         return all(role.kind in (METRIC, PART) or (role.kind == SCORE and role.rank == TRAINED) for role in roles)
-    return all(role.kind == METRIC for role in roles) and _parted(group, shape.places, shape.count)
+    return all(role.kind == METRIC for role in roles) and _parted(training, shape.places, shape.count)
