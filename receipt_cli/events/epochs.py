@@ -25,6 +25,7 @@ def count_epochs(events: list[Event]) -> list[Event]:
 
     An epoch on a line of its own applies to the records after it that print none, of the same rank.
     """
+    _hand_on(events)
     events = _without_stale_frames(events)
     whole = _whole_runs(events)
     for event in events:
@@ -36,6 +37,18 @@ def count_epochs(events: list[Event]) -> list[Event]:
     events = _count_all(events, {id(e) for e in events if e.step is None})
     _number_single_passes(events)
     return _records(events)
+
+
+def _hand_on(events: list[Event]) -> None:
+    """Give the metrics that a line of progress prints to the next step record of its grammar and rank."""
+    held: dict[tuple[str, int], Event] = {}
+    for event in events:
+        if event.rule.event == "progress" and event.metrics:
+            held[event.grammar.id, event.rank] = event
+        elif held and event.is_step:
+            announced = held.pop((event.grammar.id, event.rank), None) or held.pop((event.grammar.id, NO_RANK), None)
+            if announced is not None:
+                event.fill(announced)
 
 
 def _without_stale_frames(events: list[Event]) -> list[Event]:

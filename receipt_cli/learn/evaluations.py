@@ -6,12 +6,13 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
-from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS
+from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS, Counter
 from receipt_cli.learn.metric_names import METRIC, PART, SCORE, STEP, TRAINED, VALIDATION_LOSS, Role, counter_of, is_mean
 from receipt_cli.learn.patterns import REACH, Spec, chunks, field_name, metric_value
 from receipt_cli.learn.proofs import Induced
@@ -64,9 +65,7 @@ def _after_each(group: Group, readings: Sequence[Reading], vocabulary: Vocabular
 
 def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
     """Return the rule of the only lines among the records of ``training`` with a loss of an evaluation, if those have none."""
-    if training.group.main.tier < 4 or any(
-        role.kind == VALIDATION_LOSS for r in training.group.readings for role in r.roles.values()
-    ):
+    if any(role.kind == VALIDATION_LOSS for r in training.group.readings for role in r.roles.values()):
         return None
     found = _kinds([(r, at) for r in readings for at in _evaluated(r, vocabulary)])
     found = [kind for kind in found if sum(r.shape.count for r, _ in kind) >= vocabulary.min_records]
@@ -82,8 +81,6 @@ def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Voca
 
 def _with_scores(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[_Found]:
     """Return the kinds of lines among the records of ``training`` with a score of an evaluation, those of most records first."""
-    if training.group.main.tier < 4:
-        return []
     found = _kinds([(r, at) for r in readings for at in _graded(r, vocabulary)[:1]])
     between = [kind for kind in found if _comes_between(training, kind, vocabulary)]
     return [kind[0] for kind in sorted(between, key=lambda kind: -sum(r.shape.count for r, _ in kind))]
@@ -270,42 +267,51 @@ def _reads(rule: Induced, reading: Reading) -> bool:
 def induce_companions(
     group: Group, rule: Induced, readings: Sequence[Reading], vocabulary: Vocabulary, rivals: Sequence[Reading]
 ) -> list[Induced]:
-    """Return the rules of the lines with values of the record of ``group`` before them: one behind each, or behind each epoch.
+    """Return the rules of the lines with values of a record of ``group`` beside them: behind each, or behind or before an epoch.
 
-    ``rule`` is that of the records. Of an epoch only metrics of the registry are read, since they hold for its last record.
+    ``rule`` is that of the records. Of an epoch only metrics of the registry are read: they hold for its last record, or, if
+    they are printed before it, for its first.
     """
     training = Training.of(group)
     found: list[Induced] = []
     known = set(rule.fields)
     for reading in sorted(readings, key=lambda r: -r.shape.count):
-        if len(found) == MOST_COMPANIONS or not _follows(reading, training, vocabulary):
+        place = _beside(reading, training, vocabulary) if len(found) < MOST_COMPANIONS else ""
+        if not place:
             continue
         others = [r for r in readings if r is not reading]
-        companion = induce(Group([reading]), f"train_values_{len(found) + 1}", others, vocabulary, [*rivals, *group.readings])
+        alone = Group([replace(reading, counter=Counter(ABSENT))])
+        companion = induce(alone, f"train_values_{len(found) + 1}", others, vocabulary, [*rivals, *group.readings])
         if companion is None or known & set(companion.fields):
             continue
-        companion.body["companion"] = True
+        if place == "behind":
+            companion.body["companion"] = True
+        else:
+            companion.body["event"] = "progress"
         known |= set(companion.fields)
         found.append(companion)
     return found
 
 
-def _follows(reading: Reading, training: Training, vocabulary: Vocabulary) -> bool:
-    """True for a line without a counter that has values of the record before it."""
-    shape, roles = reading.shape, reading.roles.values()
-    plain = reading.counter.mode == ABSENT and reading.counter.step is None and not (reading.evaluation or reading.bar)
-    if (
-        not plain
-        or not roles
-        or shape.count < vocabulary.min_records
-        or shape.count > training.group.count
-        or shape.first < training.group.span[0]
-    ):
-        return False
+def _beside(reading: Reading, training: Training, vocabulary: Vocabulary) -> str:
+    """Return where the record is whose values a line without a counter has, or one that only counts epochs: before or behind it.
+
+    Empty for other lines.
+    """
+    shape, roles, group = reading.shape, reading.roles.values(), training.group
+    bare = reading.counter.step is None and reading.counter.epoch is None
+    rate = reading.counter.mode == EPOCHS and {role.metric for role in roles} == {"learning_rate"}
+    if not (bare or rate) or not roles or reading.evaluation or reading.bar:
+        return ""
+    if not vocabulary.min_records <= shape.count <= group.count + 1:
+        return ""
     if any(_speaks_of(vocabulary.evaluation | vocabulary.foreign, reading, at, vocabulary) for at in reading.roles):
-        return False
+        return ""
     between = training.between(shape.places)
-    each = shape.count >= AGREE * training.group.count and bool(between) and sum(n == 1 for n in between) >= AGREE * len(between)
-    if each:
-        return all(role.kind in (METRIC, PART) or (role.kind == SCORE and role.rank == TRAINED) for role in roles)
-    return all(role.kind == METRIC for role in roles) and _parted(training, shape.places, shape.count)
+    metrics = all(role.kind == METRIC for role in roles)
+    if shape.first < group.span[0]:
+        return "before" if metrics and _parted(training, shape.places, shape.count) else ""
+    if shape.count >= AGREE * group.count and between and sum(n == 1 for n in between) >= AGREE * len(between):
+        told = all(role.kind in (METRIC, PART) or (role.kind == SCORE and role.rank == TRAINED) for role in roles)
+        return "behind" if told and bare else ""
+    return "behind" if metrics and _parted(training, shape.places, shape.count) else ""

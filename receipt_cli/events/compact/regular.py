@@ -196,7 +196,9 @@ def find_passing(read: Sequence[Read]) -> dict[tuple[str, str], Read]:
 def _goes_by(rule: Rule, columns: RuleColumns) -> bool:
     if rule.event not in PASSING or rule.phase is not None or rule.redraw or rule.companion or columns.texts:
         return False
-    targets = (rule.fields[name].target for name in columns.numbers)
+    targets = [rule.fields[name].target for name in columns.numbers]
+    if rule.event == "progress" and any(kind == "metric" for kind, _ in targets):
+        return False  # the record behind it takes them
     plain = all(kind in ("metric", "other") or name in PASSING[rule.event] for kind, name in targets)
     return plain and ascends(columns.at.whole())
 

@@ -121,3 +121,42 @@ def test_values_behind_each_record_are_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["best lr: {r:.7f}", "initial learning rate = 0.0{e}", "eval lr = {r:.7f}"])
 def test_a_value_of_something_else_is_not_of_the_record(line: str, tmp_path: Path) -> None:
     assert "learning_rate" not in read(run(line), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line", ["Now training epoch {e}. LR={r:.6f}", "Start epoch {e} ==========,lr={r:.6f}", "learning rate is {r:.6f}"]
+)
+def test_a_rate_before_each_epoch_is_that_of_its_first_record(line: str, tmp_path: Path) -> None:
+    ends = run()
+    lines = []
+    for e in range(1, EPOCHS + 1):
+        lines += [line.format(e=e, r=0.01 / e), *ends[(e - 1) * STEPS : e * STEPS]]
+    assert read(lines, tmp_path)["learning_rate"] == pytest.approx((0.01, 0.01 / EPOCHS, EPOCHS), abs=1e-6)
+
+
+def test_a_rate_before_an_epoch_that_never_came_is_none(tmp_path: Path) -> None:
+    ends = run()
+    lines = []
+    for e in range(1, EPOCHS + 1):
+        lines += [f"Now training epoch {e}. LR=0.0{e}", *ends[(e - 1) * STEPS : e * STEPS]]
+    assert read([*lines, "Now training epoch 7. LR=0.07"], tmp_path)["learning_rate"] == (0.01, 0.06, EPOCHS)
+
+
+@pytest.mark.parametrize(
+    "record", ["step {s} | g_loss {x:.4f} | d_loss 1.{i}", "step {s} reward {x:.4f}", "epoch {e} step {s} lr: {x:.4f}"]
+)
+def test_an_evaluation_needs_no_loss_of_training(record: str, tmp_path: Path) -> None:
+    found = read(run("Validation loss: {v:.4f} | si_sdr: 1.{e}", record=record), tmp_path)
+    assert found["val_loss"] == pytest.approx((5.5, 3.0, EPOCHS))
+
+
+def test_values_below_a_heading_are_of_the_record_above_them(tmp_path: Path) -> None:
+    lines = []
+    for e in range(EPOCHS * STEPS):
+        lines += [f"Epoch {e}", f"Training loss: {5 - e / 40:.4f}", f"Validation loss: {6 - e / 40:.4f}"]
+        lines += [f"Training accuracy: {e / 100:.4f}", "Saving weights", f"grad_norm: 1.{e}"]
+    found = read(lines, tmp_path)
+    assert found["loss"] == (5.0, 3.225, 72)
+    assert found["val_loss"] == (6.0, 4.225, 72)
+    assert found["training_accuracy"] == (0.0, 0.71, 72)
+    assert found["grad_norm"] == (1.0, 1.71, 72)
