@@ -124,7 +124,7 @@ def test_a_value_of_something_else_is_not_of_the_record(line: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "line", ["Now training epoch {e}. LR={r:.6f}", "Start epoch {e} ==========,lr={r:.6f}", "learning rate is {r:.6f}"]
+    "line", ["Now training epoch {e}. LR={r:.6f}", "Start epoch {e} ==========,lr={r:.6f}", "-- learning rate: {r:.6f}"]
 )
 def test_a_rate_before_each_epoch_is_that_of_its_first_record(line: str, tmp_path: Path) -> None:
     ends = run()
