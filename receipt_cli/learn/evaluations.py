@@ -288,6 +288,7 @@ def induce_companions(
             companion.body["companion"] = True
         else:
             companion.body["event"] = "progress"
+        companion.group, companion.count = None, reading.shape.count  # it counts nothing of its own
         known |= set(companion.fields)
         found.append(companion)
     return found

@@ -124,7 +124,13 @@ def test_a_value_of_something_else_is_not_of_the_record(line: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "line", ["Now training epoch {e}. LR={r:.6f}", "Start epoch {e} ==========,lr={r:.6f}", "-- learning rate: {r:.6f}"]
+    "line",
+    [
+        "Now training epoch {e}. LR={r:.6f}",
+        "Start epoch {e} ==========,lr={r:.6f}",
+        "-- learning rate: {r:.6f}",
+        "Epoch: {e:03d}/006 | Current Learning Rate: {r:.6f}",
+    ],
 )
 def test_a_rate_before_each_epoch_is_that_of_its_first_record(line: str, tmp_path: Path) -> None:
     ends = run()
@@ -132,6 +138,16 @@ def test_a_rate_before_each_epoch_is_that_of_its_first_record(line: str, tmp_pat
     for e in range(1, EPOCHS + 1):
         lines += [line.format(e=e, r=0.01 / e), *ends[(e - 1) * STEPS : e * STEPS]]
     assert read(lines, tmp_path)["learning_rate"] == pytest.approx((0.01, 0.01 / EPOCHS, EPOCHS), abs=1e-6)
+
+
+def test_a_rate_before_each_epoch_of_two_launches(tmp_path: Path) -> None:
+    """The last of two that were appended is told; their epochs begin again, and so do the lines before them."""
+    launch = [f"epoch: {e} start, learning rate: 0.0{e + 1}\nepoch: {e} end, loss: {3 - e / 20:.3f}" for e in range(8)]
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(["Namespace(lr=0.1)", *launch, "Namespace(lr=0.1)", *launch, ""]), "utf-8")
+    summary: Any = receipt_cli.read(path).receipt["summary"]
+    assert summary["steps"]["record_count"] == 8
+    assert (summary["metrics"]["learning_rate"]["first"], summary["metrics"]["learning_rate"]["last"]) == (0.01, 0.08)
 
 
 def test_a_rate_before_an_epoch_that_never_came_is_none(tmp_path: Path) -> None:
