@@ -252,6 +252,8 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
         counted = shape.columns[epoch]
         begun = [(b, a) for b, a in falls if not _resumed(column, b, a, step, epoch)]
         falls = begun if len(begun) > 1 else falls
+        within = [(b, a) for b, a in falls if a.get(epoch, 0) > max(b.get(epoch, 0) - 1, counted.lowest)]
+        falls = within if len(within) > 1 else falls  # the others begin a launch
         rose = [1 for b, a in falls if epoch in b and a.get(epoch, 0) > b[epoch]]
         at = [a[epoch] for _, a in falls if epoch in a]
         apart = column.kind == FRACTION and counted.rises >= AGREE * len(falls) and all(b > a for a, b in pairwise(at))

@@ -125,8 +125,11 @@ def _heads_each(heads: Shape, epochs: Column, shape: Shape, column: Column) -> b
 def _begins_epochs(reading: Reading) -> bool:
     """True for a line that counts epochs and shows no metric: what follows is of that epoch."""
     kinds = {role.kind for role in reading.roles.values() if role.metric != "learning_rate"}
+    column = reading.shape.columns[0]
+    again = reading.counter.mode == UNNUMBERED and reading.counter.step is None and len(reading.shape.columns) == 1
+    launches = again and column.lowest in (0, 1) and column.rises >= column.stays  # short ones, each from the first epoch on
     return (
-        reading.counter.mode == EPOCHS
+        (reading.counter.mode == EPOCHS or launches)
         and reading.counter.epoch == 0
         and not reading.evaluation
         and not reading.bar

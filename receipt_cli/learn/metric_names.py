@@ -203,7 +203,7 @@ def _name(left: str) -> tuple[str, bool, bool]:
     head = text[: unit.start()] if unit else text
     ends = [m.end() for m in _DELIMITER.finditer(head)]
     start = max(ends, default=0)
-    return _LEVEL.sub("", text[start:].strip(" \t\"'`*#>([.-|")), sure, bracket
+    return _LEVEL.sub("", text[start:].strip(" \t\"'`*#>([.-|=")), sure, bracket
 
 
 STEP, EPOCH, METRIC, LOSS, VALIDATION_LOSS = "step", "epoch", "metric", "loss", "validation loss"

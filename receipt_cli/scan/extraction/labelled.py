@@ -134,6 +134,8 @@ def _labelled(record: bytes, start: int) -> list[Cell]:
             continue
         if raw in _DEVICES and record[found.end("key") : found.start("number")] == b":":
             continue  # ``device='cuda:0'``
+        if record[found.end() :].startswith((b" day,", b" days,")):
+            continue  # ``eta: 1 day, 5:23:56``
         begin, end = found.span("key")
         if b"/" in raw and record[max(0, begin - 2) : begin][:1].isdigit() and record[begin - 1 : begin] == b" ":
             begin, raw = end - len(raw.partition(b" ")[2]), raw.partition(b" ")[2]  # ``23.6 samples/s events=0``

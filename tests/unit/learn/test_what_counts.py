@@ -187,3 +187,42 @@ def test_a_fraction_before_the_named_counter_is_the_epoch(epoch: str, tmp_path: 
     ]
     found = read(lines, tmp_path)
     assert (found["steps"], found["loss"]) == ((5, 450, 450, 90), (8.45, 4.0))
+
+
+def test_an_iteration_that_begins_again_in_each_epoch_of_each_launch(tmp_path: Path) -> None:
+    """Launches were cut within the first epoch, or later; none prints how long an epoch is."""
+    lines = []
+    for launch, length in enumerate((3, 5, 2, 12, 1, 27)):
+        places = [(e, i) for e in range(9) for i in range(1000, 8000, 1000)][:length]
+        lines += [
+            "Namespace(lr=0.1, epochs=9)",
+            *(f"epoch {e}, iter {i}, avg. loss {9 - launch - e - i / 1e5:.2f}, speed 17.{e} words/sec" for e, i in places),
+        ]
+    found = read(lines, tmp_path)
+    assert (found["steps"][3], found["epoch"], found["loss"]) == (27, (0, 3), (pytest.approx(3.99), pytest.approx(0.94)))
+
+
+@pytest.mark.parametrize("rule", ["=====", "---- ", "### ", ""])
+def test_parts_of_a_loss_below_the_line_of_an_epoch(rule: str, tmp_path: Path) -> None:
+    lines = []
+    for e in range(1, 21):
+        lines += [f"{rule}Epoch {e}", "Training...", f"Train: loss_R={20 / e:.6f}, loss_C=-{e}.493320, loss_S=1.{e}"]
+        lines += [
+            f"Validation: loss_R={30 / e:.6f}, loss_C=-{e}.4, loss_S=2.{e}",
+            f"Test: loss_R={40 / e:.6f}, loss_C=-{e}.4, loss_S=2.{e}",
+        ]
+    found = read(lines, tmp_path)
+    assert (found["steps"], found["loss_r"]) == ((1, 20, None, 20), (20.0, 1.0))
+
+
+def test_short_launches_of_epochs_are_told_apart(tmp_path: Path) -> None:
+    lines = []
+    for launch, (size, planned) in enumerate([(2, 3), (3, 3), (1, 3), (3, 3), (2, 10), (5, 10)]):
+        lines.append(f"Config: {{'seed': 42, 'root': '{'x' * launch}'}}")
+        for e in range(1, size + 1):
+            lines.append(f"Epoch {e}/{planned}")
+            if e < size or planned == 3:
+                lines.append(f"Train loss: {9 - launch - e / 10:.4f}  acc: 0.{e}{launch}")
+                lines.append(f"Eval  acc: 0.9{launch} ± 0.0010  loss: {launch + e / 10:.4f}")
+    found = read(lines, tmp_path)
+    assert (found["steps"], found["loss"]) == ((1, 4, 10, 4), (3.9, 3.6))

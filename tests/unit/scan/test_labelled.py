@@ -123,3 +123,9 @@ def test_a_device_and_a_unit_are_no_labels(tmp_path: Path, line: str, more: str,
     found = document(tmp_path, "".join(line.format(n, 5 - n / 10, more) for n in range(1, 12)))["summary"]["other_metrics"]
     plain = document(tmp_path, "".join(line.format(n, 5 - n / 10, "") for n in range(1, 12)))["summary"]["other_metrics"]
     assert {name: series["last"] for name, series in found.items() if name not in plain} == kept
+
+
+@pytest.mark.parametrize("more", [" eta: 1 day, 5:23:56", " left=2 days, 0:10:00"])
+def test_a_time_with_days_is_no_number_of_days(tmp_path: Path, more: str) -> None:
+    found = document(tmp_path, "".join(GENERIC.format(n, 5 - n / 10, more) for n in range(1, 12)))["summary"]["other_metrics"]
+    assert found == {}
