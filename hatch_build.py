@@ -18,6 +18,7 @@ import sysconfig
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any
@@ -167,20 +168,25 @@ def grammars() -> Iterator[tuple[str, tuple[Any, Any]]]:
 
     Of a field its definition stays: it is made when a log first needs it.
     """
-    from receipt_cli.grammar.catalog import INDUCED, list_grammars
-    from receipt_cli.grammar.parse import load_grammar
     from receipt_cli.lazy_dataclass import replace as changed
 
-    for entry in list_grammars():
-        where = f"grammars/{entry.path}"
-        if entry.id == INDUCED:
-            continue
-        grammar = load_grammar(ROOT.joinpath(where).read_bytes(), where)
+    for where, grammar in load_grammars().items():
         heads = tuple(head._replace(reading=grammar.rule(number).reading) for number, head in enumerate(grammar.heads))
+        rules = []
         for rule in grammar.rules:
-            bodies = rule.fields.bodies  # type: ignore[attr-defined]
-            vars(rule)["fields"] = {name: without_description(body) for name, body in bodies.items()}
-        yield where, ((changed(grammar, rules=(), ignore=()), heads), (grammar.rules, grammar.ignore))
+            bodies = rule.fields.bodies
+            rules.append(changed(rule, fields={name: without_description(body) for name, body in bodies.items()}))
+        yield where, ((changed(grammar, rules=(), ignore=()), heads), (tuple(rules), grammar.ignore))
+
+
+@cache
+def load_grammars() -> dict[str, Any]:
+    """Return every grammar with rules, by its file."""
+    from receipt_cli.grammar.catalog import INDUCED, list_grammars
+    from receipt_cli.grammar.parse import load_grammar
+
+    files = [f"grammars/{entry.path}" for entry in list_grammars() if entry.id != INDUCED]
+    return {where: load_grammar(ROOT.joinpath(where).read_bytes(), where) for where in files}
 
 
 Source = tuple[str | bytes, int]
@@ -243,6 +249,8 @@ def sources_of_modules() -> tuple[set[Source], set[Source]]:
 
     invalidate_caches()
     for path in sorted(ROOT.joinpath("receipt_cli").rglob("*.py")):
+        if b"_later" not in path.read_bytes():
+            continue
         with contextlib.suppress(ImportError):
             import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
     later = [value.given for value in gc.get_objects() if type(value) is lazy.Later]  # type: ignore[attr-defined]
@@ -287,16 +295,27 @@ def steady_digest(key: Any) -> int:
 def sources_of_definitions() -> set[str | bytes]:
     """Return the patterns of grammars and failure markers as their readers compile them."""
     from receipt_cli.definitions.failure_markers import load_catalogue
-    from receipt_cli.grammar.catalog import shipped
+    from receipt_cli.grammar import model
 
-    found: list[Any] = []
-    for rule in (rule for grammar in shipped() for rule in (*grammar.rules, *grammar.ignore)):
-        found += [rule.start] if rule.pattern or rule.pairs else []
-        found += [rule.stop, rule.cells, rule.opening, *(field.value for field in rule.fields.values())]
-        found += [*(rule.table_patterns if rule.table else ()), *(rule.block_patterns if rule.block else ())]
+    found = set[str | bytes]()
+
+    def listen(source: str | bytes, flags: int = 0) -> None:
+        found.add(source)
+
+    compile_regex, model.compile_regex = model.compile_regex, listen  # type: ignore[attr-defined]
+    try:
+        for rule in (rule for grammar in load_grammars().values() for rule in (*grammar.rules, *grammar.ignore)):
+            wanted = ["stop", "cells", "opening"]
+            wanted += [*["start"] * bool(rule.pattern or rule.pairs), *["table_patterns"] * bool(rule.table)]
+            wanted += ["block_patterns"] * bool(rule.block)
+            for name in wanted:
+                getattr(type(rule), name).func(rule)  # the rule itself keeps nothing of it
+            found |= {field.value.pattern for field in rule.fields.values() if field.value is not None}
+    finally:
+        model.compile_regex = compile_regex  # type: ignore[attr-defined]
     for marker in load_catalogue().markers:
-        found += [marker.pattern, marker._core]
-    return {pattern.pattern for pattern in found if pattern is not None}
+        found |= {source.encode("ascii") for source in (marker.source, marker.core) if source is not None}
+    return found
 
 
 ANNOTATIONS = {"$schema", "$id", "title", "description"}

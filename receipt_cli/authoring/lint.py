@@ -11,7 +11,7 @@ from typing import Any
 import regex
 
 from receipt_cli.authoring.redos import HOSTILE_BOUND_S, HOSTILE_BYTES, STEEP, Growth, rule_growth
-from receipt_cli.authoring.timing import ORDINARY_HELP, ordinary_excess
+from receipt_cli.authoring.timing import ORDINARY_HELP, ordinary_excess, pace
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
@@ -28,7 +28,8 @@ _COLUMN_WORD, _COLUMN_WIDTH = 3, 8
 _VOCABULARY = re.compile(r"(?:\A|[/\\])generic[/\\]v\d+\.yaml\Z")
 """The file with words instead of rules."""
 _MEASURED = 3
-"""Times that a rule must be too slow for a finding."""
+"""Times that a rule must be too slow for a finding, unless it is ``_BEYOND`` times too slow, as one without end."""
+_BEYOND = 20
 ORDINARY_SECONDS = 0.002
 """The time in seconds that a rule may take for ``timing.ORDINARY``, ten times that of the slowest one."""
 _HELP = r"use possessive quantifiers (\d++, [^|]*+), bound what stands before what must follow ([^|]{0,200}), or anchor the start"
@@ -325,7 +326,9 @@ class _Linter:
     def hostile(self, rule: Rule) -> Iterator[Finding]:
         slow = _too_slow(rule)
         for _ in range(_MEASURED - 1):  # what else runs on the machine may slow one measurement down, and bend its course
-            slow = None if slow is None else _too_slow(rule)
+            if slow is None:
+                return
+            slow = slow if slow.at(HOSTILE_BYTES) > _BEYOND * TIME_BOX_S else _too_slow(rule)
         if slow is None:
             return
         steep = slow.exponent >= STEEP
@@ -369,10 +372,12 @@ class _Linter:
 
 
 def _too_slow(rule: Rule) -> Growth | None:
-    """Return how the time of a rule grows for its worst record where that is too slow, else None."""
+    """Return how the time of a rule grows for its worst record where that is too slow at this machine's pace, else None."""
     found = rule_growth(rule, HOSTILE_BYTES, HOSTILE_BOUND_S)
     bound = HOSTILE_BOUND_S if found is not None and found.exponent >= STEEP else TIME_BOX_S
-    return found if found is not None and found.at(HOSTILE_BYTES) > bound else None
+    if found is None or found.at(HOSTILE_BYTES) <= bound:
+        return None
+    return found if found.at(HOSTILE_BYTES) > bound * pace() else None
 
 
 def _same(have: object, want: object) -> bool:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 import regex
 
-from receipt_cli.authoring.timing import ORDINARY_HELP, ordinary_excess, pace, seconds_of
+from receipt_cli.authoring.timing import ORDINARY_HELP, expected_parts, ordinary_excess, pace, seconds_of
 from receipt_cli.definitions.failure_markers import HEADLESS, SEARCH_SECONDS, Catalogue, Marker, read_catalogue
 from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
@@ -107,14 +107,24 @@ def _speed_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str
     slow = ordinary_excess(marker.literals, lambda line: pattern.search(line, timeout=SEARCH_SECONDS), ORDINARY_SECONDS)
     if slow is not None:
         yield f"takes {slow * 1000:.3g} ms on ordinary lines", ORDINARY_HELP
-    quick = zip(_hostile_lines(marker, WORST_BYTES // 8), _hostile_lines(marker, WORST_BYTES), strict=True)
-    for line, whole in quick:  # an eighth of the length first: a quadratic pattern shows there already
-        if _seconds(marker.pattern, line) > WORST_SECONDS / 64 and (worst := _worst_seconds(marker, whole)):
+    sizes = (WORST_BYTES // 64, WORST_BYTES // 8, WORST_BYTES)
+    for tiny, short, whole in zip(*(_hostile_lines(marker, size) for size in sizes), strict=True):
+        # A shorter line first: what a pattern takes longer for than the length explains shows there already.
+        if _expected(marker.pattern, tiny, short) > WORST_SECONDS and (worst := _worst_seconds(marker, whole)):
             longer = "" if worst < math.inf else "longer than "
             yield (
                 f"takes {longer}{min(worst, SEARCH_SECONDS) * 1000:.0f} ms on {whole[:60]!r}…",
                 "possessive quantifiers, bounded gaps",
             )
+
+
+def _expected(pattern: regex.Pattern[bytes], tiny: bytes, short: bytes) -> float:
+    """Return the seconds to expect of a search in a line of ``WORST_BYTES``, from shorter ones of its kind."""
+    more = _seconds(pattern, short)
+    if more <= WORST_SECONDS / 64:  # even the square of the length does not make it long
+        return 0.0
+    less = min(_seconds(pattern, tiny) for _ in range(3))
+    return sum(expected_parts((len(tiny), less), (len(short), more), WORST_BYTES))
 
 
 def _worst_seconds(marker: Marker, line: bytes) -> float | None:

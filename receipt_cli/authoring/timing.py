@@ -47,6 +47,22 @@ def pace() -> float:
     return max(1.0, min(seconds_of(_PACE.search, _PACE_LINE) for _ in range(3)) / PACE_SECONDS)
 
 
+def expected_parts(shorter: tuple[int, float], longer: tuple[int, float], size: int) -> tuple[float, float]:
+    """Return the seconds to expect for a line of ``size`` bytes, from the lengths and seconds of two that are shorter.
+
+    First those that grow with the length, then those that grow with its square. What grows faster keeps its power, and all
+    of it stands there.
+    """
+    (few, less), (many, more) = shorter, longer
+    if math.isinf(more):
+        return 0.0, math.inf
+    square = max(0.0, (more / many - less / few) / (many - few))
+    plain = more / many - square * many
+    if plain < 0:
+        return 0.0, more * float(size / many) ** math.log(max(more, 1e-9) / max(less, 1e-9), many / few)
+    return plain * size, square * size * size
+
+
 def ordinary_excess(literals: Sequence[bytes], read: Read, bound: float) -> float | None:
     """Return the time for those of ``ORDINARY`` with a literal, the best of three, where it is beyond ``bound`` at this pace."""
     lines = [line for line in ORDINARY if any(literal in line for literal in literals)]

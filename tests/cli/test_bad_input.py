@@ -254,7 +254,7 @@ class TestContent:
         done = invoke("parse", "--json", log)
         assert done.code == 0
         assert steps(done) == 300
-        assert time.process_time() - begun < 5
+        assert time.process_time() - begun < 20  # some took hours
 
     def test_other_control_characters(self, log: Path, invoke: Invoke) -> None:
         log.write_bytes(GOOD + b"\x1b[" * 50_000 + b"\n" + b"\x08" * 50_000 + b"\n" + b"\x1b]0;" + b"t" * 50_000 + b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import json
@@ -443,11 +444,16 @@ def test_ctrl_c_ends_cleanly_and_the_next_run_goes_on(archive: Path, tmp_path: P
         (archive / f"{number}.log").write_bytes(b"copy %d\n" % number + (archive / PICKED[0]).read_bytes())
     command = [sys.executable, "-m", "receipt_cli", "rederive", str(archive), "--store", str(tmp_path / "store")]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    batch = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, start_new_session=True)
-    while not list((tmp_path / "store").glob("receipts/*/*.json")) and batch.poll() is None:
-        time.sleep(0.01)
-    os.killpg(batch.pid, signal.SIGINT)  # as a terminal does: to all of the group
-    out, err = batch.communicate(timeout=60)
+    for _ in range(5):
+        batch = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, start_new_session=True)
+        while not list((tmp_path / "store").glob("receipts/*/*.json")) and batch.poll() is None:
+            time.sleep(0.01)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(batch.pid, signal.SIGINT)  # as a terminal does: to all of the group
+        out, err = batch.communicate(timeout=60)
+        if batch.returncode != 0:
+            break
+        shutil.rmtree(tmp_path / "store")  # on a busy machine it may be over before we have looked
     assert (batch.returncode, out) == (130, b"")
     assert err.decode().startswith("receipt: note: interrupted after ") and "Traceback" not in err.decode()
     for data in tree(tmp_path / "store").values():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -23,16 +22,15 @@ from receipt_cli.records.heuristics import count_step_lines
 from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.scan.extraction import extract
 from tests.fuzz.harness import ROOT
+from tests.tools.timed import takes_less
 
 
 def grammar(name: str) -> list[object]:
     return [g for g in shipped() if g.id == name]
 
 
-def spent(call: object, *arguments: object) -> float:
-    begun = time.process_time()
-    call(*arguments)  # type: ignore[operator]
-    return time.process_time() - begun
+QUICK_S = 2.0
+"""What was found took a minute and more; without that it takes milliseconds."""
 
 
 @pytest.mark.parametrize(
@@ -81,7 +79,7 @@ def test_a_cell_without_end_is_looked_at_once(name: str, rule: str, pump: str) -
     """64 KiB of one word took 20 to 180 s: from each of its letters the key was read again."""
     found = next(r for g in shipped(with_samples=True) if g.id == name for r in g.rules if r.name == rule)
     head = found.samples[0].line.split("\n")[-1]
-    assert spent(extract, found, Attack(head, pump, "!").record(HOSTILE_BYTES)) < 0.5
+    assert takes_less(QUICK_S, extract, found, Attack(head, pump, "!").record(HOSTILE_BYTES))
 
 
 RECORDS = {
@@ -96,19 +94,19 @@ RECORDS = {
 def test_a_record_of_many_beginnings_is_quick(name: str, rule: str, head: str, pump: str, tail: str) -> None:
     found = [r for g in shipped() if g.id == name for r in (*g.rules, *g.ignore) if r.name == rule]
     assert found
-    assert all(spent(extract, r, Attack(head, pump, tail).record(HOSTILE_BYTES)) < 0.5 for r in found)
+    assert all(takes_less(QUICK_S, extract, r, Attack(head, pump, tail).record(HOSTILE_BYTES)) for r in found)
 
 
 def test_an_exception_of_many_means_is_quick() -> None:
     marker = next(m for m in load_catalogue().markers if m.id == "exception")
-    assert spent(marker.search, Attack("", "Mean000", "Errora: ").record(HOSTILE_BYTES)) < 0.5
+    assert takes_less(QUICK_S, marker.search, Attack("", "Mean000", "Errora: ").record(HOSTILE_BYTES))
 
 
 @pytest.mark.parametrize("unit", [".ab", ":aa", "-A", "_a.b"])
 def test_a_broken_line_of_many_words_is_no_puzzle(unit: str) -> None:
     """Each word could be read in two ways: forty of them took hours."""
     text = "key " + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA" * 3 + "\n" + unit * 90 + "1 x"
-    assert spent(mask_secrets, text) < 0.5
+    assert takes_less(QUICK_S, mask_secrets, text)
 
 
 def test_a_field_of_a_sample_that_is_no_text_is_a_finding() -> None:
@@ -132,15 +130,15 @@ def test_an_observation_over_several_files_has_its_lines_in_order(tmp_path: Path
 
 
 def test_a_long_number_is_split_at_once() -> None:
-    assert spent(split_suffix, "0" + "111" * 20_000 + "!") < 0.5
+    assert takes_less(QUICK_S, split_suffix, "0" + "111" * 20_000 + "!")
 
 
 def test_a_long_name_of_memory_is_read_at_once() -> None:
-    assert spent(Names({}).meaning, "mem111" * 10_000 + "g") < 0.5
+    assert takes_less(QUICK_S, Names({}).meaning, "mem111" * 10_000 + "g")
 
 
 def test_a_long_name_of_a_file_is_read_at_once() -> None:
-    assert spent(arrange, ["a.log", "b.log"], ["a" * 60_000, "b" * 60_000]) < 0.5
+    assert takes_less(QUICK_S, arrange, ["a.log", "b.log"], ["a" * 60_000, "b" * 60_000])
 
 
 @pytest.mark.parametrize(

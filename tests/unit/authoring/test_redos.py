@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import math
 
 import pytest
 import regex
 
+from receipt_cli.authoring import lint, redos
 from receipt_cli.authoring.lint import lint_grammar
 from receipt_cli.authoring.redos import Attack, pattern_attacks, sample_attacks, worst_growth
+from receipt_cli.authoring.timing import expected_parts
 
 SIZE = 16_384
 ENOUGH = 0.05
-BOUND = 0.15
+LONG = 1 << 18
+BOUND = 0.7
+"""Seconds for a record of ``LONG`` bytes, a tenth of what the quickest of the slow patterns takes and ten times what the slowest
+of the quick ones takes."""
+TRIES = 3
+"""Of so many measurements one has to say so: what else runs on the machine bends some, and not all alike."""
 
 
 def expected(source: str) -> float:
-    """Return the CPU seconds that the worst record of 64 KiB is expected to take."""
+    """Return the CPU seconds that the worst record of ``LONG`` bytes is expected to take."""
     pattern = regex.compile(source.encode("ascii"))
 
     def run(attack: Attack, size: int) -> None:
@@ -25,7 +33,7 @@ def expected(source: str) -> float:
 
     found = worst_growth(run, pattern_attacks(source), SIZE, ENOUGH, full=True)
     assert found is not None
-    return found.at(1 << 16)
+    return found.at(LONG)
 
 
 SLOW = {
@@ -52,12 +60,12 @@ QUICK = {
 
 @pytest.mark.parametrize("source", SLOW.values(), ids=SLOW)
 def test_a_slow_pattern_is_seen(source: str) -> None:
-    assert expected(source) > BOUND
+    assert any(expected(source) > BOUND for _ in range(TRIES))
 
 
 @pytest.mark.parametrize("source", QUICK.values(), ids=QUICK)
 def test_a_quick_pattern_is_left_alone(source: str) -> None:
-    assert expected(source) < BOUND
+    assert any(expected(source) < BOUND for _ in range(TRIES))
 
 
 def test_what_the_parser_does_not_know_gives_no_attack() -> None:
@@ -75,8 +83,73 @@ def test_an_attack_holds_what_the_rule_needs() -> None:
     assert any("loss: " in attack.text(100) for attack in sample_attacks(["step 1 loss: 2"], ["loss: "]))
 
 
-def test_lint_tells_how_the_record_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipt_cli.authoring.lint._MEASURED", 1)
+LINEAR, SQUARE, CUBIC = Attack("step ", "0", ""), Attack("", "a ", "!"), Attack("", "a b", "!")
+POWERS = {LINEAR: 1, SQUARE: 2, CUBIC: 3}
+
+
+class Clock:
+    """Takes, in place of the processor's clock, 1 ms for a record of 1000 bytes, and for others by the power of the attack."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def __call__(self, run: object, attack: Attack, size: int) -> float:
+        self.sizes.append(size)
+        return float(1e-3 * (size / 1000) ** POWERS.get(attack, 2 if attack.pump.isalnum() else 1))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(redos, "_time", made)
+    monkeypatch.setattr(lint, "pace", lambda: 1.0)
+    return made
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize("full", [False, True])
+def test_the_worst_attack_is_the_one_whose_time_grows_fastest(full: bool) -> None:
+    for attacks in ([LINEAR, SQUARE, CUBIC], [CUBIC, SQUARE, LINEAR]):
+        found = worst_growth(print, attacks, 1 << 16, 0.25, full=full)
+        assert found is not None and found.attack is CUBIC
+        assert found.exponent == pytest.approx(3) and found.at(1 << 16) == pytest.approx(65.536**3 / 1000)
+    assert worst_growth(print, [], 1 << 16, 0.25) is None
+
+
+def test_records_grow_until_one_takes_enough(clock: Clock) -> None:
+    found = worst_growth(print, [SQUARE], 1 << 16, 0.25)
+    assert found is not None and found.exponent == pytest.approx(2)
+    assert found.size == max(clock.sizes) == 16_384  # 0.27 s; one of 8192 bytes takes 0.07 s
+
+
+def test_what_grows_with_the_length_alone_is_not_measured_to_the_end(clock: Clock) -> None:
+    found = worst_growth(print, [LINEAR], 1 << 16, 0.25)
+    assert found is not None and found.exponent == pytest.approx(1)
+    assert found.at(1 << 16) == pytest.approx(0.065_536) and max(clock.sizes) == found.size == redos.SCREEN_BYTES
+    found = worst_growth(print, [LINEAR], 1 << 16, 0.25, full=True)
+    assert found is not None and max(clock.sizes) == found.size == 1 << 16
+
+
+def test_one_measurement_that_is_held_up_changes_nothing(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    monkeypatch.setattr(redos, "_time", lambda *of: clock(*of) * (1 if len(clock.sizes) % 3 else 50))
+    found = worst_growth(print, [LINEAR], 1 << 16, 0.25)
+    assert found is not None and found.exponent == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("plain", "square"), [(3, 0), (0, 2), (3, 2)])
+def test_a_time_is_told_apart_into_what_grows_with_the_length_and_with_its_square(plain: int, square: int) -> None:
+    of = [(size, float(plain * size + square * size * size)) for size in (512, 2048)]
+    assert expected_parts(of[0], of[1], 65_536) == pytest.approx((plain * 65_536, square * 65_536**2))
+
+
+def test_what_grows_faster_than_the_square_keeps_its_power() -> None:
+    assert expected_parts((10, 1.0), (20, 8.0), 40) == pytest.approx((0, 64))
+    assert expected_parts((10, 1.0), (20, math.inf), 40) == (0, math.inf)
+    assert expected_parts((10, 5.0), (20, 1.0), 40) == pytest.approx((2, 0))  # held up
+
+
+@pytest.mark.usefixtures("clock")
+def test_lint_tells_how_the_record_is_made() -> None:
     text = r"""
 grammar: small
 version: 1
@@ -91,5 +164,7 @@ rules:
     samples: [{line: 'iter 1: loss 2.5', fields: {step: 1, loss: 2.5}}]
 """
     (found,) = lint_grammar(text.encode(), "small/v1.yaml")
-    assert "to the power of 2" in found.reason or "to the power of 1.9" in found.reason
+    assert found.reason == (
+        "train: 4.3 s for a hostile line of 65536 bytes, at most 0.25 s; the time grows with the length to the power of 2.0"
+    )
     assert "× n" in (found.snippet or "") and "possessive" in (found.help or "")

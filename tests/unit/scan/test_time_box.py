@@ -33,6 +33,8 @@ KINDS = {
     },
     "block, its row": {"block": {"row": rf"(?P<key>step) (?P<value>{ENDLESS})", "gap": 1, "keys": KEYS, "requires": ["step"]}},
 }
+BOXES = 50
+"""One would do, but other work may hold this process up; without a box it would not come to an end."""
 HOSTILE = b"step " + b"a" * 60 + b"! Z: | {"
 
 
@@ -55,18 +57,18 @@ def small_box(monkeypatch: pytest.MonkeyPatch) -> float:
 @pytest.mark.parametrize("body", KINDS.values(), ids=KINDS)
 def test_every_kind_of_rule_has_its_time(body: dict[str, object], small_box: float) -> None:
     record = HOSTILE if "pattern" not in body else b"step 1 loss 2.5 " + b"a" * 60 + b"! Z"
-    begun = time.process_time()
+    rule, begun = rule_of(body), time.process_time()
     with pytest.raises(PatternTimeout, match="slow"):
-        extract(rule_of(body), record)
-    assert time.process_time() - begun < 10 * small_box
+        extract(rule, record)
+    assert time.process_time() - begun < BOXES * small_box
 
 
 def test_many_events_of_one_record_share_the_time(small_box: float) -> None:
     rule = rule_of(KINDS["pairs, its stop"])
     begun = time.process_time()
     with pytest.raises(PatternTimeout):
-        extract(rule, b" ".join([b"step " + b"a" * 25 + b"! Z"] * 60))
-    assert time.process_time() - begun < 10 * small_box
+        extract(rule, b" ".join([b"step " + b"a" * 18 + b"! Z"] * 600))  # each alone takes milliseconds
+    assert time.process_time() - begun < BOXES * small_box
 
 
 def test_places_behind_envelopes_share_the_time(small_box: float) -> None:
@@ -75,7 +77,7 @@ def test_places_behind_envelopes_share_the_time(small_box: float) -> None:
     begun = time.process_time()
     with pytest.raises(PatternTimeout):
         read_record(rule, record)
-    assert time.process_time() - begun < 10 * small_box
+    assert time.process_time() - begun < BOXES * small_box
 
 
 def test_a_log_goes_on_behind_such_a_record(tmp_path: Path, small_box: float) -> None:
@@ -94,10 +96,10 @@ SUSPENDED = """
 import sys
 from receipt_cli.scan.extraction import model
 import regex
-model.TIME_BOX_S = 1.0
+model.TIME_BOX_S = 1.5
 print("ready", flush=True)
 sys.stdin.readline()
-found = regex.compile(rb"(?:a|aa)+(?:b|bb)*x?Z").search(b"a" * 27 + b"! Z", timeout=model.TIME_BOX_S)
+found = regex.compile(rb"(?:a|aa)+(?:b|bb)*x?Z").search(b"a" * 25 + b"! Z", timeout=model.TIME_BOX_S)
 print(found)
 """
 
@@ -115,6 +117,6 @@ def test_the_time_is_that_of_the_processor() -> None:
         child.stdin.flush()
         time.sleep(0.02)
         child.send_signal(signal.SIGSTOP)
-        time.sleep(1.2)
+        time.sleep(1.8)
         child.send_signal(signal.SIGCONT)
         assert child.stdout.read() == "None\n"
