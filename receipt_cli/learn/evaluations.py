@@ -14,7 +14,7 @@ from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS, Counter
 from receipt_cli.learn.metric_names import METRIC, PART, SCORE, STEP, TRAINED, VALIDATION_LOSS, Role, counter_of, is_mean
-from receipt_cli.learn.patterns import REACH, Spec, chunks, field_name, metric_value
+from receipt_cli.learn.patterns import REACH, Spec, chunks, counter_value, field_name, metric_value
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading, without
 from receipt_cli.learn.rules import MIN_GATE, head, induce
@@ -247,7 +247,12 @@ def _rule(
     reading: Reading, at: int, group: Group, value: str, fields: dict[str, Spec], unlike: Set[str] = frozenset()
 ) -> Induced | None:
     """Return the rule of lines that begin as ``reading`` does, up to ``value``, and have no word that they must be ``unlike``."""
-    pattern, gates = head(reading, 0, at, {at: (value, None)}, anchored=True)
+    epoch = _epoch_before(reading, at)
+    places: dict[int, tuple[str, dict[str, Spec]]] = {at: (value, fields)}
+    if epoch is not None:  # else it would be a figure of the evaluation
+        places[epoch] = counter_value(reading.shape.columns[epoch], "epoch_number", "epochs_planned")
+        fields = {**places[epoch][1], **fields}
+    pattern, gates = head(reading, 0, at, places, anchored=True)
     pattern += "".join(rf"(?![^\n]{{0,{REACH}}}?(?<![A-Za-z]){word}(?![A-Za-z]))" for word in sorted(unlike))
     compiled = compile_pattern(pattern)
     samples = [found.group() for core in reading.shape.samples if (found := compiled.search(core)) is not None]
@@ -257,6 +262,15 @@ def _rule(
         return None
     body: dict[str, Any] = {"event": "eval", "literal": gates[0].decode("utf-8"), "pattern": pattern, "fields": fields}
     return Induced("evaluation", body, pattern, None, samples[:2])
+
+
+def _epoch_before(reading: Reading, at: int) -> int | None:
+    """Return the place of the only number before ``at`` that is called an epoch."""
+    columns, names = reading.shape.columns[:at], reading.names[:at]
+    found = [
+        n for n, (c, name) in enumerate(zip(columns, names, strict=True)) if c.integer and name.words.split()[-1:] == ["epoch"]
+    ]
+    return found[0] if len(found) == 1 and columns[found[0]].kind in (NUMBER, FRACTION) else None
 
 
 def _reads(rule: Induced, reading: Reading) -> bool:

@@ -355,7 +355,8 @@ def _pair_evaluation(found: dict[str, list[int]], roles: list[Role | None], name
     for at, name in enumerate(names):
         words = name.words.split()
         rest = [word for word in words if word not in vocabulary.evaluation]
-        if roles[at] is None and len(rest) < len(words) and rest == plain and name.unit is None and not name.several:
+        spoken = len(rest) < len(words) or (name.evaluation and at > losses[0])  # ``Train: loss=0.4 | Val: loss=0.5``
+        if roles[at] is None and spoken and rest == plain and name.unit is None and not name.several:
             roles[at] = Role(VALIDATION_LOSS, metric="val_loss")
             found.setdefault("val_loss", []).append(at)
 

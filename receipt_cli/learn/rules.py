@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, drawn_steps, ends_bar, passes_of
-from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, Name, Role
+from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, VALIDATION_LOSS, Name, Role
 from receipt_cli.learn.patterns import REACH, Spec, chunks, context, counter_value, filler, full_counter, literal, metric_value
 from receipt_cli.learn.proofs import ANCHOR, Induced, before_training, reads, reads_whole, samples_of, twin_words, wrong_fields
 from receipt_cli.learn.readings import INDENT, Reading
@@ -287,6 +288,11 @@ def _moved(piece: _Piece) -> _Piece:
     return piece
 
 
+_SPOKEN = re.compile(r"(?i)(?<![a-z])(?:val|valid|validation|eval|evaluation|dev|test)(?![a-z])")
+_SECTION = re.compile(_SPOKEN.pattern.encode() + rb"[^A-Za-z\d]{1,8}[A-Za-z_ ]{1,24}[:= ]{1,4}\Z")
+"""What begins the figures of an evaluation, before the first of them: ``Val: loss=``."""
+
+
 def _piece(reading: Reading, at: int, name: Name, role: Role, taken: set[str]) -> _Piece | None:
     value = metric_value(reading.shape, at, name, role, taken)
     if value is None:
@@ -302,6 +308,9 @@ def _piece(reading: Reading, at: int, name: Name, role: Role, taken: set[str]) -
         return _Piece(r"(?<![\w.,])" + value.pattern, {value.field: value.spec}, gate, at, proves=proves and bool(name.behind))
     left = reading.shape.literals[at]
     gate = max(chunks(left[left.rfind(name.text.encode("utf-8")) :]), key=len)
+    section = _SECTION.search(left) if role.kind == VALIDATION_LOSS and not _SPOKEN.search(name.text) else None
+    if section is not None:
+        return _Piece(literal(left[section.start() :]) + r"[ \t]*+" + value.pattern, {value.field: value.spec}, gate, at)
     return _Piece(context(reading.shape, at, name) + value.pattern, {value.field: value.spec}, gate, at, proves=proves)
 
 

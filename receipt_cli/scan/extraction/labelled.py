@@ -104,7 +104,8 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
 
 def _with_heading(record: bytes, cell: Cell) -> Cell:
     """Return the cell with the heading before it in its key, if there is one."""
-    headings = list(_SECTION.finditer(record, 0, cell.key_span[1], timeout=TIME_BOX_S))
+    found = _SECTION.finditer(record, 0, cell.span[0], timeout=TIME_BOX_S)  # what follows a bracket is the label, to its end
+    headings = [heading for heading in found if heading.end() <= cell.key_span[0]]
     if not headings:
         return cell
     key = f"{headings[-1]['name'].decode('ascii')}/{cell.key}"

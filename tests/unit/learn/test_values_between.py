@@ -176,3 +176,17 @@ def test_values_below_a_heading_are_of_the_record_above_them(tmp_path: Path) -> 
     assert found["val_loss"] == (6.0, 4.225, 72)
     assert found["training_accuracy"] == (0.0, 0.71, 72)
     assert found["grad_norm"] == (1.0, 1.71, 72)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[Val] Epoch: {e}, Loss: {v:.4f}",
+        "Epoch {e}/6 - Valid accuracy: {a:.3f}",
+        "Validation - epoch={e} loss={v:.4f} acc={a:.3f}",
+    ],
+)
+def test_the_epoch_of_an_evaluation_is_no_figure_of_it(line: str, tmp_path: Path) -> None:
+    found = read(run(line), tmp_path)
+    assert not [name for name in found if "poch" in name and name != "epoch"]
+    assert {"val_loss", "eval/Valid accuracy"} & found.keys()

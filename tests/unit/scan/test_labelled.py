@@ -129,3 +129,24 @@ def test_a_device_and_a_unit_are_no_labels(tmp_path: Path, line: str, more: str,
 def test_a_time_with_days_is_no_number_of_days(tmp_path: Path, more: str) -> None:
     found = document(tmp_path, "".join(GENERIC.format(n, 5 - n / 10, more) for n in range(1, 12)))["summary"]["other_metrics"]
     assert found == {}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Train({}) Val({}) Test({})",
+        "Train: {} | Val: {} | Test: {}",
+        "[Train] {} [Val] {} [Test] {}",
+        "Train[{}], Val[{}], Test[{}]",
+    ],
+)
+def test_each_heading_is_that_of_all_figures_behind_it(tmp_path: Path, form: str) -> None:
+    """The first figure behind a bracket had the heading before it: a validation's figure under the name of the training."""
+    line = "step {0}/40 loss={1:.4f} " + form.format(*(f"f1=0.{n}{{0}} gap=0.{n}5{{0}}" for n in (1, 2, 3))) + "\n"
+    text = "".join(line.format(n, 5 - n / 10) for n in range(11, 30))
+    found = document(tmp_path, text)["summary"]["other_metrics"]
+    assert {name: series["last"] for name, series in found.items()} == {
+        f"{head}/{name}": float(f"0.{n}{middle}29")
+        for n, head in enumerate(("Train", "Val", "Test"), 1)
+        for name, middle in (("f1", ""), ("gap", 5))
+    }
