@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from receipt_cli.grammar.parts import PARTS
 from receipt_cli.learn.counting import counted_unit
-from receipt_cli.learn.metric_names import OTHERS, Name, Role
+from receipt_cli.learn.metric_names import OTHERS, PART, Name, Role
+from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, ORDINALS, RATE, SCALED
+from receipt_cli.learn.vocabulary import Vocabulary
 
 REACH = 2000
 """Bytes behind the counter within which a field is looked for."""
@@ -178,3 +180,28 @@ def filler(column: Column) -> str:
         total = rf"[ \t]*+(?:/|(?:out )?of ){_BLANKS}\d++(?:,\d{{3}})*+"
         return rf"(?:{number}(?:{total})?+(?:[ \t]?%|[A-Za-z/]{{0,16}}+)|N/A|n/a|None|null|\?{{3}})"
     return r"[\w:.,/+-]{1,40}+(?: days?, [\d:.]{1,20}+| [\d:.,]{5,20}+)?+"
+
+
+MOST_BARE = 24
+
+
+def bare_figures(main: Reading, vocabulary: Vocabulary) -> list[int]:
+    """Return the places of figures of unknown names that no separator parts from them: ``| sep -2.72 | rms 1.06``.
+
+    Behind a separator each is kept under its label.
+    """
+    found = []
+    for at, (name, column) in enumerate(zip(main.names, main.shape.columns, strict=True)):
+        words = name.words.split()
+        plain = column.kind == NUMBER and not column.integer and name.text and not name.sure and name.unit in (None, "%")
+        apart = at in main.roles or name.evaluation or name.several or name.bracket or at <= main.glued
+        spoken = 0 < len(words) <= 3 and vocabulary.foreign.isdisjoint(words) and name.text[0].isalpha()
+        moves = len({token.value for token in column.values}) > 1
+        if plain and spoken and moves and not apart:
+            found.append(at)
+    return found[:MOST_BARE]
+
+
+def bare_role(main: Reading, at: int) -> Role:
+    """Return the role of such a figure."""
+    return Role(PART, unit="percent" if main.names[at].unit == "%" else None)

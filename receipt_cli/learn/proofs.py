@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import EPOCHS, GLOBAL, passes_of
 from receipt_cli.learn.metric_names import PART
@@ -122,6 +123,18 @@ def _reads_any(rule: Induced, compiled: Any, cores: Iterable[bytes]) -> bool:
 def reads_whole(reading: Reading, rule: Induced, compiled: Any) -> bool:
     """Return whether the rule reads a record of ``reading`` that counts as the later ones do: ``100/171``, not ``3.00/171``."""
     return _reads_any(rule, compiled, (_DECIMALS.sub(b"", core) for core in reading.shape.samples))
+
+
+def reads_column(main: Reading, at: int, pattern: str, field: str) -> bool:
+    """True where a pattern reads the column ``at`` of each kept record, and no other that is called so."""
+    compiled = compile_pattern(pattern)
+    for core in main.shape.samples:
+        parts = split(core)
+        if len(parts) == 2 * len(main.shape.columns) + 1:
+            found = compiled.search(core)
+            if found is None or found.span(field)[0] < 0 or found[field].strip() != parts[2 * at + 1].strip().rstrip(b"% "):
+                return False
+    return True
 
 
 def samples_of(group: Group, rule: Induced, compiled: Any) -> list[bytes]:

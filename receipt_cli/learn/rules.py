@@ -8,11 +8,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Group
+from receipt_cli.learn.counters import Group, counts_to_another, total_of
 from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, drawn_steps, ends_bar, passes_of
 from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, VALIDATION_LOSS, Name, Role
-from receipt_cli.learn.patterns import REACH, Spec, chunks, context, counter_value, filler, full_counter, literal, metric_value
-from receipt_cli.learn.proofs import ANCHOR, Induced, before_training, reads, reads_whole, samples_of, twin_words, wrong_fields
+from receipt_cli.learn.patterns import (
+    REACH,
+    Spec,
+    bare_figures,
+    bare_role,
+    chunks,
+    context,
+    counter_value,
+    filler,
+    full_counter,
+    literal,
+    metric_value,
+)
+from receipt_cli.learn.proofs import (
+    ANCHOR,
+    Induced,
+    before_training,
+    reads,
+    reads_column,
+    reads_whole,
+    samples_of,
+    twin_words,
+    wrong_fields,
+)
 from receipt_cli.learn.readings import INDENT, Reading
 from receipt_cli.learn.tokens import NUMBER, split
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -46,7 +68,7 @@ def induce(
     guards: set[str] = set()
     only: int | None = None
     for _ in range(24):
-        rule = _build(group, name, dropped, guards, only)
+        rule = _build(group, name, dropped, guards, only, vocabulary)
         if rule is None:
             return None
         compiled = compile_pattern(rule.pattern)
@@ -58,8 +80,8 @@ def induce(
         apart = [*rivals, *(r for r in others if r.indented and not group.main.indented)]
         if any(reads(r, rule, compiled) for r in apart):
             twins.add(ANCHOR)
-        if only is None and any(_counts_to_another(group, r) and reads_whole(r, rule, compiled) for r in others):
-            only = _total_of(group.main)
+        if only is None and any(counts_to_another(group, r) and reads_whole(r, rule, compiled) for r in others):
+            only = total_of(group.main)
             continue
         if not wrong and (not twins or twins <= guards - {ANCHOR}):
             rule.samples = samples_of(group, rule, compiled)
@@ -71,27 +93,13 @@ def induce(
     return None
 
 
-def _total_of(reading: Reading) -> int | None:
-    """Return the total that the step of a reading counts to, where it is always the same."""
-    step = reading.counter.step if reading.counter.mode == GLOBAL else next(iter(drawn_steps(reading.shape)), None)
-    column = reading.shape.columns[step] if step is not None else None
-    if column is None or column.totals is None or column.bare or column.grouped or column.totals[0] != column.totals[1]:
-        return None
-    return int(column.totals[0])
-
-
-def _counts_to_another(group: Group, other: Reading) -> bool:
-    """True for a bar of something else: each of the group's records counts to one total, and each of these to another."""
-    totals = {_total_of(reading) for reading in group.readings}
-    total = _total_of(other)
-    return group.main.counter.mode == GLOBAL and len(totals) == 1 and None not in totals | {total} and total not in totals
-
-
-def _build(group: Group, name: str, dropped: set[str], guards: set[str], only: int | None) -> Induced | None:
+def _build(
+    group: Group, name: str, dropped: set[str], guards: set[str], only: int | None, vocabulary: Vocabulary
+) -> Induced | None:
     """Return a rule; ``only``: the total of the records that it reads, where others have another."""
     main = group.main
     counters = counters_of(main, before_training(group), only)
-    pieces = _pieces(group, dropped)
+    pieces = _pieces(group, dropped, vocabulary)
     first_metric = min((p.place for p in pieces), default=1 << 30)
     early = [at for at in sorted(counters) if at < first_metric]
     fields: dict[str, Spec] = {}
@@ -263,7 +271,7 @@ def _counter_piece(main: Reading, at: int, counter: tuple[str, dict[str, Spec]])
     return _Piece(before + counter[0], counter[1], b"", at, required=True)
 
 
-def _pieces(group: Group, dropped: set[str]) -> list[_Piece]:
+def _pieces(group: Group, dropped: set[str], vocabulary: Vocabulary) -> list[_Piece]:
     """Return the metrics of all readings of the group, those of most records first."""
     pieces: list[_Piece] = []
     known: set[str] = set()
@@ -279,6 +287,15 @@ def _pieces(group: Group, dropped: set[str]) -> list[_Piece]:
                 continue
             known.add(key)
             pieces.append(piece if reading is main else _moved(piece))
+    for at in bare_figures(main, vocabulary):
+        piece = _piece(main, at, main.names[at], bare_role(main, at), {f for p in pieces for f in p.fields})
+        if (
+            piece is not None
+            and not set(piece.fields) & dropped
+            and reads_column(main, at, piece.pattern, next(iter(piece.fields)))
+        ):
+            piece.proves = False
+            pieces.append(piece)
     return pieces
 
 

@@ -190,3 +190,29 @@ def test_the_epoch_of_an_evaluation_is_no_figure_of_it(line: str, tmp_path: Path
     found = read(run(line), tmp_path)
     assert not [name for name in found if "poch" in name and name != "epoch"]
     assert {"val_loss", "eval/Valid accuracy"} & found.keys()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "step {s} | loss {x:.4f} | sep -2.{i} | phase_l 0.0{i} | rss 1283MB | 1.52s",
+        "Epoch {e} step {s} - loss {x:.4f}, sep -2.{i}, phase_l 0.0{i}, note 17",
+        "[{s}]\tloss {x:.4f}\tsep -2.{i}\tphase_l 0.0{i}",
+    ],
+)
+def test_figures_that_no_separator_parts_from_their_names_are_kept(record: str, tmp_path: Path) -> None:
+    found = read(run(record=record), tmp_path)
+    assert (found["sep"], found["phase_l"]) == ((-2.1, -2.12, 72), (0.01, 0.012, 72))
+    assert {"rss", "note", "val_sep"}.isdisjoint(found)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "step {s} loss {x:.4f} | val sep 2.{i}",
+        "step {s} loss {x:.4f} | a 1.{i} | b 2.0 a 3.{i}",
+        "step {s} loss {x:.4f} | every 2.{i}",
+    ],
+)
+def test_figures_that_are_no_such_are_left_alone(record: str, tmp_path: Path) -> None:
+    assert {"val_sep", "sep", "a_2", "every"}.isdisjoint(read(run(record=record), tmp_path))
