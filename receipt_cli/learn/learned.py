@@ -14,7 +14,7 @@ from receipt_cli.learn.blocks import induce_block, induce_values
 from receipt_cli.learn.counters import Group, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.evaluations import induce_companions, induce_evaluations
-from receipt_cli.learn.lacks import find_lacks
+from receipt_cli.learn.overview import find_lacks
 from receipt_cli.learn.progress import induce_heading, induce_herald, induce_progress, induce_steps
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading, without
