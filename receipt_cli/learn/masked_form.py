@@ -2,12 +2,17 @@
 
 The patterns that split a record do not depend on the values of digits, except those of envelopes with a literal digit:
 forms with such an envelope are not kept. Words with digits are part of a shape: each spelling of them is looked up.
+
+Whether the numbers of a record are collected at all, and what it heralds, does not depend on the values of digits either: what
+is known of a record by its bytes with each digit as 0 holds for the logs that the process reads next.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 from receipt_cli.learn.tokens import MAX_CORE, MAX_TOKENS, Number, Token, core_start, find_number, read_token, shape, split
@@ -119,3 +124,53 @@ def _rank_place(prefix: bytes) -> Span | int | None:
         if read_rank(zeros[:start] + ones + zeros[end:]) == int(ones) and int(run[0]) == rank:
             return start, end
     return None
+
+
+MAX_SEEN = 16384
+"""Bytes of a record that are searched for words."""
+MAX_HERALD = 160
+"""Bytes of a line, with its envelope, that are searched for words of an evaluation or of training."""
+MAX_KNOWN, MAX_BYTES = 1 << 15, 512
+"""Records that are known, and the bytes of one at most; when there are more, all are forgotten."""
+_DASHES = re.compile(rb"[-=*#][-=*#][-=*#]")
+_RULED = re.compile(rb"(?<![\w=*#-])[-=*#]{3,}[ \t]*\d+[ \t]*[-=*#]{3,}[ \t]*$")
+_DIGIT, _WORD = re.compile(rb"\d"), re.compile(rb"[a-z]+")
+Looked = tuple[Form | None, int]
+"""The form of a record, None without a digit or a known word; and 1, -1 or 0 as ``heralds`` says."""
+
+
+class Looks:
+    """Looks at records for words, in lower case; those of other scripts are looked for inside others.
+
+    ``heralds`` returns 1 for a line that announces an evaluation, -1 for one that speaks of training, else 0. ``known`` is
+    what was seen of records, by their bytes with each digit as 0.
+    """
+
+    def __init__(self, words: frozenset[bytes], heralds: Callable[[bytes], int] | None) -> None:
+        self._words = words
+        self._heralds = heralds
+        foreign = sorted((re.escape(word) for word in words if not word.isascii()), key=len, reverse=True)
+        self._foreign = re.compile(b"|".join(foreign)) if foreign else None
+        self.known: dict[bytes, Looked] = {}
+
+    def look(self, masked: bytes, record: bytes) -> Looked:
+        """Return what a record shows that is not known; ``masked`` is the record with each digit as 0."""
+        at = core_start(record)  # the name of a logger or of a service is no word of the line
+        seen = masked[at : at + MAX_SEEN]
+        told = not self._words.isdisjoint(_WORD.findall(seen.lower())) or bool(_DASHES.search(seen) and _RULED.search(seen))
+        told = told or (self._foreign is not None and not seen.isascii() and self._foreign.search(seen) is not None)
+        form = form_of(record) if told and _DIGIT.search(masked) else None
+        head = record[:MAX_HERALD]
+        looked = form, self._heralds(head) if self._heralds is not None else 0
+        plain = form.lasting if form is not None else has_plain_heads(record, at)
+        if len(record) <= MAX_BYTES and plain and (head == record or has_plain_heads(head, core_start(head))):
+            if len(self.known) >= MAX_KNOWN:
+                self.known.clear()
+            self.known[masked] = looked
+        return looked
+
+
+@lru_cache(maxsize=2)
+def looks(words: frozenset[bytes], heralds: Callable[[bytes], int] | None) -> Looks:
+    """Return the ``Looks`` that this process has for these words."""
+    return Looks(words, heralds)

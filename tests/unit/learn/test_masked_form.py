@@ -20,8 +20,7 @@ from receipt_cli.io.source import Source
 from receipt_cli.learn import shapes as mining
 from receipt_cli.learn import tokens
 from receipt_cli.learn.learned import learn
-from receipt_cli.learn.looks import Looks
-from receipt_cli.learn.masked_form import form_of
+from receipt_cli.learn.masked_form import Looks, form_of
 from receipt_cli.learn.shapes import Miner, Shape
 from receipt_cli.learn.tokens import MAX_CORE, core_start, read_token, shape, split
 from receipt_cli.records import envelope
