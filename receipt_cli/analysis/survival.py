@@ -195,6 +195,15 @@ def reached_plan(phase: Phase) -> bool:
     return last is not None and planned is not None and last >= planned - 1 and not _within_epoch(phase, planned)
 
 
+def saved_plan(phase: Phase) -> bool:
+    """True when a checkpoint behind the last record is of the last step that was planned, as its own line says."""
+    planned, last = phase.planned, phase.steps[-1] if phase.steps else None
+    if last is None or planned is None or last.rule.counts == "epoch":
+        return False
+    saved = (e for e in phase.standalone_events if e.rule.event == "checkpoint" and e.at > last.last_at)
+    return any(event.step == planned for event in saved)
+
+
 def first_epoch(phase: Phase) -> int:
     """Return the number of the first epoch where the last record counts by epoch, else 0."""
     last = phase.steps[-1]
