@@ -73,7 +73,7 @@ SWIFT = (
     "{{'loss': 1.71, 'grad_norm': 2.8, 'learning_rate': 4.75e-05, 'epoch': 0.1, 'global_step/max_steps': '{1}/400', "
     "'elapsed_time': '1m 4s', 'remaining_time': '1m 0s', 'memory(GiB)': 20.1, 'train_speed(s/it)': 3.0}}"
 )
-HF = "{{'loss': 2.5, 'grad_norm': 1.1, 'learning_rate': 4.9e-05}}\n {1}%|##   | {1}/400 [00:{0:02d}<00:01, 67.17it/s]"
+HF = "{{'loss': 2.5, 'learning_rate': 4.9e-05, 'epoch': 0.5}}\n {1}%|##   | {1}/400 [00:{0:02d}<00:01, 67.17it/s]"
 BAR = "Steps:  {1}%|#####     | {1}/400 [00:{0:02d}<00:00, 42.34it/s, lr=0.001, step_loss=1.2]"
 NAMED = [
     ("detectron2", D2, "[03/05 09:12:51 fvcore.common.checkpoint]: Saving checkpoint to ./output/model_0000099.pth", 99),
