@@ -7,10 +7,12 @@ message of an error of their own: where that is of a Ctrl-C, the error says noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.scan.columns import place
 from receipt_cli.scan.segment import Hits
 
 HEAD, FRAME = "traceback_head", "traceback_frame"
@@ -29,6 +31,8 @@ NEXT = 3
 """Records within which a traceback follows its heading, also over blank lines."""
 BLOCK = 12
 """Records that may stand between two parts of one traceback: source lines, carets and blank lines."""
+QUOTED = 5_000
+"""Records that the traceback in a message may take."""
 
 
 class _Part(NamedTuple):
@@ -43,24 +47,26 @@ def excused(markers: Mapping[str, Hits], ordinal: Callable[[int], int], done: in
     """Return the positions of hits that ended nothing. ``ordinal`` counts the records before a position; from ``done`` on the
     training was over, None: nothing shows that it was."""
     found: set[int] = set()
-    if UNRAISABLE in markers:
-        for parts in _by_rank(markers, (HEAD, FRAME, UNRAISABLE, CHAINED)):
+    first = {name: hits.at[0] for name in (UNRAISABLE, FRAME, INTERRUPTED, KILLED) if (hits := markers.get(name)) and hits.at}
+    if UNRAISABLE in first:
+        for parts in _by_rank(markers, (HEAD, FRAME, UNRAISABLE, CHAINED), first[UNRAISABLE]):
             found.update(_ignored(parts, ordinal, done))
-    if FRAME in markers and (INTERRUPTED in markers or KILLED in markers):
-        for parts in _by_rank(markers, (HEAD, FRAME, KILLED)):
+    stops = [first[name] for name in (INTERRUPTED, KILLED) if name in first]
+    if FRAME in first and stops:
+        for parts in _by_rank(markers, (HEAD, FRAME, KILLED), min(stops) - place(QUOTED)):
             found.update(_quoting(parts, ordinal))
     return frozenset(found)
 
 
-def _by_rank(markers: Mapping[str, Hits], names: Iterable[str]) -> Iterator[list[_Part]]:
-    """Yield the parts of tracebacks that each rank printed, ascending."""
+def _by_rank(markers: Mapping[str, Hits], names: Collection[str], since: int) -> Iterator[list[_Part]]:
+    """Yield the parts of tracebacks that each rank printed from a position on, ascending."""
     ranks: dict[int, list[_Part]] = {}
     for name in (*names, *sorted(RAISED), *sorted(STOPS)):
         hits = markers.get(name)
         if hits is not None:
             kind = name if name in names else "raised" if name in RAISED else "stop"
-            for at, rank in zip(hits.at, hits.rank, strict=True):
-                ranks.setdefault(rank, []).append(_Part(at, kind, name))
+            for index in range(bisect_left(hits.at, since), len(hits.at)):
+                ranks.setdefault(hits.rank[index], []).append(_Part(hits.at[index], kind, name))
     for parts in ranks.values():
         yield sorted(parts)
 
