@@ -109,7 +109,7 @@ def _quoting(parts: list[_Part], ordinal: Callable[[int], int]) -> Iterator[int]
         if kind == "raised":
             same = pending and not inside and gap == 0
             pending, inside = [*pending, at] if same else [at], False
-        elif kind == FRAME and pending and gap <= (BLOCK if inside else NEXT):
+        elif kind == FRAME and pending and gap <= (BLOCK if inside else 1):
             inside = True
         else:
             if inside and ((name == INTERRUPTED and gap <= BLOCK) or (name == KILLED and gap <= NEXT)):

@@ -160,7 +160,7 @@ QUOTED = {
         *FRAMES,
         "KeyboardInterrupt",
     ),
-    "another extension": (*CRASH[:2], "RuntimeError: the callback raised:", "", *FRAMES, "KeyboardInterrupt"),
+    "another extension": (*CRASH[:2], "RuntimeError: the callback raised:", *FRAMES, "KeyboardInterrupt"),
 }
 
 
@@ -176,9 +176,10 @@ def test_an_error_whose_message_holds_the_traceback_of_a_ctrl_c(receipt_of: Rece
     [
         (*CRASH, *CRASH[:2], "KeyboardInterrupt"),
         (*CRASH[:2], "RuntimeError: the callback raised:", *FRAMES, "KeyError: 'images'", *CRASH[:2], "KeyboardInterrupt"),
+        (*CRASH, "    next(self.gen)", *FRAMES, "KeyboardInterrupt"),
         (*CRASH, "waiting for the other processes", "stopping them", "KeyboardInterrupt"),
     ],
-    ids=["another process", "another error within", "no frames"],
+    ids=["another process", "another error within", "interleaved", "no frames"],
 )
 def test_an_error_before_a_ctrl_c_is_still_the_failure(receipt_of: Receipt, end: Iterable[str]) -> None:
     assert receipt_of(run(5, *end))["failure"]["reason"] == "traceback"

@@ -93,3 +93,10 @@ def test_a_checkpoint_between_two_records(receipt_of: Receipt, grammar: str, rec
     lines = [record.format(at // 20, at) for at in range(20, 401, 20)]
     document = receipt_of("\n".join([*lines[:4], line, *lines[4:], ""]), grammar=f"{grammar}@v2")
     assert document["summary"]["checkpoints"]["last_step"] == want
+
+
+def test_a_last_line_without_a_step_is_of_the_checkpoint_before_it(receipt_of: Receipt) -> None:
+    lines = [HF.format(at // 20, at) for at in range(20, 401, 20)]
+    saved = ["Saving model checkpoint to out/checkpoint-412", "Saving model checkpoint to out"]
+    checkpoints = receipt_of("\n".join([*lines, *saved, ""]), grammar="hf-trainer@v2")["summary"]["checkpoints"]
+    assert (checkpoints["count"], checkpoints["last_step"]) == (1, 412)
