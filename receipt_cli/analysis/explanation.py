@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from receipt_cli.analysis.failure import Ending, Sighting
 from receipt_cli.analysis.goodput.timestamps import Stamps
-from receipt_cli.analysis.survival import FRAME, HEAD
 from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
+from receipt_cli.analysis.tracebacks import FRAME, HEAD
 from receipt_cli.definitions.failure_markers import Catalogue, Retry
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from receipt_cli.analysis.survival import CONVICTING, FATAL, FRAME, Progress, first_epoch, reached_plan
+from receipt_cli.analysis.survival import CONVICTING, FATAL, Progress, first_epoch, reached_plan, saved_plan
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
+from receipt_cli.analysis.tracebacks import FRAME
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import first_with, metric, not_finite_since, read
@@ -289,7 +290,7 @@ def _completed(last: Phase | None, progress: Progress) -> bool | None:
         return True
     numbers = [e.step for e in last.steps if e.step is not None]
     planned = last.planned
-    if reached_plan(last):
+    if reached_plan(last) or saved_plan(last):
         return True
     if last.steps and progress.stopped_early > last_step:
         return True

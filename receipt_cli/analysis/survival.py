@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
+from receipt_cli.analysis.tracebacks import BLOCK, FRAME, HEAD, excused
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import positions
@@ -33,9 +34,7 @@ STOPPED_EARLY = "stopped_early"
 """The marker of a training that stops before its plan, since an evaluation no longer improves."""
 SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
 """Markers of a signal that was sent to the command: one that stops on it may well end with zero."""
-FRAME, HEAD, LOGGING = "traceback_frame", "traceback_head", "logging_error"
-BLOCK = 12
-"""Records that may stand between two parts of one traceback: source lines, carets and blank lines."""
+LOGGING = "logging_error"
 LOGGING_BLOCK = 60
 """Records that the traceback in Python's report of a failed logging call may take."""
 LAST_WORDS = 20
@@ -81,13 +80,18 @@ class Progress:
         self._empty = body.copied
         every = body.markers.values() if body.copied else ()
         self._lines = {at: line for hits in every for at, line in zip(hits.at, hits.line, strict=True)}
+        done = bool(phases) and reached_plan(phases[-1])
+        last_step = self.steps[-1] if self.steps else -1
+        over = last_step if done else self.said_done if self.said_done > last_step else None
+        self.excused = excused(body.markers, self._ordinal, over)
         self.begins, self.finishes = self._blocks([*convicting, *(h for name in (FRAME,) if (h := body.markers.get(name)))])
         self.confirmed = max(self._confirmations(found), default=-1)
         self.logging = body.markers[LOGGING].at if LOGGING in body.markers else array("q")
         self.records = body.records - len(body.copied)
-        last = max((at for h in convicting for at in h.at if self.forms.get(at) != MENTIONED), default=0)
+        counted = (at for h in convicting for at in h.at if self.forms.get(at) != MENTIONED and at not in self.excused)
+        last = max(counted, default=0)
         silent = self.records - self._ordinal(last)
-        done = bool(phases) and reached_plan(phases[-1]) and last >> POSITION_BITS > self.steps[-1] >> POSITION_BITS
+        done = done and last >> POSITION_BITS > last_step >> POSITION_BITS
         self.quiet_end = silent > QUIET_RECORDS and (not self.steps or done)
         self.quiet = silent > QUIET_RECORDS
         self.early = self.quiet and silent < STRIDES * self._stride() * self.records / max(1, body.records)
@@ -108,6 +112,8 @@ class Progress:
             if role in CONVICTING:
                 formless = role in ("consequence", "stop")
                 for at in reversed(hits.at):
+                    if at in self.excused:
+                        continue
                     form = self.form(at)
                     if form == PRINTED or (formless and form != MENTIONED):
                         yield at
@@ -115,7 +121,7 @@ class Progress:
 
     def got_over(self, at: int, marker: Marker) -> bool:
         """True when the run went on after ``at`` so far that the marker there was not its end."""
-        if self.forms.get(at) == MENTIONED or at <= self.begin:
+        if self.forms.get(at) == MENTIONED or at <= self.begin or at in self.excused:
             return True
         if marker.role in ("error", "consequence") and self._of_logging(at):
             return True
@@ -187,6 +193,15 @@ def reached_plan(phase: Phase) -> bool:
     planned = phase.planned
     last = next((e.step for e in reversed(phase.steps) if e.step is not None), None)
     return last is not None and planned is not None and last >= planned - 1 and not _within_epoch(phase, planned)
+
+
+def saved_plan(phase: Phase) -> bool:
+    """True when a checkpoint behind the last record is of the last step that was planned, as its own line says."""
+    planned, last = phase.planned, phase.steps[-1] if phase.steps else None
+    if last is None or planned is None or last.rule.counts == "epoch":
+        return False
+    saved = (e for e in phase.standalone_events if e.rule.event == "checkpoint" and e.at > last.last_at)
+    return any(event.step == planned for event in saved)
 
 
 def first_epoch(phase: Phase) -> int:

@@ -1,6 +1,6 @@
 """The catalogue of failure markers: texts that show how a run ended, what each proves and how much it counts.
 
-``grammars/markers/v1.yaml`` is the data; this module loads it and searches single records; ``authoring.lint_markers``
+``grammars/markers/v2.yaml`` is the data; this module loads it and searches single records; ``authoring.lint_markers``
 checks it. Ranking, and what a run recovered from, are the work of ``analysis.failure``.
 """
 
@@ -37,7 +37,7 @@ Reason = Literal[
 Retry = Literal["same", "elsewhere", "fix_first", "unknown"]
 """Whether a job that ended so may be run again."""
 
-MARKERS_PATH: Final = "markers/v1.yaml"
+MARKERS_PATH: Final = "markers/v2.yaml"
 SEARCH_SECONDS: Final = 1.0
 """A search that takes longer counts as no match: a marker must never stop a receipt."""
 CORE_SECONDS: Final = 0.02

@@ -23,7 +23,7 @@ ENTRIES = list_grammars()
 
 def test_the_index_lists_exactly_the_files() -> None:
     files = {p.relative_to(ROOT / "grammars").as_posix() for p in (ROOT / "grammars").glob("*/v*.yaml")}
-    assert files - {"markers/v1.yaml"} == {entry.path for entry in ENTRIES}
+    assert {path for path in files if not path.startswith("markers/")} == {entry.path for entry in ENTRIES}
     assert ENTRIES
 
 

@@ -19,8 +19,8 @@ DURATION = "checkpoint_duration_s"
 
 
 class Saved(NamedTuple):
-    """One checkpoint: its step (printed, else that of the last record or evaluation before it), its line, and the seconds that
-    it took as printed, else by the stamps around it, steps left out. None: unknown."""
+    """One checkpoint: its step (printed, else that of the last record, evaluation or checkpoint before it), its line, and the
+    seconds that it took as printed, else by the stamps around it, steps left out. None: unknown."""
 
     step: int | None
     line_number: int
@@ -56,9 +56,12 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
     others = positions(e for e in (*phase.evals, *phase.standalone_events) if e.rule.event != "checkpoint")
     saved: list[Saved] = []
     before: tuple[int, int | None] | None = None
+    named: Event | None = None  # a line without a step is of the checkpoint before it where no record is between
     for event in lines:
         last = records.before(event.at)
-        step, previous = _step(event, last, evals), before
+        named = event if event.step is not None else named
+        since = named is not None and (last is None or named.at > last.at)
+        step, previous = _step(named if named is not None and since else event, last, evals), before
         before = -1 if last is None else last.at, step
         seconds = event.metrics.get(DURATION)
         one = Saved(step, event.line, seconds if is_time(seconds) else None)

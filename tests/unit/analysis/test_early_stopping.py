@@ -30,6 +30,21 @@ STOPPED = [
     "No improvement for 5 epochs, stopping training.",
     "Validation loss did not improve for 5 epochs. Stopping training...",
     "Patience exhausted. Stopping training.",
+    "Epoch 6: Early stopping.",
+    "    Epoch 6: Early stopping.",
+    "Epoch 00012: early stopping",
+    "Epoch 12: early stopping",
+    "*** Early Stopping ***",
+    "Early Stopping Triggered!",
+    "Early Stopping: epoch 12",
+    "Early stopping criterion met",
+    "Early stopping. Best val loss: 0.123",
+    "Early stopping: patience 10 reached",
+    "EarlyStopping: Stop training",
+    "No improvement in 10 epochs. Early stopping.",
+    "val loss not improved for 10 epochs, early stop.",
+    "Monitored metric val_loss did not improve in the last 3 records. Best score: 0.213. Signaling Trainer to stop.",
+    "Stopping threshold reached: val_acc = 0.951 > 0.95. Signaling Trainer to stop.",
 ]
 NOT_STOPPED = [
     "EarlyStopping counter: 3 out of 10",
@@ -38,6 +53,18 @@ NOT_STOPPED = [
     "Early stopping with patience 10",
     "Using early stopping on val_loss",
     "Early stopping rounds: 50",
+    "early_stopping=True",
+    "Early stopping counter 3/10",
+    "Early stopping in 3 epochs",
+    "Epoch 12: early stopping counter 3 of 10",
+    "Epoch 12: Early stopping patience 3/10",
+    "No early stopping",
+    "Will do early stopping after 10 epochs",
+    "Early stopping not triggered",
+    "EarlyStopping(monitor='val_loss', patience=3)",
+    "Early stopping conditioned on metric `val_loss` which is not available.",
+    "Monitored metric val_loss improved by 0.01. New best score: 0.213",
+    '        print("Early stopping")',
 ]
 
 
@@ -59,6 +86,42 @@ def test_a_training_that_stopped_early_has_ended(line: str, tmp_path: Path) -> N
 def test_what_only_speaks_of_early_stopping_ends_nothing(line: str, tmp_path: Path) -> None:
     document = ending(tmp_path / "run.log", line)
     assert document["failure"]["reason"] == "truncated"
+
+
+def keras() -> list[str]:
+    bar = "100/100 [==============================] - 7s 70ms/step - loss: {0:.4f} - val_loss: {1:.4f}"
+    return [line for n in range(1, 7) for line in (f"Epoch {n}/20", bar.format(2 / n, 2.1 / n))]
+
+
+def hapi() -> list[str]:
+    lines = ["The loss value printed in the log is the current step, and the metric is the average value of previous steps."]
+    for n in range(1, 7):
+        steps = [f"step {s:3d}/300 - loss: {1 / (n + s / 300):.4f} - acc: 0.8{n}12 - 12ms/step" for s in range(10, 301, 10)]
+        evals = [f"step {s}/88 - loss: {1 / (n + 1):.4f} - acc: 0.81{n}2 - 3ms/step" for s in (30, 60, 88)]
+        lines += [f"Epoch {n}/10", *steps, f"save checkpoint at save/{n - 1}", "Eval begin...", *evals, "Eval samples: 11219"]
+    return lines
+
+
+def lightning() -> list[str]:
+    bar = "Epoch {0}: {1:3d}%|##########| {1}/100 [00:1{0}<00:00,  8.31it/s, loss={2:.3f}, v_num=0]"
+    return [bar.format(n, b, 2 / (n + 1)) for n in range(6) for b in (50, 100)]
+
+
+BEHIND = {
+    "keras": (keras, ["Restoring model weights from the end of the best epoch: 3.", "Epoch 00006: early stopping", "AUC: 0.8"]),
+    "hapi": (hapi, ["Epoch 6: Early stopping.", "Best checkpoint has been saved at best_model", "save checkpoint at save/final"]),
+    "lightning": (lightning, [STOPPED[-2]]),
+}
+
+
+@pytest.mark.parametrize(("trainer", "indent"), [("keras", ""), ("hapi", ""), ("hapi", "    "), ("lightning", "")])
+def test_the_words_of_trainers(trainer: str, indent: str, tmp_path: Path) -> None:
+    lines, last = BEHIND[trainer]
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{indent}{line}\n" for line in (*lines(), *last)))
+    document = receipt_cli.read(log).receipt.to_dict()
+    assert document["failure"] is None
+    assert document["checks"]["completed"] is True
 
 
 def test_one_that_went_on_has_not(tmp_path: Path) -> None:

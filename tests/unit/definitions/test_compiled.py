@@ -19,7 +19,7 @@ import regex
 import hatch_build
 from receipt_cli.definitions import compiled, resources
 from receipt_cli.definitions.accelerators import load_peaks, parse_peaks
-from receipt_cli.definitions.failure_markers import load_catalogue, parse_catalogue
+from receipt_cli.definitions.failure_markers import MARKERS_PATH, load_catalogue, parse_catalogue
 from receipt_cli.definitions.metrics import load_registry, parse_registry
 from receipt_cli.detect.generic import WHERE, load_generic
 from receipt_cli.documents.schemas import list_schemas, parse_index
@@ -35,7 +35,7 @@ DEFINITIONS: dict[str, tuple[Any, Callable[[bytes, str], Any]]] = {
     "schemas/peaks/v1.yaml": (load_peaks, parse_peaks),
     "schemas/index.yaml": (list_schemas, parse_index),
     "grammars/fixtures.yaml": (list_fixtures, parse_fixtures),
-    "grammars/markers/v1.yaml": (load_catalogue, parse_catalogue),
+    f"grammars/{MARKERS_PATH}": (load_catalogue, parse_catalogue),
     WHERE: (load_generic, lambda text, where: load_vocabulary(text, where, load_registry())),
 }
 
