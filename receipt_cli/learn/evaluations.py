@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS, Counter
-from receipt_cli.learn.metric_names import METRIC, PART, SCORE, STEP, TRAINED, VALIDATION_LOSS, Role, counter_of, is_mean
+from receipt_cli.learn.metric_names import METRIC, PART, SCORE, STEP, VALIDATION_LOSS, Role, counter_of, is_mean
 from receipt_cli.learn.patterns import REACH, Spec, chunks, counter_value, field_name, metric_value
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading, without
@@ -177,7 +177,8 @@ def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
         words = [word for word in name.words.split() if word not in aside]
         score = bool(words) and (" ".join(words) in vocabulary.scores or {words[0], words[-1]} & (vocabulary.scores | _GRADES))
         plain = column.kind == NUMBER and name.unit in (None, "%") and not name.several and not column.integer
-        if score and plain and name.evaluation and not _speaks_of(vocabulary.foreign, reading, at, vocabulary):
+        told = name.evaluation or (reading.evaluation and reading.shape.heralded == reading.shape.count)
+        if score and plain and told and not _speaks_of(vocabulary.foreign, reading, at, vocabulary):
             found.append(at)
     return found
 
@@ -327,6 +328,6 @@ def _beside(reading: Reading, training: Training, vocabulary: Vocabulary) -> str
     if shape.first < group.span[0]:
         return "before" if metrics and _parted(training, shape.places, shape.count) else ""
     if shape.count >= AGREE * group.count and between and sum(n == 1 for n in between) >= AGREE * len(between):
-        told = all(role.kind in (METRIC, PART) or (role.kind == SCORE and role.rank == TRAINED) for role in roles)
+        told = all(role.kind in (METRIC, PART, SCORE) for role in roles)
         return "behind" if told and bare else ""
     return "behind" if metrics and _parted(training, shape.places, shape.count) else ""

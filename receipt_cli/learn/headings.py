@@ -89,6 +89,8 @@ def _find_heading(
         if other.counter.mode != EPOCHS:
             continue
         each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
+        if is_full(column) and not each:
+            continue  # several passes of an epoch
         if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
             bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles, default=-1)
             keras = any(b"[=" in core or b"=>" in core for core in shape.samples) and not ends_bar(shape, counter.step or 0)
@@ -155,7 +157,9 @@ def _inside(reading: Reading, heads: Shape) -> bool:
     shown = {LOSS, METRIC, PART, SCORE} & {role.kind for role in reading.roles.values()}
     often = reading.shape.count >= 2 * heads.count and reading.shape.first < heads.last
     late = reading.bar and counted_values(reading)[:1] == [0]  # as in ``_lags``: nobody reads them
-    return bool(shown) and often and not late and reading.counter.step is not None and not reading.evaluation
+    step = reading.counter.step
+    full = step is not None and reading.bar and reading.counter.mode == ABSENT and is_full(reading.shape.columns[step])
+    return bool(shown) and often and not late and not full and step is not None and not reading.evaluation
 
 
 def in_turn(heads: Shape, records: Shape, *, again: int = 0) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from receipt_cli.grammar.parts import PARTS
 from receipt_cli.learn.counting import counted_unit
-from receipt_cli.learn.metric_names import OTHERS, PART, Name, Role
+from receipt_cli.learn.metric_names import OTHERS, PART, Name, Role, counter_of
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, ORDINALS, RATE, SCALED
@@ -169,8 +169,8 @@ def field_name(text: str, taken: set[str]) -> str:
     return name
 
 
-def filler(column: Column) -> str:
-    """Return the pattern of a token that is not read."""
+def filler(column: Column, behind: bytes = b"") -> str:
+    """Return the pattern of a token that is not read; ``behind`` it, a stroke may part it from a number of its own."""
     number = GROUPED_TEXT if column.grouped else NUMBER_TEXT
     if column.kind == BAR:
         return r"(?:\|[^|,\n]{0,400}+\|?+|\[[^\]\n]{0,400}\]|[^ \t\n]{0,400})"
@@ -178,7 +178,8 @@ def filler(column: Column) -> str:
         return r"\[[^\[\],\n]{0,80},[^\],\n]{0,40}"
     if column.kind in (NUMBER, FRACTION):
         total = rf"[ \t]*+(?:/|(?:out )?of ){_BLANKS}\d++(?:,\d{{3}})*+"
-        return rf"(?:{number}(?:{total})?+(?:[ \t]?%|[A-Za-z/]{{0,16}}+)|N/A|n/a|None|null|\?{{3}})"
+        total = "" if behind.lstrip()[:1] == b"/" else rf"(?:{total})?+"
+        return rf"(?:{number}{total}(?:[ \t]?%|[A-Za-z/]{{0,16}}+)|N/A|n/a|None|null|\?{{3}})"
     return r"[\w:.,/+-]{1,40}+(?: days?, [\d:.]{1,20}+| [\d:.,]{5,20}+)?+"
 
 
@@ -196,6 +197,7 @@ def bare_figures(main: Reading, vocabulary: Vocabulary) -> list[int]:
         plain = column.kind == NUMBER and not column.integer and name.text and not name.sure and name.unit in (None, "%")
         apart = at in main.roles or name.evaluation or name.several or name.bracket or at <= main.glued
         spoken = 0 < len(words) <= 3 and vocabulary.foreign.isdisjoint(words) and name.text[0].isalpha()
+        spoken = spoken and counter_of(words, vocabulary) is None
         moves = len({token.value for token in column.values}) > 1
         if plain and spoken and moves and not apart:
             found.append(at)

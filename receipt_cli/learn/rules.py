@@ -295,7 +295,7 @@ def _pieces(group: Group, dropped: set[str], vocabulary: Vocabulary) -> list[_Pi
             and reads_column(main, at, piece.pattern, next(iter(piece.fields)))
         ):
             piece.proves = False
-            pieces.append(piece)
+            pieces.append(_moved(piece))
     return pieces
 
 
@@ -361,7 +361,7 @@ def head(
         text = opening.lstrip() if at == begin else shape.literals[at]
         gates += chunks(text)
         pattern += literal(text) + r"[ \t]*+"
-        pattern += counters[at][0] if at in counters else filler(shape.columns[at])
+        pattern += counters[at][0] if at in counters else filler(shape.columns[at], shape.literals[at + 1])
     if pattern.startswith("^") and not anchored:
         pattern += _what_follows(shape.samples[0], last)
     best = max(gates, key=lambda g: (any(chr(b).isalpha() for b in g), len(g)), default=b"")

@@ -216,3 +216,16 @@ def test_figures_that_no_separator_parts_from_their_names_are_kept(record: str, 
 )
 def test_figures_that_are_no_such_are_left_alone(record: str, tmp_path: Path) -> None:
     assert {"val_sep", "sep", "a_2", "every"}.isdisjoint(read(run(record=record), tmp_path))
+
+
+def test_scores_behind_each_record_are_of_it(tmp_path: Path) -> None:
+    record = "epoch: {e}, iter: {s}, lr=0.1, tr_loss: {x:.3f}"
+    found = read(run(record=record, each="standard acc: {i}.5%, robustness acc: 1{i}.25%"), tmp_path)
+    assert found["standard_acc"] == pytest.approx((0.015, 0.125, 72))
+    assert found["robustness_acc"] == pytest.approx((0.1125, 1.1225, 72))
+
+
+def test_scores_below_a_line_that_announces_an_evaluation(tmp_path: Path) -> None:
+    found = read(run("  Validation measures:", "    accuracy = {a:.4f}, AUC = 0.9{e}, F1 = 0.6{e}"), tmp_path)
+    assert found["eval/accuracy"] == (0.55, 0.8, EPOCHS)
+    assert found["eval/AUC"] == (0.91, 0.96, EPOCHS)

@@ -226,3 +226,24 @@ def test_short_launches_of_epochs_are_told_apart(tmp_path: Path) -> None:
                 lines.append(f"Eval  acc: 0.9{launch} ± 0.0010  loss: {launch + e / 10:.4f}")
     found = read(lines, tmp_path)
     assert (found["steps"], found["loss"]) == ((1, 4, 10, 4), (3.9, 3.6))
+
+
+@pytest.mark.parametrize("epoch", ["{e:.2f} / 500", "{e:.4f} / 20"])
+def test_a_part_of_an_epoch_before_the_step(epoch: str, tmp_path: Path) -> None:
+    lines = [
+        f"Epoch {epoch.format(e=1 + i / 300)}, i = {i} / 6470500, lr= 0.001000, loss = {9 - i / 100:.6f}" for i in range(1, 201)
+    ]
+    found = read(lines, tmp_path)
+    assert (found["steps"], found["loss"]) == ((1, 200, 6470500, 200), (8.99, 7.0))
+
+
+def test_full_bars_between_a_heading_and_its_record(tmp_path: Path) -> None:
+    """The first record's heading was cut off: there are more bars than two of each epoch."""
+    lines = []
+    for e in range(46, 90):
+        lines += [f"Epoch [{e}/300]"] if e > 46 else []
+        lines += [f"100%|####| {n}/{n} [00:4{e % 10}<00:00,  1.02it/s, loss={1 / e:.4f}, iou=0.{e}]" for n in (46, 11)]
+        lines.append(f"loss {9 / e:.4f} - iou 0.{e} - val_loss {19 / e:.4f} - val_iou 0.0{e}")
+    found = read(lines, tmp_path)
+    assert found["steps"] == (47, 89, 300, 43)
+    assert (found["loss"], found["val_loss"]) == ((0.1915, 0.1011), (0.4043, 0.2135))
