@@ -4,8 +4,9 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -65,6 +66,34 @@ def check_golden(rewrite_goldens: bool) -> Callable[[Path, bytes], None]:
             assert content.decode() == path.read_bytes().decode(), f"{path} differs: run `make goldens`"
 
     return check
+
+
+@pytest.fixture(scope="module")
+def one_engine() -> Iterator[None]:
+    """Let logs that this process reads one by one be read by one engine, as those of a batch are: it is made once.
+
+    For tests of what is made of what was read. ``tests/golden/test_logs.py``, with an engine for each log, and
+    ``tests/golden/test_verify.py``, with this one, hold both against the same receipts.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("receipt_cli.derive.Engine", _kept_engine)
+        yield
+
+
+_engines: list[Any] = []
+"""The engine of the grammars that ship, with what it learned of the lines of earlier logs."""
+
+
+def _kept_engine(grammars: Sequence[Any], catalogue: Any) -> Any:
+    from receipt_cli.scan.engine import Engine, load_kernel
+
+    for engine in _engines:
+        if engine.grammars == tuple(grammars) and engine.catalogue is catalogue and engine.native is load_kernel():
+            return engine
+    made = Engine(grammars, catalogue)
+    if len(made.grammars) > 1:  # all that ship: one grammar is another one in each test
+        _engines[:] = [made]
+    return made
 
 
 @pytest.fixture

@@ -100,7 +100,6 @@ def _begins_line(rest: str) -> bool:
 
 def _is_word(part: str) -> bool:
     letters = part.rstrip("0123456789")
-    capitals = sum(c.isupper() for c in letters)
     if len(part) - len(letters) > 3 or (letters and not letters.isalpha()):
         return False
-    return 3 * capitals <= max(3, len(letters)) or letters in _CAPITALS
+    return letters.islower() or 3 * sum(map(str.isupper, letters)) <= max(3, len(letters)) or letters in _CAPITALS

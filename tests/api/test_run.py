@@ -22,6 +22,8 @@ from pyarrow import parquet
 import receipt_cli
 from tests.cli.conftest import ROOT, Invoke
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 matplotlib.use("agg")
 LOGS = ROOT / "fixtures" / "logs"
 RANKS = ROOT / "fixtures" / "runs" / "hf-trainer-torchrun"

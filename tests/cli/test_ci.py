@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Invoke = Callable[..., Any]
 HOSTILE = "RuntimeError: <img src=x onerror=alert(1)> [l](http://e.vil) **b** `c` @all | ##[add-mask]x ::set-env name=A::b 100%"
 SECRET = "hf_" + "a" * 30

@@ -24,6 +24,8 @@ from receipt_cli.documents.schemas import list_schemas
 from receipt_cli.grammar.catalog import list_grammars
 from receipt_cli.receipts.versions import SCHEMA_VERSION
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 NANOGPT = [entry for entry in list_grammars() if entry.id == "nanogpt"][-1]
@@ -260,7 +262,8 @@ class TestGrammar:
         known = [entry.ref for entry in list_grammars() if entry.status != "deprecated"]
         assert [row["grammar"] for row in found] == known
         assert all(row["title"] for row in found)
-        assert all(ref in invoke("grammar", "list").stdout.decode() for ref in known)
+        listed = invoke("grammar", "list").stdout.decode()
+        assert all(ref in listed for ref in known)
 
     def test_show_gives_the_very_file(self, invoke: Invoke) -> None:
         wanted = (ROOT / "grammars" / NANOGPT.path).read_bytes()

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Invoke = Callable[..., Any]
 PARTS = ("configuration", "seeds", "resume")
 KEYS = [

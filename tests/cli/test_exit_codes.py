@@ -15,6 +15,8 @@ import pytest
 from receipt_cli.cli import main as entry
 from receipt_cli.errors import ExitCode
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 STEP = "iter {0}: loss {1}, time 131.97ms, mfu 29.53%\n"
 GOOD = "".join(STEP.format(n, 4 - n / 100) for n in range(0, 50, 10))
 

@@ -24,6 +24,8 @@ from receipt_cli.export.otlp import UCUM
 from receipt_cli.export.wandb_run import framed
 from receipt_cli.io.tfrecord import crc32c
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Invoke = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "nanochat" / "speedrun-2025-10.log"

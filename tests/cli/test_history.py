@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks.planted import write_store
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Invoke = Callable[..., Any]
 
 

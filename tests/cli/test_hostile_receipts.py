@@ -19,6 +19,8 @@ import pytest
 
 from receipt_cli.header.values import LEAVES, OPEN_MAPS, escape
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "hf-trainer" / "crash-callback-v5.log"
 ASSETS = ROOT / "receipt_cli" / "report" / "assets"

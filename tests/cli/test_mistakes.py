@@ -11,6 +11,8 @@ import pytest
 
 from tests.cli.conftest import Invoke
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 

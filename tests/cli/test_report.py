@@ -11,6 +11,8 @@ import pytest
 
 from benchmarks.report_store import write_store
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Invoke = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
 

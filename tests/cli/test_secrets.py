@@ -17,6 +17,8 @@ from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import log_tail, safe_text
 from tests.tools.planted import FORMS, ORDINARY, PLACES, VALUES, Planted, corpus, leaks, private_key, secret_parts, table
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = ROOT / "fixtures" / "foreign"
 DOCUMENTS = [path for path in sorted(FOREIGN.glob("*.json")) if "crashed" not in path.stem]

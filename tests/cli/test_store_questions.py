@@ -22,6 +22,8 @@ from receipt_cli.store.views import VIEWS
 
 from .conftest import ROOT, Invoke
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 duckdb = pytest.importorskip("duckdb")
 
 LOGS = ROOT / "fixtures" / "logs"

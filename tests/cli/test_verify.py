@@ -18,6 +18,8 @@ import yaml
 from receipt_cli.documents.canonical import canonical_bytes, captured_digest
 from receipt_cli.documents.schemas import keep_known
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 ROOT = Path(__file__).resolve().parents[2]
 NANOGPT = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 RANKS = ROOT / "fixtures" / "runs" / "hf-trainer-torchrun"

@@ -23,6 +23,8 @@ from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.engine import Engine
 from tests.tools.fixture_receipts import receipt_of
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 LOGS = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "logs").glob("*/*.log"))
 ENVELOPES = {
     "torchrun": b"[rank0]: ",

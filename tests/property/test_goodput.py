@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,8 @@ from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.receipts.assembly import assemble, derived_bytes
 from tests.tools.examples import costly
+
+pytestmark = pytest.mark.usefixtures("one_engine")
 
 START = datetime(2026, 3, 8, 11, 0, 0, tzinfo=UTC)
 ACTIONS = st.one_of(

@@ -9,6 +9,8 @@ import pytest
 
 from receipt_cli.analysis.checks import CORE, Checks, healthy, proven
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Receipt = Callable[..., dict[str, Any]]
 STEPS = "".join(f"toy step {n} | loss=2.5 | time=0.5\n" for n in range(5))
 NAN = "toy step 5 | loss=nan | time=0.5\n"

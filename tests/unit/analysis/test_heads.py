@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks.metamorphic import heads as table
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Receipt = Callable[..., dict[str, Any]]
 STEPS = [f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%" for n in range(20)]
 TRACEBACK = [

@@ -12,6 +12,8 @@ import pytest
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.numeric.statistics import quantiles
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Receipt = Callable[..., dict[str, Any]]
 START = datetime(2026, 3, 8, 11, 0, 0)
 

@@ -11,6 +11,8 @@ import pytest
 
 from receipt_cli.analysis.spikes import FACTORS, LEAST, spikes_of
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Receipt = Callable[..., dict[str, Any]]
 
 

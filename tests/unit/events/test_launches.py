@@ -14,6 +14,8 @@ from receipt_cli.receipts.production import Request, produce_all
 from receipt_cli.scan.columns import place
 from receipt_cli.scan.segment import KEPT_HITS, SegmentBody
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Receipt = Callable[..., dict[str, Any]]
 BANNER = "toy model 1000\ntoy batch 8 x 32\n"
 TRACE = "Traceback (most recent call last):\nValueError: no such batch\n"

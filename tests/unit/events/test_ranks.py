@@ -10,6 +10,8 @@ import pytest
 from receipt_cli.events.ranks import sole_rank
 from receipt_cli.records.envelope import NO_RANK
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Receipt = Callable[..., dict[str, Any]]
 
 

@@ -22,6 +22,8 @@ from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, place
 from tests.tools.toy_trainer import GRAMMAR
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 RULE = Rule("train", "step", ())
 ROWS = 40
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Receipt = Callable[..., dict[str, Any]]
 STEPS = "".join(
     f"step {n:05d}/00040 ({n / 0.4:.2f}%) | loss: {11 - n / 10:.6f} | lrm: 1.00 | dt: 510.00ms | tok/sec: 257,003 | mfu: 18.0 | "

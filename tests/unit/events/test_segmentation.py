@@ -10,6 +10,8 @@ import pytest
 
 from receipt_cli.receipts.production import Request, produce_all
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Receipt = Callable[..., dict[str, Any]]
 
 

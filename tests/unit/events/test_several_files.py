@@ -15,6 +15,8 @@ from receipt_cli.errors import InputError, ReceiptError
 from receipt_cli.io.discovery import arrange, find_logs
 from receipt_cli.receipts.production import Request, produce, produce_all
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 TRACE = "Traceback (most recent call last):\nValueError: no such batch\n"
 
 

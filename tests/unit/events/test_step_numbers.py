@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Receipt = Callable[..., dict[str, Any]]
 END = "{'train_runtime': 10.0, 'train_samples_per_second': 3.0, 'train_steps_per_second': 1.0, 'train_loss': 1.0, 'epoch': 1.0}\n"
 

@@ -12,6 +12,8 @@ import pytest
 from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import clean, log_tail, mask_texts, safe_names, safe_text
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 Receipt = Callable[..., dict[str, Any]]
 LETTERS = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"  # made up, as everything here: 32 characters
 SECRETS = {
