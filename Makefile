@@ -83,7 +83,7 @@ lint: $(DEV) ## ruff check
 
 .PHONY: type
 type: $(DEV) ## mypy --strict
-	MYPY_NUM_WORKERS=$(JOBS) $(BIN)/mypy
+	$(BIN)/mypy
 
 .PHONY: docs
 docs: $(DEV) ## build the site of docs/ into build/site; a broken link or an unlisted page is an error
