@@ -196,7 +196,7 @@ def bare_figures(main: Reading, vocabulary: Vocabulary) -> list[int]:
         words = name.words.split()
         plain = column.kind == NUMBER and not column.integer and name.text and not name.sure and name.unit in (None, "%")
         apart = at in main.roles or name.evaluation or name.several or name.bracket or at <= main.glued
-        spoken = 0 < len(words) <= 3 and vocabulary.foreign.isdisjoint(words) and name.text[0].isalpha()
+        spoken = 0 < len(words) <= 3 and vocabulary.foreign.isdisjoint(words) and name.text[:1].isalpha()
         spoken = spoken and counter_of(words, vocabulary) is None
         moves = len({token.value for token in column.values}) > 1
         if plain and spoken and moves and not apart:
