@@ -67,6 +67,7 @@ VALUES: dict[str, Truth] = {  # JSON pointers of the receipt; None where there i
     "sem-dk3.log": {"summary.metrics.loss.record_count": 60, "summary.metrics.loss.last": 2.41},
     "features-meg-r.log": {"summary.metrics.loss": None, "derivation.problems.first.0.kind": "loss_missing"},
     "swift.log": {"summary.steps.planned": 2353, "summary.metrics.step_time_s.last": 3.916},
+    "other-a.log": {"summary.metrics.loss": None, "summary.steps.record_count": 12},
     "other-a2.log": {"summary.metrics.loss": None, "summary.metrics.step_time_s.last": 10.39},
     "sem-cl.log": {"summary.metrics.tokens_per_s": None},
     "sem-nt.log": {"summary.metrics.tokens_total": None},
