@@ -59,18 +59,19 @@ def _without_stale_frames(events: list[Event]) -> list[Event]:
             frames.setdefault((*rule_of(event), event.rank), []).append(at)
     stale: set[int] = set()
     for places in frames.values():
-        for number, (at, following) in enumerate(pairwise(places)):
-            event, (epoch, inside) = events[at], _place(events[at], -1)
-            begins = _place(events[following], 0)
-            if epoch is None or inside is None or inside != (event.counters or {}).get("epoch_steps") or begins[0] != epoch:
-                continue
-            before = (
-                _place(event, -2) if event.run is not None else _place(events[places[number - 1]], -1) if number else (None, None)
-            )
-            if before[0] == epoch - 1 and begins[1] is not None and begins[1] < inside:
+        before: int | None = None  # the epoch of the record before the last one of an event
+        for at, following in pairwise(places):
+            event, (epoch, inside), begins = events[at], _place(events[at], -1), _place(events[following], 0)
+            before = _place(event, -2)[0] if event.run is not None else before
+            full = inside is not None and inside == (event.counters or {}).get("epoch_steps")
+            reset = full and begins[0] == epoch and begins[1] is not None and begins[1] < (inside or 0)
+            if reset and epoch is not None and before == epoch - 1:
                 stale.add(at)
+            before = epoch
+    if not stale:
+        return events
     kept = [part_of(e, 0, e.records - 1) if n in stale and e.run is not None else e for n, e in enumerate(events)]
-    return [event for n, event in enumerate(kept) if n not in stale or event.records < events[n].records] if stale else events
+    return [event for n, event in enumerate(kept) if n not in stale or events[n].run is not None]
 
 
 def _place(event: Event, index: int) -> tuple[int | None, int | None]:

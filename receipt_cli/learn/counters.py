@@ -199,19 +199,20 @@ def _doubt_notices(readings: Sequence[Reading]) -> None:
 
 def _doubt_first_batches(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
     """Doubt the records of the first batch of each epoch, where others are of whole epochs: ``Epoch 3 Batch 0 Loss 2``."""
-    whole = [r for r in readings if r.tier and r.counter.mode == EPOCHS and not _first_batch(r, vocabulary)]
-    for reading in readings if whole else ():
-        word = _first_batch(reading, vocabulary) if reading.tier and reading.counter.mode == EPOCHS else ""
+    counted = [r for r in readings if r.tier and r.counter.mode == EPOCHS]
+    words = [first_batch(reading, vocabulary) if reading.shape.count > 2 else "" for reading in counted]
+    whole = [reading for reading, word in zip(counted, words, strict=True) if not word]
+    for reading, word in zip(counted, words, strict=True):
         twins = (r for r in whole if word and r.family == reading.family and r.loss is not None)
         if any(reading.shape.count <= 2 * r.shape.count for r in twins):
             reading.doubted, reading.told_by = True, word
 
 
-def _first_batch(reading: Reading, vocabulary: Vocabulary) -> str:
+def first_batch(reading: Reading, vocabulary: Vocabulary) -> str:
     """Return what a counter of steps is called that never counts, since it is 0, or 1, in each record; empty without one."""
     for name, column in zip(reading.names, reading.shape.columns, strict=True):
         counter = counter_of(name.words.split(), vocabulary) if name.words and column.integer else None
-        if counter is not None and counter.kind == STEP and column.count > 2 and not column.rises and column.lowest < 2:
+        if counter is not None and counter.kind == STEP and column.count > 1 and not column.rises and column.lowest < 2:
             return name.words.split()[-1]
     return ""
 

@@ -11,9 +11,9 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Group
+from receipt_cli.learn.counters import Group, first_batch
 from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS, Counter
-from receipt_cli.learn.metric_names import METRIC, PART, SCORE, STEP, VALIDATION_LOSS, Role, counter_of, is_mean
+from receipt_cli.learn.metric_names import METRIC, PART, SCORE, VALIDATION_LOSS, Role, is_mean
 from receipt_cli.learn.patterns import REACH, Spec, chunks, counter_value, field_name, metric_value
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading, without
@@ -32,9 +32,9 @@ _Found = tuple[Reading, int]
 """A record with the place of a number."""
 
 
-def induce_evaluations(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
-    """Return the rules of the evaluations among the records of ``group``: one with a loss, and those with scores alone."""
-    training = Training.of(group)
+def induce_evaluations(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
+    """Return the rules of the evaluations among the records of ``training``: one with a loss, and those with scores alone."""
+    group = training.group
     loss = _after_each(group, readings, vocabulary) or _with_loss(training, readings, vocabulary)
     found = [rule for rule in (loss,) if rule is not None]
     for one in _with_scores(training, readings, vocabulary):
@@ -81,7 +81,7 @@ def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Voca
 
 def _with_scores(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[_Found]:
     """Return the kinds of lines among the records of ``training`` with a score of an evaluation, those of most records first."""
-    found = _kinds([(r, at) for r in readings for at in _graded(r, vocabulary)[:1]])
+    found = _kinds([(r, at) for r in readings for at in _graded(r, vocabulary)])
     between = [kind for kind in found if _comes_between(training, kind, vocabulary)]
     return [kind[0] for kind in sorted(between, key=lambda kind: -sum(r.shape.count for r, _ in kind))]
 
@@ -97,7 +97,7 @@ def _kinds(found: Iterable[_Found]) -> list[list[_Found]]:
 def _comes_between(training: Training, kind: Sequence[_Found], vocabulary: Vocabulary) -> bool:
     """True where so many lines of a kind are among the records of ``training``, and records between two of them."""
     copies = _copies(kind)
-    shapes = [reading.shape for reading, _ in _without_echoes(kind)]
+    shapes = [reading.shape for reading, _ in _without_echoes(kind, copies)]
     count, (first, last) = sum(shape.count for shape in shapes), training.group.span
     often = vocabulary.min_records <= count <= training.group.count + 1
     if not often or max(s.last for s in shapes) < first or min(s.first for s in shapes) > last + training.group.count:
@@ -106,10 +106,9 @@ def _comes_between(training: Training, kind: Sequence[_Found], vocabulary: Vocab
     return _parted(training, sorted(places), count, copies)
 
 
-def _without_echoes(kind: Sequence[_Found]) -> list[_Found]:
+def _without_echoes(kind: Sequence[_Found], copies: Set[int]) -> list[_Found]:
     """Return the records of a kind without those that only print another once more: ``Valid loss 2.1 -> best``."""
-    copies = _copies(kind)
-    return [one for one in kind if not copies.issuperset(place for place, _ in _values(*one))]
+    return [one for one in kind if any(place not in copies for place, _ in _values(*one))]
 
 
 def _copies(kind: Sequence[_Found]) -> set[int]:
@@ -168,30 +167,27 @@ def _evaluated(reading: Reading, vocabulary: Vocabulary) -> list[int]:
 
 
 def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
-    """Return the places of the scores of an evaluation in a record that has no loss of training, nor is of its batches."""
+    """Return the place of the first score of an evaluation in a record that has no loss of training, nor is of its batches."""
     if _counts_batches(reading, vocabulary) or reading.loss is not None or reading.counter.mode not in (EPOCHS, ABSENT):
         return []
     aside = vocabulary.evaluation | vocabulary.averaging | vocabulary.training
-    found = []
     for at, (name, column) in enumerate(zip(reading.names, reading.shape.columns, strict=True)):
         words = [word for word in name.words.split() if word not in aside]
         score = bool(words) and (" ".join(words) in vocabulary.scores or {words[0], words[-1]} & (vocabulary.scores | _GRADES))
         plain = column.kind == NUMBER and name.unit in (None, "%") and not name.several and not column.integer
         told = name.evaluation or (reading.evaluation and reading.shape.heralded == reading.shape.count)
         if score and plain and told and not _speaks_of(vocabulary.foreign, reading, at, vocabulary):
-            found.append(at)
-    return found
+            return [at]
+    return []
 
 
 def _counts_batches(reading: Reading, vocabulary: Vocabulary) -> bool:
     """True for a bar, and for a record with a counter of steps that begins again, or always is the first."""
-    if reading.bar:
+    if reading.bar or first_batch(reading, vocabulary):
         return True
     for column, name in zip(reading.shape.columns, reading.names, strict=True):
-        counter = counter_of(name.words.split(), vocabulary) if column.integer and name.words else None
-        stays = counter is not None and counter.kind == STEP and column.count > 1 and not column.rises and column.lowest < 2
         again = column.rises > column.drops > 0 and (column.kind == FRACTION or name.words.split()[-1:] != ["epoch"])
-        if stays or (column.integer and again):
+        if column.integer and again:
             return True
     return False
 
@@ -215,7 +211,7 @@ def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
 
 def _echoing(kind: Sequence[_Found]) -> set[str]:
     """Return words that only those records of a kind have which print another once more."""
-    own = _without_echoes(kind)
+    own = _without_echoes(kind, _copies(kind))
     words = [set(re.findall(r"[A-Za-z]+", b" ".join(r.shape.literals).decode("utf-8", "replace"))) for r, _ in own]
     tails = [r.shape.literals[-1].decode("utf-8", "replace") for r in without([r for r, _ in kind], [r for r, _ in own])]
     echoes = [set(re.findall(r"[A-Za-z]{2,}", tail)) for tail in tails]
@@ -280,14 +276,13 @@ def _reads(rule: Induced, reading: Reading) -> bool:
 
 
 def induce_companions(
-    group: Group, rule: Induced, readings: Sequence[Reading], vocabulary: Vocabulary, rivals: Sequence[Reading]
+    training: Training, rule: Induced, readings: Sequence[Reading], vocabulary: Vocabulary, rivals: Sequence[Reading]
 ) -> list[Induced]:
-    """Return the rules of the lines with values of a record of ``group`` beside them: behind each, or behind or before an epoch.
+    """Return the rules of the lines with values of a record of ``training``: behind each, or behind or before an epoch.
 
     ``rule`` is that of the records. Of an epoch only metrics of the registry are read: they hold for its last record, or, if
     they are printed before it, for its first.
     """
-    training = Training.of(group)
     found: list[Induced] = []
     known = set(rule.fields)
     for reading in sorted(readings, key=lambda r: -r.shape.count):
@@ -296,7 +291,7 @@ def induce_companions(
             continue
         others = [r for r in readings if r is not reading]
         alone = Group([replace(reading, counter=Counter(ABSENT))])
-        companion = induce(alone, f"train_values_{len(found) + 1}", others, vocabulary, [*rivals, *group.readings])
+        companion = induce(alone, f"train_values_{len(found) + 1}", others, vocabulary, [*rivals, *training.group.readings])
         if companion is None or known & set(companion.fields):
             continue
         if place == "behind":

@@ -13,7 +13,7 @@ from receipt_cli.learn.banners import Banners, induce_banner
 from receipt_cli.learn.blocks import induce_block, induce_values
 from receipt_cli.learn.counters import Group, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
-from receipt_cli.learn.evaluations import induce_companions, induce_evaluations
+from receipt_cli.learn.evaluations import Training, induce_companions, induce_evaluations
 from receipt_cli.learn.overview import find_lacks
 from receipt_cli.learn.progress import induce_heading, induce_herald, induce_progress, induce_steps
 from receipt_cli.learn.proofs import Induced
@@ -120,9 +120,10 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
         rules.append(rule)
         headings += [found for found in (heading, herald) if found is not None]
         free = without(others, rivals)
-        evaluations = evaluations or induce_evaluations(group, free, vocabulary)
+        training = Training.of(group)
+        evaluations = evaluations or induce_evaluations(training, free, vocabulary)
         if len(groups) == 1:
-            companions = induce_companions(group, rule, free, vocabulary, rivals)
+            companions = induce_companions(training, rule, free, vocabulary, rivals)
     if not _one_count([rule.group for rule in rules if rule.group is not None]):
         for number, rule in enumerate(rules, start=1):
             rule.body["phase"] = f"stage_{number}"

@@ -20,7 +20,8 @@ _WHOLE, _WHOLE_GROUPED = r"\d++", r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
 _BLANKS = r"[ \t]*+"
 _SIDES = b"|,;{[(\"'-:*>"
 """Characters that may separate a key from the text before it."""
-_EVALUATION = "(?:val|valid|validation|eval|evaluation|test|dev)[ _/]"
+EVALUATION = "(?:val|valid|validation|eval|evaluation|test|dev)"
+"""Words of an evaluation in a name."""
 
 
 def literal(text: bytes) -> str:
@@ -69,7 +70,7 @@ def _free(key: bytes) -> str:
     word = literal(key)
     late = bool(key) and len(key.split()) == 1 and not (key[:1].isspace() or key[-1:].isspace())
     first, behind = (word, word) if late else ("", "")
-    return rf"{first}(?<![\w/.-]{behind})(?<!{_EVALUATION}{behind})" + ("" if late else word)
+    return rf"{first}(?<![\w/.-]{behind})(?<!{EVALUATION}[ _/]{behind})" + ("" if late else word)
 
 
 Spec = dict[str, str | int]
@@ -186,24 +187,18 @@ def filler(column: Column, behind: bytes = b"") -> str:
 MOST_BARE = 24
 
 
-def bare_figures(main: Reading, vocabulary: Vocabulary) -> list[int]:
-    """Return the places of figures of unknown names that no separator parts from them: ``| sep -2.72 | rms 1.06``.
+def bare_figures(main: Reading, vocabulary: Vocabulary) -> dict[int, Role]:
+    """Return the figures of unknown names that no separator parts from them, by their places: ``| sep -2.72 | rms 1.06``.
 
     Behind a separator each is kept under its label.
     """
-    found = []
+    found: dict[int, Role] = {}
     for at, (name, column) in enumerate(zip(main.names, main.shape.columns, strict=True)):
         words = name.words.split()
         plain = column.kind == NUMBER and not column.integer and name.text and not name.sure and name.unit in (None, "%")
         apart = at in main.roles or name.evaluation or name.several or name.bracket or at <= main.glued
         spoken = 0 < len(words) <= 3 and vocabulary.foreign.isdisjoint(words) and name.text[:1].isalpha()
-        spoken = spoken and counter_of(words, vocabulary) is None
         moves = len({token.value for token in column.values}) > 1
-        if plain and spoken and moves and not apart:
-            found.append(at)
-    return found[:MOST_BARE]
-
-
-def bare_role(main: Reading, at: int) -> Role:
-    """Return the role of such a figure."""
-    return Role(PART, unit="percent" if main.names[at].unit == "%" else None)
+        if plain and spoken and moves and not apart and counter_of(words, vocabulary) is None and len(found) < MOST_BARE:
+            found[at] = Role(PART, unit="percent" if name.unit == "%" else None)
+    return found

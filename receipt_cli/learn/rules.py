@@ -12,10 +12,10 @@ from receipt_cli.learn.counters import Group, counts_to_another, total_of
 from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, drawn_steps, ends_bar, passes_of
 from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, VALIDATION_LOSS, Name, Role
 from receipt_cli.learn.patterns import (
+    EVALUATION,
     REACH,
     Spec,
     bare_figures,
-    bare_role,
     chunks,
     context,
     counter_value,
@@ -287,13 +287,11 @@ def _pieces(group: Group, dropped: set[str], vocabulary: Vocabulary) -> list[_Pi
                 continue
             known.add(key)
             pieces.append(piece if reading is main else _moved(piece))
-    for at in bare_figures(main, vocabulary):
-        piece = _piece(main, at, main.names[at], bare_role(main, at), {f for p in pieces for f in p.fields})
-        if (
-            piece is not None
-            and not set(piece.fields) & dropped
-            and reads_column(main, at, piece.pattern, next(iter(piece.fields)))
-        ):
+    for at, role in bare_figures(main, vocabulary).items():
+        piece = _piece(main, at, main.names[at], role, {f for p in pieces for f in p.fields})
+        if piece is None or set(piece.fields) & dropped:
+            continue
+        if reads_column(main, at, piece.pattern, next(iter(piece.fields))):
             piece.proves = False
             pieces.append(_moved(piece))
     return pieces
@@ -305,7 +303,7 @@ def _moved(piece: _Piece) -> _Piece:
     return piece
 
 
-_SPOKEN = re.compile(r"(?i)(?<![a-z])(?:val|valid|validation|eval|evaluation|dev|test)(?![a-z])")
+_SPOKEN = re.compile(rf"(?i)(?<![a-z]){EVALUATION}(?![a-z])")
 _SECTION = re.compile(_SPOKEN.pattern.encode() + rb"[^A-Za-z\d]{1,8}[A-Za-z_ ]{1,24}[:= ]{1,4}\Z")
 """What begins the figures of an evaluation, before the first of them: ``Val: loss=``."""
 

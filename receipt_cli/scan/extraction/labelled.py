@@ -138,8 +138,9 @@ def _labelled(record: bytes, start: int) -> list[Cell]:
         if record[found.end() :].startswith((b" day,", b" days,")):
             continue  # ``eta: 1 day, 5:23:56``
         begin, end = found.span("key")
-        if b"/" in raw and record[max(0, begin - 2) : begin][:1].isdigit() and record[begin - 1 : begin] == b" ":
-            begin, raw = end - len(raw.partition(b" ")[2]), raw.partition(b" ")[2]  # ``23.6 samples/s events=0``
+        first, _, others = raw.partition(b" ")
+        if b"/" in first and record[begin - 1 : begin] == b" " and record[begin - 2 : begin - 1].isdigit():
+            begin, raw = end - len(others), others  # ``23.6 samples/s events=0``
         key, text, span = raw.decode("ascii", "replace"), number.decode("ascii"), found.span("number")
         if unit and _is_unit(unit):
             text, span = text + unit.decode("ascii"), (span[0], found.end("unit"))
