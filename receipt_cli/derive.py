@@ -50,7 +50,7 @@ from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
-from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem
+from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
 from receipt_cli.records.heuristics import MAX_SEEN, ends_in_rows
 from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
@@ -390,7 +390,7 @@ def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[int, tuple[Pr
     if body.nul_count:
         problems.append(Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", ""))
     count = body.problems.count + (1 if body.nul_count else 0) + len(more)
-    return count, tuple(sorted(problems, key=lambda p: (p.line_number or 0, p.kind, p.detail))[:MAX_FIRST])
+    return count, first_of_each(problems, MAX_FIRST)
 
 
 def _near(body: SegmentBody, grammars: Sequence[Grammar]) -> tuple[int, tuple[NearMiss, ...]]:

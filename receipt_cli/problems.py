@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from receipt_cli.lazy_dataclass import NamedTuple
 
 MAX_EXCERPT = 500
@@ -10,6 +13,8 @@ QUIET_RECORDS = 200
 """More records after an error show that the process survived it."""
 EXCERPT_BYTES = 2048
 """Raw bytes of a record that are kept for an excerpt: more, so that a secret at its end is masked as a whole."""
+MAX_NAMED = 4
+"""Lines and values that one problem names."""
 MAX_FIRST = 20
 """Problems, near-misses and markers that are listed one by one; the rest is counted."""
 
@@ -21,10 +26,28 @@ class Problem(NamedTuple):
     line_number: int | None
     detail: str
     excerpt: str
+    lines: tuple[int, ...] = ()
+    """Lines that contradict each other, or examples: at most ``MAX_NAMED``."""
+    values: tuple[str, ...] = ()
+    """The values in question, as printed: at most ``MAX_NAMED``."""
+    fields: tuple[str, ...] = ()
+    """JSON pointers of the figures that are null because of it (see ``receipts/withhold.py``)."""
 
     def moved(self, lines: int) -> Problem:
         """The same problem, ``lines`` further down."""
-        return self if self.line_number is None else self._replace(line_number=self.line_number + lines)
+        first = None if self.line_number is None else self.line_number + lines
+        return self._replace(line_number=first, lines=tuple(line + lines for line in self.lines))
+
+
+def first_of_each(problems: Iterable[Problem], most: int) -> tuple[Problem, ...]:
+    """Return at most ``most`` problems by line: the first of each kind before a second of any, those that name fields first."""
+    ordered = sorted(problems, key=lambda p: (p.line_number or 0, p.kind, p.detail))
+    seen: Counter[str] = Counter()
+    ranked = list[tuple[bool, int, int]]()
+    for number, problem in enumerate(ordered):
+        ranked.append((not problem.fields, seen[problem.kind], number))
+        seen[problem.kind] += 1
+    return tuple(ordered[number] for number in sorted(number for _, _, number in sorted(ranked)[:most]))
 
 
 class NearMiss(NamedTuple):

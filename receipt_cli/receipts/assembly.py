@@ -24,13 +24,18 @@ from receipt_cli.documents.canonical import canonical_bytes, captured_digest
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.lazy_dataclass import asdict
 from receipt_cli.numeric.statistics import Statistic
-from receipt_cli.problems import MAX_FIRST
+from receipt_cli.problems import MAX_FIRST, MAX_NAMED
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
+from receipt_cli.receipts.withhold import withhold
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import safe_names, safe_text
 
 Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
+MAX_VALUE = 64
+"""Characters of a value that a problem names."""
+MAX_FIELDS = 64
+"""Figures that a problem names as left out."""
 MAX_KEYS = 256
 """Keys of cells that a receipt lists of each part of the ledger."""
 LOG_KEYS = ("log_complete", "log_loss", "recovered")
@@ -61,7 +66,7 @@ def assemble(
         "attachments": [dict(attachment) for attachment in attachments],
         **({"evidence": [dict(entry) for entry in evidence]} if evidence else {}),
     }
-    return {
+    document = {
         "schema_version": SCHEMA_VERSION,
         "run": captured["run"],
         "header": captured["header"],
@@ -76,6 +81,8 @@ def assemble(
         "captured_sha256": captured_digest({**captured, "derivation": provenance}),
         "derivation": provenance,
     }
+    withhold(document)
+    return document
 
 
 def _primary(derivation: Derivation, phases: Sequence[Document]) -> Document | None:
@@ -288,9 +295,13 @@ def _derivation(derivation: Derivation) -> Document:
                     "line_number": p.line_number,
                     "detail": safe_text(p.detail),
                     "excerpt": safe_text(p.excerpt) or None,
+                    "lines": list(p.lines[:MAX_NAMED]),
+                    "values": [safe_text(value, MAX_VALUE) for value in p.values[:MAX_NAMED]],
+                    "fields": list(p.fields[:MAX_FIELDS]),
                 }
                 for p in problems
             ],
+            "kinds": dict(sorted(Counter(p.kind for p in problems).items())),
         },
         "check_lines": dict(derivation.check_lines),
         "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = "receipt/1.3"
+SCHEMA_VERSION = "receipt/1.4"
 RULES = "derive/4"
 """Version of everything in code that decides derived bytes."""
