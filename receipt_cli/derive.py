@@ -13,6 +13,7 @@ from itertools import accumulate
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
 from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.diagnosis import diagnose
+from receipt_cli.analysis.doubts import doubts_named, unread_losses
 from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
@@ -316,6 +317,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     for summary in summaries:
         summary.time = when
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
+    read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
+    own += doubts_named(body.doubts, read_by, phases, summaries)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if (start := ending.failed_start) is not None:
@@ -326,6 +329,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     doubtful = body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count
     stepless = not doubtful and not any(summary.record_count for summary in summaries)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
+    if checks["finite_losses"] and unread_losses(body.doubts, read_by):
+        checks["finite_losses"] = None
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     timed = when is not None and primary is not None and (stepless or summaries[primary].record_count > 0)
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}

@@ -21,10 +21,13 @@ from receipt_cli.scan.extraction import (
     read_record,
 )
 from receipt_cli.scan.extraction.model import join_cells
+from receipt_cli.scan.forms import note_forms
 from receipt_cli.scan.segment import SegmentBody
 
 PlacedProblems = list[tuple[int, Problem]]
 NAN = float("nan")
+MAX_VALUE = 64
+"""Characters that are kept of a text that is no number."""
 LAST_PLACE = (1 << 16) - 1
 """Of places in a record, those behind it are not told apart: a record is cut there."""
 
@@ -101,6 +104,7 @@ def _keep_labelled(outcome: Outcome, record: bytes) -> None:
         try:
             if read is not None:
                 keep_labelled(record, read)
+                note_forms(record, read)
         except (TimeoutError, MemoryError):
             outcome.late.append((grammar, rule))
 
@@ -142,7 +146,7 @@ class Entry:
         prefix = before(self.record, event.start)
         rank, clock = (read_rank(prefix), read_clock(prefix)) if prefix else (NO_RANK, NAN)
         at = place(self.ordinal, min(event.start, LAST_PLACE))
-        columns = self.body.rules[grammar.ref, rule.name]
+        columns = self.body.rules[self.body.key_of(grammar.ref, rule.name, event.form)]
         row = columns.open_row(at, self.line, rank, clock)
         if event.column:
             getattr(columns, event.column).append(row, join_cells(event.column, event.cells))
@@ -151,6 +155,7 @@ class Entry:
             value, readable = convert(rule.fields[name], text)
             if not readable:
                 self._report(at, "unreadable_value", f"{grammar.ref} {rule.name}.{name}: {text[:64]!r}")
+                columns.unread[name].append(row, text[:MAX_VALUE])
             elif isinstance(value, str):
                 columns.texts[name].append(row, value[:EXCERPT_BYTES])
             elif value is not None:

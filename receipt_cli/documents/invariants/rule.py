@@ -41,6 +41,14 @@ def pointer_parts(text: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
+def withheld(document: Document) -> frozenset[str]:
+    """Return the pointers of the figures of a receipt that are null because a problem names them, of phases by their number."""
+    fields = {field for problem in document["derivation"]["problems"]["first"] for field in problem.get("fields", ())}
+    counts = [phase["summary"]["steps"]["record_count"] or 0 for phase in document["phases"]]
+    primary = f"/phases/{counts.index(max(counts))}" if counts else ""
+    return frozenset(fields | {primary + field for field in fields if field.startswith("/summary/")})
+
+
 PHASES = ("phases", "summary")
 """Parts of a receipt in which ``summaries`` looks."""
 
