@@ -14,14 +14,15 @@ from receipt_cli.scan.candidates import Tried
 from receipt_cli.scan.columns import place
 from receipt_cli.scan.extraction import (
     MAX_EVENTS,
+    NOWHERE,
     Extraction,
     PatternTimeout,
     convert,
     keep_labelled,
     read_record,
 )
-from receipt_cli.scan.extraction.model import join_cells
-from receipt_cli.scan.forms import note_forms
+from receipt_cli.scan.extraction.model import clean_text, join_cells
+from receipt_cli.scan.forms import JUDGED, note_forms, readable
 from receipt_cli.scan.segment import SegmentBody
 
 PlacedProblems = list[tuple[int, Problem]]
@@ -90,8 +91,37 @@ def examine(record: bytes, tried: Iterable[Tried]) -> Outcome:
             outcome.ignored.append((grammar, rule))
         else:
             outcome.read.append((grammar, rule, events))
+    if not outcome.hit:
+        _read_in_part(outcome, record)
     _keep_labelled(outcome, record)
     return outcome
+
+
+def _read_in_part(outcome: Outcome, record: bytes) -> None:
+    """Let the rules of steps and evaluations read a record in which a number is spelled as nobody can read it.
+
+    The record keeps its place and its other numbers; the text in question stays as it is printed.
+    """
+    spelled = readable(record)
+    if spelled == record:
+        return
+    for grammar, rule in outcome.missed:
+        if rule.event not in JUDGED or rule.bounds or rule.table is not None or rule.block is not None:
+            continue
+        try:
+            events = read_record(rule, spelled)
+        except PatternTimeout:
+            continue
+        for event in events:
+            for name, span in event.spans.items():
+                event.texts[name] = clean_text(record[slice(*span)]) if span != NOWHERE else event.texts[name]
+            for key, span in [*event.unregistered_spans.items()]:
+                if record[slice(*span)] != spelled[slice(*span)]:
+                    del event.unregistered[key], event.unregistered_spans[key]
+        if events:
+            outcome.read.append((grammar, rule, events))
+    found = {id(rule) for _, rule, _ in outcome.read}
+    outcome.missed = [(grammar, rule) for grammar, rule in outcome.missed if id(rule) not in found]
 
 
 def _keep_labelled(outcome: Outcome, record: bytes) -> None:

@@ -39,9 +39,13 @@ _TIME_WORDS = frozenset(
 """Words of times and of bars, which come and go from record to record."""
 _GROUPS = compile_later(rb"[-+]?\d{1,3}(?:,\d{3})+\Z")
 _DECIMAL_COMMA = compile_later(rb",\d++(?!\.\d|,\d)|,\d{3}\.\d")
+_BEGUN, _THREE = compile_later(rb"\d,\Z"), compile_later(rb"\d{3}\.\d")
+"""What begins before a number, and a number that thousands may precede."""
 _TAIL = compile_later(rb"#|\.[A-Za-z#]|[A-Za-z_]\w*")
 _UNIT = compile_later(rb"[ \t]?((?:[kKMGT]|[kKMGT]i)?(?:B|[A-Za-z]{1,9}/(?:s|sec|second|min)|FLOPS?)|ns|us|ms|s|secs?|seconds?|min|h)(?![\w/])")
 _DECIMALS = compile_later(rb"\.(\d*)")
+_COMMA = compile_later(rb"(?<![\d,.])(\d{1,18}),(\d++)(?![,.]\d)")
+_ABSENT = compile_later(rb"(?i)(?<=[:=\s|(])(?:null|none|n/a|na|[-+]?1\.#\w{1,8}|[*?-]{2,12})(?=[\s,;|)\]}]|\Z)")
 _NUMERIC = ("number", "integer")
 
 
@@ -84,6 +88,14 @@ def note_forms(record: bytes, read: Iterable[tuple[Rule, Sequence[Extraction]]])
         if rule.event in JUDGED and not event.column:
             begin = max((end for end in ends if end <= event.start), default=0)
             event.form = Form(_lead(record, begin, event.start), *_numbers(record, rule, event, length)).text()
+
+
+def readable(record: bytes) -> bytes:
+    """Return ``record``, of the same length, with numbers in the place of what nobody can read as one.
+
+    A decimal comma becomes a point, and a mark of absence zeros: a rule finds such a record then, and its other numbers.
+    """
+    return _ABSENT.sub(lambda found: b"0" * len(found[0]), _COMMA.sub(rb"\1.\2", record))
 
 
 def _lead(record: bytes, begin: int, start: int) -> str:
@@ -139,6 +151,8 @@ def _doubt(record: bytes, spec: Field | None, event: Extraction, span: Span) -> 
     if b"," in text:
         return GROUPED if spec is not None and spec.type == "number" and _GROUPS.match(text) else None
     if record[end : end + 1] == b"," and b"." not in text and text[-1:].isdigit() and _DECIMAL_COMMA.match(record, end):
+        return PART
+    if _BEGUN.match(record[max(0, span[0] - 2) : span[0]]) and (b"." not in text or _THREE.match(text)):
         return PART
     if record[end : end + 1] == b"#" or (event.end == end and text[-1:] in b"0123456789." and _TAIL.match(record, end)):
         return None if _UNIT.match(record, end) or record[end : end + 1] in b"eExX%" else GLUED

@@ -225,25 +225,40 @@ def _scale(unit: str) -> tuple[Decimal, str] | None:
     return size, {"tok": "token"}.get(what, what)
 
 
-def _leave_out_cut(
-    having: list[_Group], name: str, groups: Sequence[_Group], key: RuleKey, doubts: list[Doubt]
-) -> None:
-    """Leave out a number with which a line ends if the lines of its siblings go on behind it, and print more decimals.
+def _leave_out_cut(having: list[_Group], name: str, groups: Sequence[_Group], key: RuleKey, doubts: list[Doubt]) -> None:
+    """Leave out a number with which a line ends if its siblings go on behind it, or print more decimals.
 
     The first record of a run may lack what the others end with: a rate, say, which needs two of them.
     """
-    ending = [group for group in having if group.form.last is not None and group.form.last[0] == name and _column(group, name) is not None]
-    others = [group for group in groups if group not in ending]
-    if not ending or not others or not _is_rare(sum(len(g.columns) for g in ending), sum(len(g.columns) for g in groups)):
-        return
-    siblings = [value for group in having if group not in ending and (c := _column(group, name)) is not None for value in c.values[:MAX_SAMPLE]]
-    usual = max((_decimals(value) for value in siblings), default=0)
-    first = min(group.columns.at[0] for group in groups)
-    for group in ending:
-        if group.form.last is not None and group.form.last[1] < usual and group.columns.at[0] > first:
-            _drop([group], name, "record_cut", key, doubts)
+    having = [group for group in having if _column(group, name) is not None]
+    ends = [group for group in having if group.form.last is not None and group.form.last[0] == name]
+    total, first = sum(len(group.columns) for group in groups), min(group.columns.at[0] for group in groups)
+    for decimals in (0, 1):
+        cut = [group for group in ends if group.form.last == (name, decimals) and group.columns.at[0] > first]
+        count = sum(len(group.columns) for group in cut)
+        others = [group for group in groups if group not in cut]
+        if not cut or count > MAX_CUT or not _is_rare(count, total) or any(_is_whole(group, name) for group in cut):
+            continue
+        more = {group.form.last[1] for group in ends if group not in cut and group.form.last is not None}
+        if all(group in ends for group in others):  # all end with it: the number of decimals is fixed, or large
+            short = bool(more) and ((len(more) == 1 and max(more) > decimals) or min(more) >= decimals + MANY)
+        else:
+            printed = [v for g in having if g not in cut for v in _column(g, name).values[:MAX_SAMPLE]]
+            short = decimals < max(map(_decimals, printed), default=0)
+        if short:
+            _drop(cut, name, "record_cut", key, doubts)
 
 
+def _is_whole(group: _Group, name: str) -> bool:
+    """True for a number that is likely to be printed with few digits: 0 or 1, unless it is a loss, and what is not finite."""
+    values = _column(group, name).values
+    return any(not math.isfinite(value) or (value in (0, 1) and "loss" not in name) for value in values)
+
+
+MAX_CUT = 2
+"""Records of one form that may have been cut: more of them are printed so."""
+MANY = 3
+"""Decimals fewer than all others print, where these are not of one number, that show that a number was cut."""
 MAX_SAMPLE = 256
 """Values of a column from which its usual number of decimals is read."""
 
