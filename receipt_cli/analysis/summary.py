@@ -151,8 +151,10 @@ def _without_closing_means(steps: Sequence[Event], others: Sequence[Event], regi
 def _metrics(summary: Summary, events: list[Event], steady: Selection, registry: Registry) -> None:
     names = sorted({n for e in events for n in e.metric_names}, key=lambda n: registry.by_name[n].id)
     shown: list[str] = []
+    steps = [event for event in events if event.rule.event != "eval"]
     for name in names:
-        printed = pieces(events, metric(name))
+        counts = registry.by_name[name].klass == "counter" and any(event.prints(name) for event in steps)
+        printed = pieces(steps if counts else events, metric(name))
         if not printed:
             continue
         shown.append(name)

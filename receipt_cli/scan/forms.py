@@ -26,8 +26,9 @@ OTHER = "*"
 """The form of the records beyond that."""
 JUDGED = frozenset({"step", "eval"})
 """Kinds of events whose figures become statistics."""
-GROUPED, PART, GLUED = "grouped", "part", "glued"
-"""How a number stands in doubt: its commas may part thousands; a comma and digits follow it; other text is glued to it."""
+GROUPED, PART, GLUED, UNREAD = "grouped", "part", "glued", "unread"
+"""How a number stands in doubt: its commas may part thousands; a comma and digits follow it; other text is glued to it; its
+label is printed, and no number was read behind it."""
 MAX_LEAD = 60
 _WORD = compile_later(rb"[A-Za-z]{2,}")
 _BAR = compile_later(rb"[^\r\n]*\d%\|[^\]\r\n]*\]")
@@ -37,7 +38,9 @@ _TIME_WORDS = frozenset(
     b" jan feb mar apr may jun jul aug sep oct nov dec eta".split()
 )
 """Words of times and of bars, which come and go from record to record."""
-_GROUPS = compile_later(rb"[-+]?\d{1,3}(?:,\d{3})+\Z")
+_SERVICE = compile_later(rb"[A-Za-z][\w.-]* +\| \Z")
+"""What may be the name of a service of compose, and the first word of a row of a table."""
+_GROUPS = compile_later(rb"[-+]?\d{1,3}(?:,\d{3})+(?:[eE][-+]?\d+)?\Z")
 _DECIMAL_COMMA = compile_later(rb",\d++(?!\.\d|,\d)|,\d{3}\.\d")
 _BEGUN, _THREE = compile_later(rb"\d,\Z"), compile_later(rb"\d{3}\.\d")
 """What begins before a number, and a number that thousands may precede."""
@@ -46,6 +49,10 @@ _UNIT = compile_later(rb"[ \t]?((?:[kKMGT]|[kKMGT]i)?(?:B|[A-Za-z]{1,9}/(?:s|sec
 _DECIMALS = compile_later(rb"\.(\d*)")
 _COMMA = compile_later(rb"(?<![\d,.])(\d{1,18}),(\d++)(?![,.]\d)")
 _ABSENT = compile_later(rb"(?i)(?<=[:=\s|(])(?:null|none|n/a|na|[-+]?1\.#\w{1,8}|[*?-]{2,12})(?=[\s,;|)\]}]|\Z)")
+_LABEL = compile_later(rb"[A-Za-z][A-Za-z_]*(?: [A-Za-z][A-Za-z_]*)?(?=['\"]?(?:[:=]|[ \t]|\Z))")
+_OF_EVALUATION = compile_later(r"(?:val|valid|validation|eval|test|dev|cv|best|mean|avg|average)\b")
+_GAP, MAX_GAP = b" \t:=|'\"(-+", 8
+"""What may part a label from its number, and how many bytes of it."""
 _NUMERIC = ("number", "integer")
 
 
@@ -100,8 +107,9 @@ def readable(record: bytes) -> bytes:
 
 def _lead(record: bytes, begin: int, start: int) -> str:
     """Return the words between the envelope, or the record before it on the line, and a record."""
-    begin = max([begin, *(end for end in head_ends(record) if end <= start)])
-    text = record[begin:start]
+    ends = [begin, *(end for end in head_ends(record) if begin < end <= start)]
+    service = next((found for end in ends if (found := _SERVICE.search(record, begin, end)) is not None), None)
+    text = (b"" if service is None else service[0]) + record[ends[-1] : start]
     bar = _BAR.match(text) if b"%|" in text else None
     if bar is not None:
         text = text[bar.end() :]
@@ -126,7 +134,24 @@ def _numbers(
         if span[1] == length or record[span[1] : length] == b".":
             found = _DECIMALS.search(record, *span)
             last = name, 0 if found is None else len(found[1])
+    doubts += [(name, UNREAD) for name in _labelled_only(record, rule, event)]
     return tuple(sorted(doubts)), tuple(sorted(units)), last
+
+
+def _labelled_only(record: bytes, rule: Rule, event: Extraction) -> Iterator[str]:
+    """Yield the fields whose label a record prints, and of which it has no value (law 9)."""
+    missing = {s.target[1]: n for n, s in rule.fields.items() if s.target[0] == "metric" and n not in event.texts and s.type in _NUMERIC}
+    if not missing:
+        return
+    read = {start for start, _ in (*event.spans.values(), *event.unregistered_spans.values(), *event.unread, *event.declared)}
+    alias = load_registry().by_alias
+    for label in _LABEL.finditer(record, event.start):
+        if any(label.end() <= start <= label.end() + MAX_GAP and not record[label.end() : start].strip(_GAP) for start in read):
+            continue
+        words = label[0].decode("ascii").lower()
+        target = alias.get(words) or (None if _OF_EVALUATION.match(words) else alias.get(words.rpartition(" ")[2]))
+        if target in missing:
+            yield missing.pop(target)
 
 
 def _cells(rule: Rule, event: Extraction) -> Iterator[tuple[str, Span]]:

@@ -17,7 +17,7 @@ from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import MAX_NAMED
 from receipt_cli.scan.columns import RuleColumns, interleaved
-from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, Form, is_curve, read_form
+from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, UNREAD, Form, is_curve, read_form
 from receipt_cli.scan.segment import Doubt, RuleKey, SegmentBody
 
 RARE = 10
@@ -28,7 +28,7 @@ _DECIMAL = compile_later(r"[-+]?(?:0|\d+),\d+\Z")
 """A number with a decimal comma, where it cannot part thousands."""
 COMMON = 0.8
 """Share of positions that two writers print both, from which on one of them repeats the other's."""
-_POSITION = ("step", *COUNTERS)
+_POSITIONS = frozenset({("metric", "epoch"), *(("structural", name) for name in ("step", *COUNTERS))})
 
 
 class _Group(NamedTuple):
@@ -47,6 +47,7 @@ def settle_forms(body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Gramm
     for ref, name in body.rules:
         base, mark, form = name.partition(MARK)
         keys[ref, base].append(mark + form)
+    short: dict[RuleKey, tuple[Rule, list[_Group]]] = {}
     for key, forms in keys.items():
         if forms == [""] and not body.rules[key].unread:
             continue
@@ -57,7 +58,13 @@ def settle_forms(body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Gramm
             groups = _without_foreign(groups, rule, key, body.doubts)
             _without_doubtful(groups, rule, key, body.doubts)
             _name_unread(groups, rule, key, body.doubts)
+            _name_labels(groups, rule, key, body.doubts)
         body.rules[key] = groups[0].columns if len(groups) == 1 else interleaved([group.columns for group in groups])
+        if rule is not None and len(body.rules[key]) <= MAX_CUT:
+            short[key] = rule, groups
+    for (ref, name), (rule, groups) in short.items():
+        others = [(r, body.rules[k]) for k, readers in rules.items() if k[0] == ref and k != (ref, name) and k in body.rules for g, n in readers if (r := g.rule(n)).event == rule.event]
+        _leave_out_shorter((ref, name), rule, groups, others, body)
 
 
 def join_forms(body: SegmentBody) -> dict[RuleKey, str]:
@@ -104,14 +111,15 @@ def _first_at(groups: Iterable[_Group], lead: str) -> int:
 
 def _repeats(groups: Sequence[_Group], main: str, lead: str, rule: Rule) -> bool:
     """True if the records behind ``lead`` are at positions of those behind ``main``, between them or few: another writer."""
-    names = [name for name, spec in rule.fields.items() if spec.target[0] == "structural" and spec.target[1] in _POSITION]
+    names = [name for name, spec in rule.fields.items() if spec.target in _POSITIONS]
     ours, theirs = _positions(groups, main, names), _positions(groups, lead, names)
     if not ours or not theirs:
         return False
     common = sum(position in ours for position in theirs)
     spans = [[at for group in groups if group.form.lead == one for at in (group.columns.at[0], group.columns.at[-1])] for one in (main, lead)]
     among = min(spans[0]) < max(spans[1]) and min(spans[1]) < max(spans[0])
-    return common >= COMMON * len(theirs) and (among or 3 * len(theirs) <= len(ours))
+    few = len(theirs) < len(ours) if not main else 3 * len(theirs) <= len(ours)
+    return common >= COMMON * len(theirs) and (among or few)
 
 
 def _positions(groups: Iterable[_Group], lead: str, names: Sequence[str]) -> set[tuple[float | None, ...]]:
@@ -131,6 +139,16 @@ def _without_doubtful(groups: list[_Group], rule: Rule, key: RuleKey, doubts: li
         _leave_out_parts(having, name, groups, rule, key, doubts)
         _convert(having, name, key, doubts)
         _leave_out_cut(having, name, groups, key, doubts)
+
+
+def _name_labels(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
+    """Name the figures whose label some records print without a number, if the others have one (law 9)."""
+    for name in sorted({name for group in groups for name, kind in group.form.doubts if kind == UNREAD}):
+        lacking = [group for group in groups if (name, UNREAD) in group.form.doubts]
+        rows = sum(len(group.columns) for group in groups if group not in lacking)
+        held = sum(len(column.values) for group in groups if (column := _column(group, name)) is not None)
+        if held and RARE * held >= (RARE - 1) * rows:
+            doubts.append(Doubt.of("figure_unread", key, [group.columns for group in lacking], name=name))
 
 
 def _name_unread(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
@@ -247,6 +265,27 @@ def _leave_out_cut(having: list[_Group], name: str, groups: Sequence[_Group], ke
             short = decimals < max(map(_decimals, printed), default=0)
         if short:
             _drop(cut, name, "record_cut", key, doubts)
+
+
+def _leave_out_shorter(
+    key: RuleKey, rule: Rule, groups: list[_Group], others: Sequence[tuple[Rule, RuleColumns]], body: SegmentBody
+) -> None:
+    """Leave out a number that ends its line if another rule of the grammar reads it of many records, with more decimals."""
+    for group in groups:
+        name, decimals = group.form.last or ("", 0)
+        target = rule.fields[name].target if name in rule.fields else None
+        if decimals > 1 or target is None or target[0] != "metric" or _is_whole(group, name):
+            continue
+        printed = [
+            value
+            for other, columns in others
+            for field, spec in other.fields.items()
+            if spec.target == target and field in columns.numbers and len(columns) >= FEW
+            for value in columns.numbers[field].values[:MAX_SAMPLE]
+        ]
+        if len(printed) >= FEW and decimals < max(map(_decimals, printed)):
+            _drop([group], name, "record_cut", key, body.doubts)
+            body.rules[key].numbers.pop(name, None)
 
 
 def _is_whole(group: _Group, name: str) -> bool:
