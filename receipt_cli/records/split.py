@@ -114,11 +114,26 @@ def normalise(raw: bytes) -> bytes:
     return raw
 
 
-_NONFINITE_SIGNS = (b"#QNAN", b"#SNAN", b"#IND", b"#INF", b"(nan)", b"nan(", b"nan.", b"NaN.", b"NaN(", b"NAN", b"nfinity", b"+inf", b"+Inf", b"Inf")
+_NONFINITE_SIGNS = (
+    b"#QNAN",
+    b"#SNAN",
+    b"#IND",
+    b"#INF",
+    b"(nan)",
+    b"nan(",
+    b"nan.",
+    b"NaN.",
+    b"NaN(",
+    b"NAN",
+    b"nfinity",
+    b"+inf",
+    b"+Inf",
+    b"Inf",
+)
 """One of these is in every spelling of a number that is not finite, but for those that every reader knows."""
 _NONFINITE = compile_later(
     rb"(?<=[\s:=(\[,|\"'>])(?P<sign>[+-]?)(?:(?P<nan>1\.\#(?:QNAN|SNAN|IND)\d*|\(nan\)|nan(?:\.0*|\((?:ind|q?nan|snan)[\w]*\))|NAN)"
-    rb"|(?P<inf>1\.\#INF\d*|inf\.0*|(?<![\"']:)(?<![\"']: )(?:infinity|(?<=\+)inf|Inf|INF)))(?=[\s,;)\]}|\"'<%]|\Z)",
+    rb"|(?P<inf>1\.\#INF\d*|inf\.0*|(?<![\"']:)(?<![\"']: )(?:infinity|(?<=\+)inf|Inf|INF)))(?=[\s,;)\]}|\"'<%]|\Z)(?!\.?[ \t]+[a-z]+(?:[ \t]+[a-z]|[.!]))",
     re.IGNORECASE,
 )
 

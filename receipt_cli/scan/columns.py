@@ -188,7 +188,9 @@ def interleaved(parts: Sequence[RuleColumns]) -> RuleColumns:
         setattr(whole, name, Cells.of(np.concatenate([getattr(part, name).whole() for part in parts])[order]))
     for group in ("numbers", "unregistered"):
         for name in dict.fromkeys(name for part in parts for name in getattr(part, group)):
-            held = [(getattr(part, group)[name], new) for part, new in zip(parts, rows, strict=True) if name in getattr(part, group)]
+            held = [
+                (getattr(part, group)[name], new) for part, new in zip(parts, rows, strict=True) if name in getattr(part, group)
+            ]
             places = np.concatenate([new[column.index] for column, new in held])
             turn = np.argsort(places, kind="stable")
             values = np.concatenate([column.values.whole() for column, _ in held])[turn]
@@ -196,7 +198,9 @@ def interleaved(parts: Sequence[RuleColumns]) -> RuleColumns:
             getattr(whole, group)[name] = NumberColumn(Cells.of(values), None if dense else Cells.of(places[turn]))
     for group in ("texts", "unread"):
         for name in dict.fromkeys(name for part in parts for name in getattr(part, group)):
-            mine = ((getattr(part, group)[name], new) for part, new in zip(parts, rows, strict=True) if name in getattr(part, group))
+            mine = (
+                (getattr(part, group)[name], new) for part, new in zip(parts, rows, strict=True) if name in getattr(part, group)
+            )
             texts = ((int(new[at]), text) for column, new in mine for at, text in zip(column.rows, column.values, strict=True))
             for at, text in sorted(texts):
                 getattr(whole, group)[name].append(at, text)

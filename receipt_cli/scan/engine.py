@@ -34,14 +34,14 @@ from receipt_cli.records.split import (
 from receipt_cli.scan.book import Entry, PlacedProblems, examine, excerpt, search_markers
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
+from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.reader import KernelReader
 from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
-from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody
-from receipt_cli.scan.settled import join_forms, settle_forms
+from receipt_cli.scan.settled import join_forms, names_of_rules, settle_forms
 
 Read: TypeAlias = tuple[Rule, RuleColumns]
 """A rule and what it read."""
@@ -230,7 +230,7 @@ class Engine:
             join_forms(longer)
             begun |= drop_open_texts(whole, longer, facts)
         if whole.rules and not is_closed(record):
-            begun |= keep_known(whole, body, self._figure_rules)
+            begun |= keep_known(whole, names_of_rules(body), self._figure_rules)
         if model and whole.rules:
             shared = self._read_alone(model)
             join_forms(shared)
@@ -299,7 +299,10 @@ class Engine:
             body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like, self._likely)
 
     def _has_steps(self, body: SegmentBody) -> bool:
-        return sum(len(columns) for (ref, name), columns in body.rules.items() if (ref, name.partition(MARK)[0]) in self._step_rules) >= MAX_SEEN
+        return (
+            sum(len(columns) for (ref, name), columns in body.rules.items() if (ref, name.partition(MARK)[0]) in self._step_rules)
+            >= MAX_SEEN
+        )
 
     def read_record(self, body: SegmentBody, record: bytes, ordinal: int, line: int, bad: bool, problems: PlacedProblems) -> None:
         """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so.

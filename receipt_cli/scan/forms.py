@@ -7,7 +7,6 @@ records are kept apart by their form while a log is scanned, and ``scan/settled.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -38,19 +37,22 @@ _TIME_WORDS = frozenset(
     b" jan feb mar apr may jun jul aug sep oct nov dec eta".split()
 )
 """Words of times and of bars, which come and go from record to record."""
-_SERVICE = compile_later(rb"[A-Za-z][\w.-]* +\| \Z")
+SERVICE = "|"
+_SERVICE = compile_later(rb"([A-Za-z][\w.-]*) +\| \Z")
 """What may be the name of a service of compose, and the first word of a row of a table."""
 _GROUPS = compile_later(rb"[-+]?\d{1,3}(?:,\d{3})+(?:[eE][-+]?\d+)?\Z")
 _DECIMAL_COMMA = compile_later(rb",\d++(?!\.\d|,\d)|,\d{3}\.\d")
 _BEGUN, _THREE = compile_later(rb"\d,\Z"), compile_later(rb"\d{3}\.\d")
 """What begins before a number, and a number that thousands may precede."""
 _TAIL = compile_later(rb"#|\.[A-Za-z#]|[A-Za-z_]\w*")
-_UNIT = compile_later(rb"[ \t]?((?:[kKMGT]|[kKMGT]i)?(?:B|[A-Za-z]{1,9}/(?:s|sec|second|min)|FLOPS?)|ns|us|ms|s|secs?|seconds?|min|h)(?![\w/])")
+_UNIT = compile_later(
+    rb"[ \t]?((?:[kKMGT]|[kKMGT]i)?(?:B|[A-Za-z]{1,9}/(?:s|sec|second|min)|FLOPS?)|ns|us|ms|s|secs?|seconds?|min|h)(?![\w/])"
+)
 _DECIMALS = compile_later(rb"\.(\d*)")
 _COMMA = compile_later(rb"(?<![\d,.])(\d{1,18}),(\d++)(?![,.]\d)")
 _ABSENT = compile_later(rb"(?i)(?<=[:=\s|(])(?:null|none|n/a|na|[-+]?1\.#\w{1,8}|[*?-]{2,12})(?=[\s,;|)\]}]|\Z)")
-_LABEL = compile_later(rb"[A-Za-z][A-Za-z_]*(?: [A-Za-z][A-Za-z_]*)?(?=['\"]?(?:[:=]|[ \t]|\Z))")
-_OF_EVALUATION = compile_later(r"(?:val|valid|validation|eval|test|dev|cv|best|mean|avg|average)\b")
+_LABEL = compile_later(rb"[A-Za-z][A-Za-z_]*(?=['\"]?[ \t]*+(?:[:=|]|[^\sA-Za-z]|\Z|[A-Za-z]{1,4}[ \t]*+(?:[,;|)]|\Z)))")
+_EVALUATIONS = frozenset(["val", "valid", "validation", "eval", "test", "dev", "cv", "best", "mean", "avg", "average"])
 _GAP, MAX_GAP = b" \t:=|'\"(-+", 8
 """What may part a label from its number, and how many bytes of it."""
 _NUMERIC = ("number", "integer")
@@ -108,14 +110,15 @@ def readable(record: bytes) -> bytes:
 def _lead(record: bytes, begin: int, start: int) -> str:
     """Return the words between the envelope, or the record before it on the line, and a record."""
     ends = [begin, *(end for end in head_ends(record) if begin < end <= start)]
-    service = next((found for end in ends if (found := _SERVICE.search(record, begin, end)) is not None), None)
-    text = (b"" if service is None else service[0]) + record[ends[-1] : start]
+    text = record[ends[-1] : start]
     bar = _BAR.match(text) if b"%|" in text else None
     if bar is not None:
         text = text[bar.end() :]
         text = text[max(head_ends(text), default=0) :]
     words = [word for word in _WORD.findall(text) if word.lower() not in _TIME_WORDS]
     quoted = text.count(b'"') % 2 or text.count(b"'") % 2
+    if not words and (service := next((found for end in ends if (found := _SERVICE.search(record, begin, end))), None)) is not None:
+        return service[1].decode("ascii")[: MAX_LEAD - 1] + SERVICE
     return (" ".join(word.decode("ascii") for word in words) + ('"' if quoted and words else ""))[:MAX_LEAD]
 
 
@@ -123,7 +126,7 @@ def _numbers(
     record: bytes, rule: Rule, event: Extraction, length: int
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], tuple[str, int] | None]:
     doubts, units, last = [], [], None
-    for name, span in _cells(rule, event):
+    for name, span in _cells(record, rule, event):
         spec = rule.fields.get(name)
         doubt = _doubt(record, spec, event, span)
         if doubt is not None:
@@ -140,30 +143,34 @@ def _numbers(
 
 def _labelled_only(record: bytes, rule: Rule, event: Extraction) -> Iterator[str]:
     """Yield the fields whose label a record prints, and of which it has no value (law 9)."""
-    missing = {s.target[1]: n for n, s in rule.fields.items() if s.target[0] == "metric" and n not in event.texts and s.type in _NUMERIC}
+    missing = {
+        s.target[1]: n for n, s in rule.fields.items() if s.target[0] == "metric" and n not in event.texts and s.type in _NUMERIC
+    }
     if not missing:
         return
     read = {start for start, _ in (*event.spans.values(), *event.unregistered_spans.values(), *event.unread, *event.declared)}
-    alias = load_registry().by_alias
+    alias, before, end = load_registry().by_alias, "", -1
     for label in _LABEL.finditer(record, event.start):
-        if any(label.end() <= start <= label.end() + MAX_GAP and not record[label.end() : start].strip(_GAP) for start in read):
-            continue
-        words = label[0].decode("ascii").lower()
-        target = alias.get(words) or (None if _OF_EVALUATION.match(words) else alias.get(words.rpartition(" ")[2]))
-        if target in missing:
+        word = label[0].decode("ascii").lower()
+        before = before if label.start() == end + 1 and record[end : end + 1] == b" " else ""
+        target = alias.get(f"{before} {word}") or (None if before in _EVALUATIONS else alias.get(word))
+        before, end = word, label.end()
+        followed = any(end <= start <= end + MAX_GAP and not record[end:start].strip(_GAP) for start in read)
+        if target in missing and not followed:
             yield missing.pop(target)
 
 
-def _cells(rule: Rule, event: Extraction) -> Iterator[tuple[str, Span]]:
+def _cells(record: bytes, rule: Rule, event: Extraction) -> Iterator[tuple[str, Span]]:
     """Yield the columns of the numbers of an event, each with its place; those that are only counted are left out."""
     for name, (start, end) in event.spans.items():
         spec = rule.fields[name]
         if (start, end) == NOWHERE or spec.type not in _NUMERIC:
             continue
-        found = spec.value.search(event.texts[name], timeout=TIME_BOX_S) if spec.value is not None else None
+        text = record[start:end].decode("ascii", "replace")
+        found = spec.value.search(text, timeout=TIME_BOX_S) if spec.value is not None else None
         if spec.value is None:
             yield name, (start, end)
-        elif found is not None and found.group(1) is not None and event.texts[name].isascii():
+        elif found is not None and found.group(1) is not None and text.isascii():
             yield name, (start + found.start(1), start + found.end(1))
     for key, span in event.unregistered_spans.items():
         if span != NOWHERE and not key.startswith(DROPPED) and "\t" not in key:

@@ -99,7 +99,9 @@ class Doubt(NamedTuple):
     def of(cls, kind: str, key: RuleKey, parts: Sequence[RuleColumns], name: str = "", words: str = "") -> Doubt:
         """Return the doubt about all records of ``parts``, or about their numbers in the column ``name``."""
         rows = sorted((at, line) for part in parts for at, line in zip(part.at, part.line, strict=True))
-        columns = [column for part in parts for column in (part.numbers.get(name), part.unregistered.get(name)) if column is not None]
+        columns = [
+            column for part in parts for column in (part.numbers.get(name), part.unregistered.get(name)) if column is not None
+        ]
         values = tuple(f"{value:.12g}" for column in columns for value in column.values[:MAX_NAMED])[:MAX_NAMED]
         lines = tuple(dict.fromkeys(line for _, line in (*rows[: MAX_NAMED - 1], rows[-1])))
         return cls(kind, key, len(rows), lines, (rows[0][0], rows[-1][0]), name, words, values)

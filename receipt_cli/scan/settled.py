@@ -15,9 +15,8 @@ from functools import lru_cache
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.problems import MAX_NAMED
 from receipt_cli.scan.columns import RuleColumns, interleaved
-from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, UNREAD, Form, is_curve, read_form
+from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, SERVICE, UNREAD, Form, is_curve, read_form
 from receipt_cli.scan.segment import Doubt, RuleKey, SegmentBody
 
 RARE = 10
@@ -63,7 +62,13 @@ def settle_forms(body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Gramm
         if rule is not None and len(body.rules[key]) <= MAX_CUT:
             short[key] = rule, groups
     for (ref, name), (rule, groups) in short.items():
-        others = [(r, body.rules[k]) for k, readers in rules.items() if k[0] == ref and k != (ref, name) and k in body.rules for g, n in readers if (r := g.rule(n)).event == rule.event]
+        others = [
+            (r, body.rules[k])
+            for k, readers in rules.items()
+            if k[0] == ref and k != (ref, name) and k in body.rules
+            for g, n in readers
+            if (r := g.rule(n)).event == rule.event
+        ]
         _leave_out_shorter((ref, name), rule, groups, others, body)
 
 
@@ -79,6 +84,14 @@ def join_forms(body: SegmentBody) -> dict[RuleKey, str]:
     return leads
 
 
+def names_of_rules(body: SegmentBody) -> dict[RuleKey, set[str]]:
+    """Return the names of the numbers that each rule read, in records of any form."""
+    names: dict[RuleKey, set[str]] = defaultdict(set)
+    for (ref, name), columns in body.rules.items():
+        names[ref, name.partition(MARK)[0]].update(columns.numbers, columns.unregistered)
+    return names
+
+
 def _without_foreign(groups: list[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> list[_Group]:
     """Return the groups whose records are the rule's, by the words before them (law 1)."""
     counts = Counter[str]()
@@ -88,8 +101,10 @@ def _without_foreign(groups: list[_Group], rule: Rule, key: RuleKey, doubts: lis
         return groups
     total = counts.total()
     foreign = {lead for lead, n in counts.items() if lead and _is_rare(n, total)}
-    own = [lead for lead in counts if lead not in foreign]
-    if 2 * sum(counts[lead] for lead in own) < total:
+    own = [lead for lead in counts if lead not in foreign and not lead.endswith(SERVICE)]
+    if not own:
+        own = [lead for lead in counts if lead not in foreign]
+    if 2 * sum(counts[lead] for lead in counts if lead not in foreign) < total:
         return groups  # what precedes the records is free text
     main = max(own, key=lambda lead: (counts[lead], not lead, -_first_at(groups, lead)))
     foreign |= {lead for lead in own if lead not in ("", main) and _repeats(groups, main, lead, rule)}
@@ -116,7 +131,10 @@ def _repeats(groups: Sequence[_Group], main: str, lead: str, rule: Rule) -> bool
     if not ours or not theirs:
         return False
     common = sum(position in ours for position in theirs)
-    spans = [[at for group in groups if group.form.lead == one for at in (group.columns.at[0], group.columns.at[-1])] for one in (main, lead)]
+    spans = [
+        [at for group in groups if group.form.lead == one for at in (group.columns.at[0], group.columns.at[-1])]
+        for one in (main, lead)
+    ]
     among = min(spans[0]) < max(spans[1]) and min(spans[1]) < max(spans[0])
     few = len(theirs) < len(ours) if not main else 3 * len(theirs) <= len(ours)
     return common >= COMMON * len(theirs) and (among or few)
@@ -169,7 +187,9 @@ def _drop(groups: Sequence[_Group], name: str, kind: str, key: RuleKey, doubts: 
         group.columns.unregistered.pop(name, None)
 
 
-def _leave_out_parts(having: list[_Group], name: str, groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
+def _leave_out_parts(
+    having: list[_Group], name: str, groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]
+) -> None:
     spec = rule.fields.get(name)
     if spec is not None and (spec.type == "integer" or spec.target[0] == "structural"):
         return
@@ -217,7 +237,18 @@ def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt])
 
 
 _PREFIXES = {"k": 1000, "K": 1000, "M": 10**6, "G": 10**9, "T": 10**12}
-_TIMES = {"ns": "1e-9", "us": "1e-6", "ms": "1e-3", "s": "1", "sec": "1", "secs": "1", "second": "1", "seconds": "1", "min": "60", "h": "3600"}
+_TIMES = {
+    "ns": "1e-9",
+    "us": "1e-6",
+    "ms": "1e-3",
+    "s": "1",
+    "sec": "1",
+    "secs": "1",
+    "second": "1",
+    "seconds": "1",
+    "min": "60",
+    "h": "3600",
+}
 
 
 @lru_cache(256)
@@ -274,7 +305,7 @@ def _leave_out_shorter(
     for group in groups:
         name, decimals = group.form.last or ("", 0)
         target = rule.fields[name].target if name in rule.fields else None
-        if decimals > 1 or target is None or target[0] != "metric" or _is_whole(group, name):
+        if decimals > 1 or target is None or target[0] != "metric" or name not in group.columns.numbers or _is_whole(group, name):
             continue
         printed = [
             value

@@ -112,7 +112,11 @@ def _as_field(rule: Rule, event: Extraction, key: str) -> str | None:
     target = load_registry().by_alias.get(key.lower())
     if target is None or rule.event not in _KEEPING:
         return None
-    fields = (n for n, s in rule.fields.items() if s.target == ("metric", target) and (s.type, s.unit, s.value) == ("number", None, None))
+    fields = (
+        n
+        for n, s in rule.fields.items()
+        if s.target == ("metric", target) and (s.type, s.unit, s.value) == ("number", None, None)
+    )
     name = next(fields, None)
     return None if name in event.texts else name
 
