@@ -94,7 +94,7 @@ def note_forms(record: bytes, read: Iterable[tuple[Rule, Sequence[Extraction]]])
     ends = sorted({event.end for _, event in found})
     length = len(record.rstrip())
     for rule, event in found:
-        if rule.event in JUDGED and not event.column:
+        if rule.event in JUDGED and rule.table is None and rule.block is None:
             begin = max((end for end in ends if end <= event.start), default=0)
             event.form = Form(_lead(record, begin, event.start), *_numbers(record, rule, event, length)).text()
 

@@ -43,6 +43,7 @@ def settle_forms(body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Gramm
     ``rules`` are those that read the columns of a key, each by its grammar and number.
     """
     keys: dict[RuleKey, list[str]] = defaultdict(list)
+    body.forms.clear()
     for ref, name in body.rules:
         base, mark, form = name.partition(MARK)
         keys[ref, base].append(mark + form)
