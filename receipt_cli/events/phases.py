@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, pairwise
 
+from receipt_cli.events.counters import JUMP, PASTED, Contest, contests_of, contradict, is_skipped
 from receipt_cli.events.model import Event, cut, in_order
 from receipt_cli.events.relays import Relay, first_records, is_relay, resolve
 from receipt_cli.grammar.model import Grammar
@@ -21,6 +22,8 @@ from receipt_cli.scan.segment import count_between
 
 LATE_RECORDS = 4
 """How many records back a second line about a step still belongs to it."""
+LOOKED_BACK = 64
+"""Records at the end whose strides show whether the last counter is one of them."""
 
 
 @dataclass(slots=True)
@@ -43,6 +46,9 @@ class Phase:
     attempts: list[list[Event]] = field(default_factory=list)
     superseded: list[Event] = field(default_factory=list)
     relays: list[Relay] = field(default_factory=list)
+    aside: list[Event] = field(default_factory=list)
+    """Records whose counter goes back for a while, or far ahead (see ``counters.set_aside``)."""
+    contests: list[Contest] = field(default_factory=list)
     introductions: Sequence[int] | None = None
     """Where the trainer introduces itself, ascending; found where it is needed."""
     followed: Counter[int | None] | None = None
@@ -99,9 +105,20 @@ def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
     return facts
 
 
+def last_steps(phase: Phase) -> tuple[list[int], Event | None]:
+    """Return the steps of the last records of the last attempt that have one, and the last of these records."""
+    numbered = [event for event in phase.attempts[-1] if event.step is not None] if phase.attempts else []
+    steps: list[int] = []
+    for event in numbered[: -LOOKED_BACK - 1 : -1]:
+        steps = [event.step or 0, *(event.run.steps[-LOOKED_BACK:].tolist() if event.run is not None else ()), *steps]
+    last = numbered[-1] if numbered else None
+    return steps[-LOOKED_BACK:], None if last is None or is_relay(last) else last
+
+
 class _Sweep:
     def __init__(self) -> None:
         self.phases: list[Phase] = []
+        self.apart = False  # the last record is set aside, and so are its companions
 
     def open(self, event: Event) -> Phase:
         phase = Phase(event.grammar, first_at=event.at)
@@ -110,7 +127,11 @@ class _Sweep:
 
     def add(self, event: Event) -> None:
         kind = event.rule.event
-        if kind == "step" and event.rule.companion:
+        if kind in (PASTED, JUMP):
+            self.apart = True
+            if (phase := self.running(event)) is not None:
+                phase.aside.append(event)
+        elif kind == "step" and event.rule.companion:
             self.companion(event)
         elif kind == "step":
             self.step(event)
@@ -157,12 +178,15 @@ class _Sweep:
         last = phase.step_events[-1] if phase is not None and phase.step_events and not phase.ended else None
         if last is None:
             self.single(event).standalone_events.append(event)
+        elif self.apart:
+            return
         elif event.rule.name not in last.rules:
             last.join(event)
 
     def step(self, event: Event) -> None:
         phase = self.running(event)
         tag = event.rule.phase
+        self.apart = False
         if phase is None or phase.ended:
             phase = self.open(event)
         elif None not in (tag, phase.name) and tag != phase.name:
@@ -252,6 +276,7 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
         phase.superseded.extend(superseded)
         limit = min([limit, *(e.step for e in attempt if e.step is not None)])
     phase.attempts = resolved[::-1]
+    phase.contests = contests_of(phase.steps, phase.contests, phase.aside)
     phase.evals = _current_evals(phase, attempts)
 
 
@@ -292,12 +317,18 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
     elif event.rule.redraw:
         last.metrics, last.unregistered = {**last.metrics, **event.metrics}, {**last.unregistered, **event.unregistered}
         last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
-    elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank:
+    elif event.same_values(last) or event.rank != last.rank:
         last.fill(event)  # a companion line follows the last copy
-    elif _began_anew(phase, last, event) or _starts_again(phase, attempts[-1], last, event, copied):
+    elif len(last.rules) == 1 and not is_skipped(last, event) and _is_anew(phase, attempts[-1], last, event, copied):
         attempts.append([event])
+    elif contradict(last, event):
+        phase.contests.append(Contest(last, event))
     else:
         last.fill(event)
+
+
+def _is_anew(phase: Phase, attempt: list[Event], last: Event, event: Event, copied: Sequence[int]) -> bool:
+    return _began_anew(phase, last, event) or _starts_again(phase, attempt, last, event, copied)
 
 
 def _began_anew(phase: Phase, last: Event, event: Event) -> bool:
