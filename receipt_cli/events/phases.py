@@ -13,7 +13,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, pairwise
 
-from receipt_cli.events.counters import JUMP, PASTED, Contest, contests_of, contradict, is_skipped
+from receipt_cli.events.counters import (
+    JUMP,
+    PASTED,
+    Contest,
+    add_unnumbered,
+    attempts_by_epoch,
+    contests_of,
+    contradict,
+    is_skipped,
+)
 from receipt_cli.events.model import Event, cut, in_order
 from receipt_cli.events.relays import Relay, first_records, is_relay, resolve
 from receipt_cli.grammar.model import Grammar
@@ -242,6 +251,11 @@ def _merge_nameless(phases: list[Phase]) -> list[Phase]:
 
 def _resolve(phase: Phase, copied: Sequence[int]) -> None:
     """Collapse redraws and duplicates, join companion lines of one step, split attempts, drop superseded records."""
+    if all(event.step is None for event in phase.step_events):
+        phase.attempts, phase.superseded, contests = attempts_by_epoch(phase.step_events)
+        phase.contests = contests_of(phase.steps, contests, phase.aside)
+        phase.evals = _current_evals(phase, phase.attempts)
+        return
     attempts: list[list[Event]] = []
     numbered: Event | None = None  # the last record of the running attempt that has a step
     behind = False
@@ -250,7 +264,7 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
         if not attempts or relay or behind:
             attempts.append([event])  # a relay begins and ends where steps go back
         elif event.step is None or numbered is None or numbered.step is None:
-            _add_unnumbered(attempts[-1], event)
+            add_unnumbered(attempts[-1], event)
         elif event.step == numbered.step:
             _same_step(phase, attempts, numbered, event, copied)
         elif event.step > numbered.step:
@@ -285,25 +299,6 @@ def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], 
     parts = [part for event in attempt for part in cut(event, limit)] if limit < math.inf else attempt
     retained = [e for e in parts if e.step is None or e.step < limit]
     return retained, [e for e in parts if e.step is not None and e.step >= limit]
-
-
-def _add_unnumbered(attempt: list[Event], event: Event) -> None:
-    """Add a record where a step number is missing, unless another rank printed the same one just before."""
-    last = attempt[-1]
-    same = event.step is None and event.rule.name == last.rule.name
-    if same and event.rank == last.rank and _is_more_of(last, event):
-        last.fill(event)
-    elif not (same and event.rank != last.rank and event.same_values(last)):
-        attempt.append(event)
-
-
-def _is_more_of(last: Event, event: Event) -> bool:
-    """True when a line prints other metrics of the batch that ``last`` is of: its counters, and what both print, are equal."""
-    if last.run is not None or event.run is not None or not event.counters or event.counters != last.counters:
-        return False
-    shared = event.metrics.keys() & last.metrics.keys()
-    new = (event.metrics.keys() | event.unregistered.keys()) - (last.metrics.keys() | last.unregistered.keys())
-    return bool(new) and "epoch_step" in event.counters and all(event.metrics[name] == last.metrics[name] for name in shared)
 
 
 def _late(attempt: list[Event], event: Event) -> Event | None:
@@ -343,7 +338,8 @@ def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event,
 
     Where the other steps too are printed several times in a row, several processes print them.
     """
-    between = event.line - last.line - count_between(copied, last.line, event.line)
+    line = phase.contests[-1].other.line if phase.contests and phase.contests[-1].stands is last else last.line
+    between = event.line - line - count_between(copied, line, event.line)
     if len(attempt) > 1 or last.run is not None or between < 2:
         return False
     if phase.followed is None:
