@@ -21,7 +21,7 @@ from receipt_cli.analysis.goodput.log_time import find_log_time
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
-from receipt_cli.analysis.omissions import loss_missing
+from receipt_cli.analysis.omissions import find_omissions
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.options import Options as Options
@@ -35,6 +35,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_launches
 from receipt_cli.events.build import read_events
 from receipt_cli.events.copies import alone, drop_copies
+from receipt_cli.events.counters import set_aside
 from receipt_cli.events.doubts import carry_doubts, doubtful_launches
 from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.holes import steps_missing
@@ -206,7 +207,7 @@ class Plan:
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
         events, body = gathered.in_order(told.events)
         events = count_epochs(sole_rank(events, told.ranks))
-        kept = number_steps(leading_rank(drop_copies(events, told.copies)), told.bars)
+        kept = set_aside(number_steps(leading_rank(drop_copies(events, told.copies)), told.bars))
         launches = find_launches(kept, body, engine.catalogue, streams)
         for launch in launches if len(launches) > 1 else ():
             recount_epochs(launch.events)
@@ -316,7 +317,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges))
     for summary in summaries:
         summary.time = when
-    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
+    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *find_omissions(phases, summaries)]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
     own += doubts_named(body.doubts, read_by, phases, summaries)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]

@@ -15,6 +15,8 @@ EXCERPT_BYTES = 2048
 """Raw bytes of a record that are kept for an excerpt: more, so that a secret at its end is masked as a whole."""
 MAX_NAMED = 4
 """Lines and values that one problem names."""
+MAX_FIELDS = 64
+"""Figures that one problem leaves out."""
 MAX_FIRST = 20
 """Problems, near-misses and markers that are listed one by one; the rest is counted."""
 

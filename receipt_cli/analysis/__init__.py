@@ -20,7 +20,7 @@ PUBLIC = {
     "goodput.timestamps": "Edges LogTime Stamps find_time is_zoned log_edges",
     "limits": "largest dropped left_out lowest",
     "memory": "MEMORY_RULE",
-    "omissions": "loss_missing",
+    "omissions": "find_omissions",
     "progress.checkpoints": "Checkpoints",
     "spikes": "SPIKES_RULE Spikes",
     "stated.completion": "contradicted",

@@ -1,17 +1,28 @@
-"""The problem of a summary that lacks the training loss."""
+"""The problems of a summary: it lacks the training loss, or figures of it depend on which of two records is read."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from receipt_cli.analysis.summary import Summary
-from receipt_cli.events.phases import Phase
-from receipt_cli.problems import Problem
+from receipt_cli.events.counters import JUMP, Contest, jumps_at_end
+from receipt_cli.events.model import Event
+from receipt_cli.events.phases import Phase, last_steps
+from receipt_cli.numeric.statistics import Statistic
+from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem
 
 MIN_LOSSLESS = 3
 """Step records that show that a trainer prints no loss: the first may come before there is one."""
 GRADIENTS = {"learning_rate", "grad_norm", "loss_scale", "val_loss"}
 """Metrics beside which a training loss is printed."""
+STATISTICS = ("first", "last", "min", "max", "mean", "median")
+"""The statistics of a metric that one record can change."""
+
+
+def find_omissions(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
+    """Return the problems of what summaries lack."""
+    return [*loss_missing(phases, summaries), *printed_twice(phases, summaries), *steps_jump(phases, summaries)]
 
 
 def loss_missing(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
@@ -30,4 +41,84 @@ def loss_missing(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[
         if rule is not None and unnamed:
             detail = f"none of the {summary.record_count} step records has the training loss that {rule.name} reads; they have "
             found.append(Problem("loss_missing", steps[0].line, detail + ", ".join(list(unnamed)[:8]), ""))
+    return found
+
+
+def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
+    """Return the problems of each phase with two records of one position and other values: what depends on them is left out."""
+    found: list[Problem] = []
+    for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
+        contests = [contest for contest in phase.contests if contest.other.rule.event != JUMP]
+        if contests:
+            again = sum(contest.stands is not None for contest in contests)
+            detail = f"{len(contests)} records come again with other values, or between others, and nothing restarted"
+            fields = [*_undecided(contests, summary), *(["steps/record_count"] if again < len(contests) else [])]
+            found += _problems("step_printed_twice", index, contests, detail, fields)
+    return found
+
+
+def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
+    """Return the problems of each phase with records whose counter is far ahead, in the middle or at its end."""
+    found: list[Problem] = []
+    for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
+        contests = [contest for contest in phase.contests if contest.other.rule.event == JUMP]
+        if contests:
+            detail = f"the counter of {len(contests)} records is far ahead of those around them: they are left out"
+            found += _problems("step_jump", index, contests, detail, [*_undecided(contests, summary), "steps/record_count"])
+        positions, last = last_steps(phase)
+        if last is not None and jumps_at_end(positions, phase.planned):
+            detail = "the counter of the last record is far ahead of those before it"
+            values = tuple(map(str, positions[-2:]))
+            fields = [f"/phases/{index}/summary/steps/last", *(["/checks/completed"] if phase.planned is not None else [])]
+            found.append(Problem("step_jump", last.line, detail, "", (last.line,), values, tuple(fields)))
+    return found
+
+
+def _problems(kind: str, index: int, contests: Sequence[Contest], detail: str, fields: Sequence[str]) -> list[Problem]:
+    """Return a problem for every so many ``fields`` of a summary, at least one."""
+    pairs = [(one, "loss") for contest in contests for one in contest if one is not None]
+    values = [repr(one.metrics[name]) for one, name in pairs if name in one.metrics]
+    lines = sorted(one.line for one, _ in pairs[:MAX_NAMED])
+    whole = [field if field.startswith("/") else f"/phases/{index}/summary/{field}" for field in fields]
+    return [
+        Problem(kind, lines[0], detail, "", tuple(lines), tuple(values[:MAX_NAMED]), tuple(whole[at : at + MAX_FIELDS]))
+        for at in range(0, max(1, len(whole)), MAX_FIELDS)
+    ]
+
+
+def _undecided(contests: Sequence[Contest], summary: Summary) -> list[str]:
+    """Return the figures of a summary that depend on which of two records of one position is its record."""
+    found: list[str] = []
+    for block, statistics in (("metrics", summary.metrics), ("other_metrics", summary.other_metrics)):
+        for name in sorted(statistics, key=lambda name: name != "loss"):
+            pairs = [(contest, _value(contest.stands, name), _value(contest.other, name)) for contest in contests]
+            differ = [(c, one, other) for c, one, other in pairs if other is not None and one != other]
+            undecided = set[str]().union(*(_depends(summary, name, statistics[name], *pair) for pair in differ))
+            escaped = name.replace("~", "~0").replace("/", "~1")
+            found += [f"{block}/{escaped}/{key}" for key in STATISTICS if key in undecided]
+            if name == "loss" and any(math.isfinite(one or 0.0) and not math.isfinite(other) for _, one, other in differ):
+                found.append("/checks/finite_losses")
+    return found
+
+
+def _value(event: Event | None, name: str) -> float | None:
+    return None if event is None else event.metrics.get(name, event.unregistered.get(name))
+
+
+def _depends(summary: Summary, name: str, figures: Statistic, contest: Contest, one: float | None, other: float) -> set[str]:
+    """Return the statistics of a metric that are others with ``other`` in the place of ``one``, or beside it if it is None."""
+    places, stands = summary.places.get(name), contest.stands
+    found = {"mean"}
+    line = None if stands is None or one is None else stands.line_of(name)
+    if places is not None and line is not None:
+        found |= {key for key, at in (("first", places.first_line), ("last", places.last_line)) if at == line}
+    elif stands is None and contest.other.step is not None and contest.other.rule.event != JUMP:
+        found |= {"first"} if contest.other.step <= (summary.first or 0) else set()
+    if figures.min is None or figures.max is None or figures.median is None:
+        return {*STATISTICS}
+    found |= {"min"} if other < figures.min or one == figures.min else set()
+    found |= {"max"} if other > figures.max or one == figures.max else set()
+    middle = figures.median
+    if one is None or not (max(one, other) < middle or min(one, other) > middle):
+        found.add("median")
     return found

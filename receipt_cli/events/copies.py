@@ -29,7 +29,7 @@ FEWEST = 4
 MAX_DRAWN = 64
 """Rows that a table drawn again has at most: the screen is no longer."""
 _RECORDS = ("step", "eval", "progress")
-_TIMED = ("_s", "_s_per_device", "_bytes", "_ratio")
+TIMED = ("_s", "_s_per_device", "_bytes", "_ratio")
 """Endings of the metrics that differ between two processes at the same step."""
 TURNS = 8
 """Records of a process, and turns that it takes: a launcher restarts a run less often within one log."""
@@ -83,7 +83,7 @@ def _is_timed_row(event: Event) -> bool:
 
 def _key(event: Event) -> Hashable:
     known = [(name, value) for name, value in (*event.metrics.items(), *event.unregistered.items()) if value == value]
-    values = [(name, value) for name, value in known if not name.endswith(_TIMED)]
+    values = [(name, value) for name, value in known if not name.endswith(TIMED)]
     if event.rule.event not in _RECORDS or (event.step is None and not {name for name, _ in values} - {"epoch"}):
         values = known  # nothing else says that they are one record
     counters = tuple(sorted((event.counters or {}).items()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from receipt_cli.events.counters import full_at_zero
 from receipt_cli.events.model import Event, expand, part_of, rule_of
 from receipt_cli.events.rows import LARGE, MAX_EPOCHS
 from receipt_cli.grammar.model import Rule
@@ -34,9 +35,28 @@ def count_epochs(events: list[Event]) -> list[Event]:
             event.counters = {name: value for name, value in own.items() if name not in ("epoch_step", "epoch_steps")}
             event.run = None if event.run is None else replace(event.run, inside=None)
     events = _without_evaluations(events)
+    _fill_wrapped(events)
     events = _count_all(events, {id(e) for e in events if e.step is None})
     _number_single_passes(events)
     return _records(events)
+
+
+def _fill_wrapped(events: Sequence[Event]) -> None:
+    """Give the records that print 0 at the end of an epoch its length: their counter counts modulo that."""
+    series: dict[tuple[str, str, int], list[Event]] = {}
+    for event in events:
+        if (
+            event.is_step
+            and event.step is None
+            and {"epoch_number", "epoch_step", "epoch_steps"} <= (event.counters or {}).keys()
+        ):
+            series.setdefault((*rule_of(event), event.rank), []).append(event)
+    for records in series.values():
+        ends = [(event, index) for event in records for index in ((0,) if event.run is None else (0, -1))]
+        places = [_place(event, index) for event, index in ends]
+        for at in full_at_zero([(epoch or 0, inside or 0) for epoch, inside in places]):
+            own = ends[at][0].counters or {}
+            ends[at][0].counters = {**own, "epoch_step": own["epoch_steps"]}
 
 
 def _hand_on(events: list[Event]) -> None:

@@ -15,7 +15,19 @@ from itertools import pairwise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.model import Event, rule_of
-from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Key, Known, Starts, Track, clock_of, introduces
+from receipt_cli.events.starts import (
+    CONFIGURATION,
+    FEWEST,
+    MODEL,
+    STRONG,
+    Key,
+    Known,
+    Starts,
+    Track,
+    clock_of,
+    introduces,
+    runs_named,
+)
 from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
@@ -135,6 +147,7 @@ class _Walk:
         self.restarts = _at(body, [m.id for m in found if m.role == "restart" or m.id == PREEMPTED])
         self.starts = Starts(events)
         self.keys = self.starts.keys
+        self.named = runs_named(events)
         self.signs: dict[int, str] = {}
         self.contested: list[int] = []
         self.weak = False
@@ -169,7 +182,7 @@ class _Walk:
                 if cut is not None:
                     if self.weak:
                         self.signs[cut] = DOUBT
-                    elif self.keys[index] in self.tracks and self.starts.folds(self.keys[index])[1]:
+                    elif index in self.named or (self.keys[index] in self.tracks and self.starts.folds(self.keys[index])[1]):
                         self.signs[cut] = FOLD
                     self.weak = False
                     yield cut
@@ -207,6 +220,8 @@ class _Walk:
 
     def _step(self, index: int, event: Event, clock: float) -> int | None:
         """Return where the launch begins that this step record belongs to, or None when it is the running one."""
+        if index in self.named:
+            return self._boundary(index)
         track = self.tracks.get(self.keys[index])
         introduced = self.pending is not None and (bool(self.banner) or len(self.pending_rules) > 1)
         introduced = introduced or event.at in self.banners

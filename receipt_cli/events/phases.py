@@ -13,6 +13,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, pairwise
 
+from receipt_cli.events.counters import (
+    JUMP,
+    PASTED,
+    Contest,
+    add_unnumbered,
+    attempts_by_epoch,
+    contests_of,
+    contradict,
+    is_skipped,
+)
 from receipt_cli.events.model import Event, cut, in_order
 from receipt_cli.events.relays import Relay, first_records, is_relay, resolve
 from receipt_cli.grammar.model import Grammar
@@ -21,6 +31,8 @@ from receipt_cli.scan.segment import count_between
 
 LATE_RECORDS = 4
 """How many records back a second line about a step still belongs to it."""
+LOOKED_BACK = 64
+"""Records at the end whose strides show whether the last counter is one of them."""
 
 
 @dataclass(slots=True)
@@ -43,6 +55,9 @@ class Phase:
     attempts: list[list[Event]] = field(default_factory=list)
     superseded: list[Event] = field(default_factory=list)
     relays: list[Relay] = field(default_factory=list)
+    aside: list[Event] = field(default_factory=list)
+    """Records whose counter goes back for a while, or far ahead (see ``counters.set_aside``)."""
+    contests: list[Contest] = field(default_factory=list)
     introductions: Sequence[int] | None = None
     """Where the trainer introduces itself, ascending; found where it is needed."""
     followed: Counter[int | None] | None = None
@@ -99,9 +114,20 @@ def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
     return facts
 
 
+def last_steps(phase: Phase) -> tuple[list[int], Event | None]:
+    """Return the steps of the last records of the last attempt that have one, and the last of these records."""
+    numbered = [event for event in phase.attempts[-1] if event.step is not None] if phase.attempts else []
+    steps: list[int] = []
+    for event in numbered[: -LOOKED_BACK - 1 : -1]:
+        steps = [event.step or 0, *(event.run.steps[-LOOKED_BACK:].tolist() if event.run is not None else ()), *steps]
+    last = numbered[-1] if numbered else None
+    return steps[-LOOKED_BACK:], None if last is None or is_relay(last) else last
+
+
 class _Sweep:
     def __init__(self) -> None:
         self.phases: list[Phase] = []
+        self.apart = False  # the last record is set aside, and so are its companions
 
     def open(self, event: Event) -> Phase:
         phase = Phase(event.grammar, first_at=event.at)
@@ -110,7 +136,11 @@ class _Sweep:
 
     def add(self, event: Event) -> None:
         kind = event.rule.event
-        if kind == "step" and event.rule.companion:
+        if kind in (PASTED, JUMP):
+            self.apart = True
+            if (phase := self.running(event)) is not None:
+                phase.aside.append(event)
+        elif kind == "step" and event.rule.companion:
             self.companion(event)
         elif kind == "step":
             self.step(event)
@@ -157,12 +187,15 @@ class _Sweep:
         last = phase.step_events[-1] if phase is not None and phase.step_events and not phase.ended else None
         if last is None:
             self.single(event).standalone_events.append(event)
+        elif self.apart:
+            return
         elif event.rule.name not in last.rules:
             last.join(event)
 
     def step(self, event: Event) -> None:
         phase = self.running(event)
         tag = event.rule.phase
+        self.apart = False
         if phase is None or phase.ended:
             phase = self.open(event)
         elif None not in (tag, phase.name) and tag != phase.name:
@@ -218,6 +251,11 @@ def _merge_nameless(phases: list[Phase]) -> list[Phase]:
 
 def _resolve(phase: Phase, copied: Sequence[int]) -> None:
     """Collapse redraws and duplicates, join companion lines of one step, split attempts, drop superseded records."""
+    if all(event.step is None for event in phase.step_events):
+        phase.attempts, phase.superseded, contests = attempts_by_epoch(phase.step_events)
+        phase.contests = contests_of(phase.steps, contests, phase.aside)
+        phase.evals = _current_evals(phase, phase.attempts)
+        return
     attempts: list[list[Event]] = []
     numbered: Event | None = None  # the last record of the running attempt that has a step
     behind = False
@@ -226,7 +264,7 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
         if not attempts or relay or behind:
             attempts.append([event])  # a relay begins and ends where steps go back
         elif event.step is None or numbered is None or numbered.step is None:
-            _add_unnumbered(attempts[-1], event)
+            add_unnumbered(attempts[-1], event)
         elif event.step == numbered.step:
             _same_step(phase, attempts, numbered, event, copied)
         elif event.step > numbered.step:
@@ -252,6 +290,7 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
         phase.superseded.extend(superseded)
         limit = min([limit, *(e.step for e in attempt if e.step is not None)])
     phase.attempts = resolved[::-1]
+    phase.contests = contests_of(phase.steps, phase.contests, phase.aside)
     phase.evals = _current_evals(phase, attempts)
 
 
@@ -260,25 +299,6 @@ def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], 
     parts = [part for event in attempt for part in cut(event, limit)] if limit < math.inf else attempt
     retained = [e for e in parts if e.step is None or e.step < limit]
     return retained, [e for e in parts if e.step is not None and e.step >= limit]
-
-
-def _add_unnumbered(attempt: list[Event], event: Event) -> None:
-    """Add a record where a step number is missing, unless another rank printed the same one just before."""
-    last = attempt[-1]
-    same = event.step is None and event.rule.name == last.rule.name
-    if same and event.rank == last.rank and _is_more_of(last, event):
-        last.fill(event)
-    elif not (same and event.rank != last.rank and event.same_values(last)):
-        attempt.append(event)
-
-
-def _is_more_of(last: Event, event: Event) -> bool:
-    """True when a line prints other metrics of the batch that ``last`` is of: its counters, and what both print, are equal."""
-    if last.run is not None or event.run is not None or not event.counters or event.counters != last.counters:
-        return False
-    shared = event.metrics.keys() & last.metrics.keys()
-    new = (event.metrics.keys() | event.unregistered.keys()) - (last.metrics.keys() | last.unregistered.keys())
-    return bool(new) and "epoch_step" in event.counters and all(event.metrics[name] == last.metrics[name] for name in shared)
 
 
 def _late(attempt: list[Event], event: Event) -> Event | None:
@@ -292,12 +312,18 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
     elif event.rule.redraw:
         last.metrics, last.unregistered = {**last.metrics, **event.metrics}, {**last.unregistered, **event.unregistered}
         last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
-    elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank:
+    elif event.same_values(last) or event.rank != last.rank:
         last.fill(event)  # a companion line follows the last copy
-    elif _began_anew(phase, last, event) or _starts_again(phase, attempts[-1], last, event, copied):
+    elif len(last.rules) == 1 and not is_skipped(last, event) and _is_anew(phase, attempts[-1], last, event, copied):
         attempts.append([event])
+    elif contradict(last, event):
+        phase.contests.append(Contest(last, event))
     else:
         last.fill(event)
+
+
+def _is_anew(phase: Phase, attempt: list[Event], last: Event, event: Event, copied: Sequence[int]) -> bool:
+    return _began_anew(phase, last, event) or _starts_again(phase, attempt, last, event, copied)
 
 
 def _began_anew(phase: Phase, last: Event, event: Event) -> bool:
@@ -312,7 +338,8 @@ def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event,
 
     Where the other steps too are printed several times in a row, several processes print them.
     """
-    between = event.line - last.line - count_between(copied, last.line, event.line)
+    line = phase.contests[-1].other.line if phase.contests and phase.contests[-1].stands is last else last.line
+    between = event.line - line - count_between(copied, line, event.line)
     if len(attempt) > 1 or last.run is not None or between < 2:
         return False
     if phase.followed is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 
 from receipt_cli.events.model import Event, expand, rule_of
@@ -110,38 +110,53 @@ def sole_rank(events: list[Event], unseen: Iterable[int] = ()) -> list[Event]:
     """Give the records without a label the rank of those with one, where only one rank is labelled.
 
     ``unseen`` are the ranks of what has no event. A launcher labels lines; the redraws of a progress bar in one line have
-    no label of their own.
+    no label of their own. Where a rule's records mostly have none, one with a label is another writer's.
     """
     ranks = {event.rank for event in events}.union(unseen) - {NO_RANK}
     if len(ranks) == 1:
         [rank] = ranks
+        bare = {key for key, counts in _counts(events).items() if 2 * counts[NO_RANK] > counts.total() > counts[NO_RANK]}
         for event in events:
-            event.rank = rank
+            event.rank = event.rank if rule_of(event) in bare else rank
     return events
 
 
 def leading_rank(events: list[Event]) -> list[Event]:
-    """Leave out step records of other ranks where the leading rank printed that step itself.
+    """Leave out step records of other ranks where the leading rank printed that position itself: its step, or counters and epoch.
 
-    The leader is the rank with most step records, the lowest on a tie; records without a rank always stay.
+    The leader is the rank with most step records, the lowest on a tie; records without a rank stay, and lead if they are most.
     """
-    counts: dict[tuple[str, str], Counter[int]] = {}
-    for event in events:
-        if event.rule.event == "step" and event.rank != NO_RANK and event.step is not None:
-            counts.setdefault(rule_of(event), Counter())[event.rank] += event.drawn
-    leaders = {key: min(c, key=lambda rank: (-c[rank], rank)) for key, c in counts.items() if len(c) > 1}
+    counts = {key: found for key, found in _counts(events).items() if len(found) > 1}
+    leaders = {key: min(found, key=lambda rank: (-found[rank], rank)) for key, found in counts.items()}
     if not leaders:
         return events
     events = [e for event in events for e in (expand(event) if _other(event, leaders) else (event,))]
-    led: dict[tuple[str, str], set[int]] = {}
+    led: dict[tuple[str, str], set[Hashable]] = {}
     for key, leader in leaders.items():
-        mine = [e for e in events if e.rank == leader and e.step is not None and rule_of(e) == key]
-        own = {e.step for e in mine if e.step is not None}
+        mine = [e for e in events if e.rank == leader and rule_of(e) == key]
+        own = {_place(one) for e in mine for one in (expand(e) if e.step is None else (e,))} - {None}
         asked = {e.step for e in events if e.step is not None and _other(e, leaders) and rule_of(e) == key}
-        led[key] = own | steps_among(asked - own, [e.run.steps for e in mine if e.run is not None])
-    return [e for e in events if not (_other(e, leaders) and e.step in led[rule_of(e)])]
+        led[key] = own | steps_among(asked - own, [e.run.steps for e in mine if e.run is not None and e.step is not None])
+    return [e for e in events if not (_other(e, leaders) and _place(e) in led[rule_of(e)])]
+
+
+def _counts(events: Iterable[Event]) -> dict[tuple[str, str], Counter[int]]:
+    """Return how many records of each rule of steps each rank prints; those without a label, but not of bars, as ``NO_RANK``."""
+    counts: dict[tuple[str, str], Counter[int]] = {}
+    for event in events:
+        if event.rule.event == "step" and not (event.rank == NO_RANK and event.rule.redraw) and _place(event) is not None:
+            counts.setdefault(rule_of(event), Counter())[event.rank] += event.drawn
+    return counts
+
+
+def _place(event: Event) -> Hashable:
+    """Return how far training is at a record, as far as it prints that: its step, or its counters and its epoch."""
+    if event.step is not None:
+        return event.step
+    place = *sorted((event.counters or {}).items()), event.metrics.get("epoch")
+    return None if place == (None,) else place
 
 
 def _other(event: Event, leaders: Mapping[tuple[str, str], int]) -> bool:
     """True for a record of a rank that another one leads."""
-    return event.rank != NO_RANK and event.rank != leaders.get(rule_of(event), event.rank)
+    return event.rule.event == "step" and event.rank != NO_RANK and event.rank != leaders.get(rule_of(event), event.rank)

@@ -5,15 +5,18 @@ Records are compared by kind: one rule of a grammar, in one stage, of one rank.
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice, pairwise
 
 from receipt_cli.events.model import Event, expand
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_pattern import compile_later
 
 FOLDS = 3
 """So many starts from the beginning, none of them after a sign of trouble, are a loop and no restarts."""
@@ -34,6 +37,9 @@ CONFIGURATION = STRONG | {
     "pipeline_parallel", "context_parallel", "expert_parallel", "accelerator_name", "accelerator_count", "precision", "optimizer",
 }  # fmt: skip
 """Facts that belong to a run as it was started: where two launches print others, they are two runs."""
+_RUNS = r"(?:fold|seed|trial)"
+_RUN = compile_later(rf"(?<![^\W_]){_RUNS}[ _#:=-]{{0,3}}\d+", re.IGNORECASE)
+_RUN_NAME = compile_later(rf"{_RUNS}(?:_?(?:id|idx|index|number|no))?$", re.IGNORECASE)
 Key = tuple[str, str | None, str, int]
 
 
@@ -227,6 +233,28 @@ class Starts:
 def clock_of(event: Event) -> float | None:
     """Return how far the run is at a step record: its step, or where none is printed its epoch."""
     return event.position if event.is_step else None
+
+
+def runs_named(events: Sequence[Event]) -> set[int]:
+    """Return the indices of the step records from which on another fold, seed or trial is named: in their rule, or as a figure.
+
+    None where one is named again behind another: then several go on side by side.
+    """
+    named = [(index, name) for index, event in enumerate(events) if event.is_step and (name := _run_of(event)) is not None]
+    changes = [(after[0], after[1]) for before, after in pairwise(named) if before[1] != after[1]]
+    return {index for index, _ in changes} if len({name for _, name in named}) == len(changes) + 1 else set()
+
+
+def _run_of(event: Event) -> str | None:
+    if (named := _run_in(event.rule.literals)) is not None:
+        return named
+    return next((f"{name} {value}" for name, value in event.unregistered.items() if _RUN_NAME.match(name)), None)
+
+
+@lru_cache(maxsize=256)
+def _run_in(literals: tuple[bytes, ...]) -> str | None:
+    found = (_RUN.search(literal.decode("utf-8", "replace")) for literal in literals)
+    return next((one[0].lower() for one in found if one is not None), None)
 
 
 def introduces(event: Event) -> bool:

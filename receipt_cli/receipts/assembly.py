@@ -24,7 +24,7 @@ from receipt_cli.documents.canonical import canonical_bytes, captured_digest
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.lazy_dataclass import asdict
 from receipt_cli.numeric.statistics import Statistic
-from receipt_cli.problems import MAX_FIRST, MAX_NAMED
+from receipt_cli.problems import MAX_FIELDS, MAX_FIRST, MAX_NAMED
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 from receipt_cli.receipts.withhold import withhold
 from receipt_cli.redaction.mask import count_masks
@@ -34,8 +34,6 @@ Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
 MAX_VALUE = 64
 """Characters of a value that a problem names."""
-MAX_FIELDS = 64
-"""Figures that a problem names as left out."""
 MAX_KEYS = 256
 """Keys of cells that a receipt lists of each part of the ledger."""
 LOG_KEYS = ("log_complete", "log_loss", "recovered")
@@ -146,6 +144,8 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "realised": None if summary.realised is None else summary.realised._asdict(),
         "identities": [identity._asdict() for identity in summary.identities],
         "checkpoints": _checkpoints(summary.checkpoints),
+        "time_to_train_s": None,
+        "position": None,
     }
 
 
@@ -297,7 +297,7 @@ def _derivation(derivation: Derivation) -> Document:
                     "excerpt": safe_text(p.excerpt) or None,
                     "lines": list(p.lines[:MAX_NAMED]),
                     "values": [safe_text(value, MAX_VALUE) for value in p.values[:MAX_NAMED]],
-                    "fields": list(p.fields[:MAX_FIELDS]),
+                    "fields": [safe_text(name) for name in p.fields[:MAX_FIELDS]],
                 }
                 for p in problems
             ],

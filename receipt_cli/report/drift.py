@@ -140,4 +140,4 @@ def vanished(documents: Sequence[Document]) -> list[list[Sign]]:
 
 
 def _has_steps(document: Document) -> bool:
-    return bool(document["summary"] and document["summary"]["steps"]["record_count"])
+    return bool(document["summary"]) and document["summary"]["steps"]["record_count"] != 0

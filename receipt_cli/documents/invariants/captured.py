@@ -108,10 +108,10 @@ def _checks_of_phases(document: Document) -> Broken:
         return
     checks, every = document["checks"], [summary for _, summary in summaries(document)]
     compared: list[Any] = [c["consistent"] for s in every for c in s["consistency"] if c["metric"] != "mfu_ratio"]
-    restarts = [s["steps"]["restart_count"] for s in every if s["steps"]["record_count"]]
+    restarts = [s["steps"]["restart_count"] for s in every if s["steps"]["record_count"] != 0]
     for name, wanted in (
         ("throughput_consistent", all(compared) if compared else None),
-        ("steps_monotonic", not any(restarts) if restarts else None),
+        ("steps_monotonic", None if None in restarts or not restarts else not any(restarts)),
     ):
         if checks[name] is not wanted:
             yield f"/checks/{name}", f"is {said(checks[name])}, the phases say {said(wanted)}"

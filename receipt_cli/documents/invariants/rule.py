@@ -41,14 +41,7 @@ def pointer_parts(text: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
-def withheld(document: Document) -> frozenset[str]:
-    """Return the pointers of the figures of a receipt that are null because a problem names them, of phases by their number."""
-    fields = {field for problem in document["derivation"]["problems"]["first"] for field in problem.get("fields", ())}
-    counts = [phase["summary"]["steps"]["record_count"] or 0 for phase in document["phases"]]
-    primary = f"/phases/{counts.index(max(counts))}" if counts else ""
-    return frozenset(fields | {primary + field for field in fields if field.startswith("/summary/")})
-
-
+_ABSENT: Any = object()
 PHASES = ("phases", "summary")
 """Parts of a receipt in which ``summaries`` looks."""
 
@@ -59,6 +52,32 @@ def summaries(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
         yield pointer("phases", number, "summary"), phase["summary"]
     if not document["phases"] and document["summary"] is not None:
         yield "/summary", document["summary"]
+
+
+def withheld(document: Document) -> frozenset[str]:
+    """Return the pointers of the figures that a problem made null; one of ``/summary`` as that of each phase it may be."""
+    named = (field for problem in document["derivation"]["problems"]["first"] for field in problem.get("fields", ()))
+    found = {field for field in named if _is_null(document, pointer_parts(field))}
+    if not found:
+        return frozenset()
+    inside = [field.removeprefix("/summary") for field in found if field.startswith("/summary/")]
+    primary = [n for n, phase in enumerate(document["phases"]) if phase["summary"] == document["summary"]]
+    return frozenset(found | {pointer("phases", n, "summary") + field for n in primary for field in inside})
+
+
+def _is_null(value: Any, path: list[str]) -> bool:
+    for part in path:
+        if isinstance(value, list):
+            value = value[int(part)] if part.isdecimal() and int(part) < len(value) else _ABSENT
+        else:
+            value = value.get(part, _ABSENT) if isinstance(value, dict) else _ABSENT
+    return value is None
+
+
+def excused(found: Broken, null: frozenset[str]) -> Broken:
+    """Yield what was found but for figures that are ``null`` because a problem says so, and what holds such a figure."""
+    above = {at for figure in null for at in (figure, figure.rpartition("/")[0])}
+    return ((at, reason) for at, reason in found if at not in above)
 
 
 def is_import(document: Document) -> bool:
