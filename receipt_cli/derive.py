@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
+from receipt_cli.analysis.completed import closes
 from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.doubts import doubts_named, unread_losses
@@ -40,7 +41,7 @@ from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, window
 from receipt_cli.events.model import Event, Ledger, ReadEvents
-from receipt_cli.events.phases import first_facts, split_phases
+from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
 from receipt_cli.events.seeds import with_seed
 from receipt_cli.events.step_numbers import number_steps
@@ -293,9 +294,13 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if not grammars:  # else the ending does not depend on it
         near = near or ends_in_rows([line for _, line in _last_lines(reading, number)])
         announced = announces_training(reading.gathered.heads)
+    familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
+    doubtful = body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count
     ending = judge(
         own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near or announced,
         whole=options.log_complete is not False, running=options.running,
+        closing=lambda: any(phase.steps for phase in every) and _says_more(reading, number, every),
+        unread_after=bool(doubtful) and not any(phase.steps for phase in every),
     )  # fmt: skip
     if options.job is not None:
         from receipt_cli.analysis.stated.job_end import complete_ending
@@ -320,13 +325,11 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
     own += doubts_named(body.doubts, read_by, phases, summaries)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
-    own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
+    own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
-    familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
-    doubtful = body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count
     stepless = not doubtful and not any(summary.record_count for summary in summaries)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     if checks["finite_losses"] and unread_losses(body.doubts, read_by):
@@ -376,6 +379,19 @@ def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:
         lines.pop()
     first = reading.gathered.log.line_count - len(lines) + 1
     return list(enumerate(lines, first))[1 if cut else 0 :]
+
+
+def _says_more(reading: Reading, number: int, phases: Sequence[Phase]) -> bool:
+    """Return whether text that run ``number`` printed nowhere before follows its last step record."""
+    gathered, final = reading.gathered, reading.gathered.final
+    if number == len(reading.launches) - 1:
+        until, (data, cut) = [*gathered.lines, gathered.log.line_count][final + 1], gathered.tail(None)
+    else:
+        until, cut = reading.launches[number + 1].line - 1, number > 0
+        data = last_bytes_before(gathered.streams[final], until + 1)
+    lines = data.removesuffix(b"\n").split(b"\n")
+    last = max((event.last_line for phase in phases for event in phase.steps), default=0)
+    return closes(gathered.heads[final], [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :], last)
 
 
 def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:

@@ -79,7 +79,7 @@ def _zero_exit_code(ending: Ending) -> bool | None:
 def _no_oom(ending: Ending) -> bool | None:
     if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
         return False
-    if ending.completed:
+    if ending.completed or ending.exit_code == 0:
         return True
     if not ending.died or ending.reason in _BLIND:
         return None

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
+from receipt_cli.analysis.completed import reached_plan
 from receipt_cli.analysis.tracebacks import BLOCK, FRAME, HEAD, excused
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
@@ -32,6 +33,8 @@ SAID_FINISHED = "said_finished"
 """The marker of a line with no other word than that something is done: it speaks of the run where it is the only one."""
 STOPPED_EARLY = "stopped_early"
 """The marker of a training that stops before its plan, since an evaluation no longer improves."""
+BY_WRAPPER = "wrapper_success"
+"""The marker of a launcher or a tracker that says in words that the exit code was zero."""
 SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
 """Markers of a signal that was sent to the command: one that stops on it may well end with zero."""
 LOGGING = "logging_error"
@@ -58,13 +61,11 @@ class Progress:
         self.attempts += [p.step_events[0].at for p in replanned if len(p.step_events) > 1]  # begun anew with another plan
         self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
         found = [(marker.role, body.markers[marker.id]) for marker in catalogue.among(body.markers)]
-        for role, hits in found:
-            if role == "completion":
-                self.ends += hits.at
-            elif role == "exit_code":
-                self.ends += [at for at, _, code in hits.texts if code == 0]
-        if exit_code == 0:
-            self.ends.append(FAR)
+        by_wrapper = body.markers.get(BY_WRAPPER)
+        self.ends += [at for role, hits in found for at in hits.at if role == "completion" and hits is not by_wrapper]
+        self.zeros = [*by_wrapper.at] if by_wrapper is not None else []
+        self.zeros += [at for role, hits in found if role == "exit_code" for at, _, code in hits.texts if code == 0]
+        self.zeros += [FAR] if exit_code == 0 else []
         said, early = body.markers.get(SAID_DONE), body.markers.get(STOPPED_EARLY)
         alone = body.markers.get(SAID_FINISHED)
         lines = set() if alone is None else {at >> POSITION_BITS for at in alone.at}
@@ -132,7 +133,7 @@ class Progress:
             return True
         if marker.overcome_after > EPOCH:
             later += (EPOCH - 1) * (len(self.epochs) - bisect_right(self.epochs, at))
-        ended = any(end > at and (end != FAR or marker.id not in SENT) for end in self.ends)
+        ended = any(end > at and (end != FAR or marker.id not in SENT) for end in (*self.ends, *self.zeros))
         return ended or any(a > at for a in self.attempts) or later >= marker.overcome_after
 
     def _printed_on(self, at: int, later: int) -> bool:
@@ -186,37 +187,3 @@ def _last_job(body: SegmentBody) -> int:
     texts = sorted(text for hits in body.markers.values() for text in hits.texts if "*** JOB" in text[1])
     jobs = [(at, job[1]) for at, text, _ in texts if (job := _JOB.search(text))]
     return max((at for at, job in jobs if job != jobs[-1][1]), default=-1)
-
-
-def reached_plan(phase: Phase) -> bool:
-    """True when the last record is of the last step that was planned."""
-    planned = phase.planned
-    last = next((e.step for e in reversed(phase.steps) if e.step is not None), None)
-    return last is not None and planned is not None and last >= planned - 1 and not _within_epoch(phase, planned)
-
-
-def saved_plan(phase: Phase) -> bool:
-    """True when a checkpoint behind the last record is of the last step that was planned, as its own line says."""
-    planned, last = phase.planned, phase.steps[-1] if phase.steps else None
-    if last is None or planned is None or last.rule.counts == "epoch":
-        return False
-    saved = (e for e in phase.standalone_events if e.rule.event == "checkpoint" and e.at > last.last_at)
-    return any(event.step == planned for event in saved)
-
-
-def first_epoch(phase: Phase) -> int:
-    """Return the number of the first epoch where the last record counts by epoch, else 0."""
-    last = phase.steps[-1]
-    by_epoch = last.rule.counts == "epoch" or (last.counters is not None and "epoch_step" not in last.counters)
-    return (last.rule.epochs_from or 0) if by_epoch else 0
-
-
-def _within_epoch(phase: Phase, planned: int) -> bool:
-    """True when the last record counts by epoch and stands in an epoch that goes on, or before the last one."""
-    last = phase.steps[-1]
-    if last.rule.counts != "epoch" and (last.counters is None or "epoch_step" in last.counters):
-        return False
-    counters = last.counters or {}
-    inside, length = counters.get("epoch_step"), counters.get("epoch_steps")
-    early = last.step is not None and last.step < planned - 1 + (last.rule.epochs_from or 0)
-    return early or (inside is not None and length is not None and inside < length)
