@@ -81,7 +81,7 @@ def _no_oom(ending: Ending) -> bool | None:
         return False
     if ending.completed or ending.exit_code == 0:
         return True
-    if not ending.died or ending.reason in _BLIND:
+    if not ending.died or ending.reason in _BLIND or ending.unnamed:
         return None
     errors = (ending.message or "", *(s.message for s in ending.sightings if s.open))
     return None if any(_ALLOCATION.search(error) for error in errors) else True

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from receipt_cli.analysis.completed import Evidence, distance, ends_before_plan, is_completed, reached_plan, saved_plan
 from receipt_cli.analysis.survival import CONVICTING, FATAL, Progress
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
-from receipt_cli.analysis.tracebacks import FRAME
+from receipt_cli.analysis.tracebacks import FRAME, HEAD
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import first_with, metric, not_finite_since, read
@@ -78,6 +78,11 @@ class Ending:
     """What ended a launch of its own behind the run: it failed before its first step."""
     problems: tuple[Problem, ...] = ()
     """What the log leaves open of its end."""
+
+    @property
+    def unnamed(self) -> bool:
+        """True if nothing but the head of a traceback is there, which is cut before it names its error."""
+        return self.guilty is not None and self.guilty.marker.id == HEAD and self.message == self.guilty.message
 
 
 def judge(

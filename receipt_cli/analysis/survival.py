@@ -40,7 +40,7 @@ SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
 LOGGING = "logging_error"
 LOGGING_BLOCK = 60
 """Records that the traceback in Python's report of a failed logging call may take."""
-LAST_WORDS = 20
+LAST_WORDS = 5
 """Records that a process may print after an error that it logged and dies of: that it stops, and where its files are."""
 WORKER_WORDS = 2
 """The same of a Ray worker, whose death its driver reports."""
@@ -66,6 +66,7 @@ class Progress:
         self.zeros = [*by_wrapper.at] if by_wrapper is not None else []
         self.zeros += [at for role, hits in found if role == "exit_code" for at, _, code in hits.texts if code == 0]
         self.zeros += [FAR] if exit_code == 0 else []
+        self.failed = bool(exit_code)
         said, early = body.markers.get(SAID_DONE), body.markers.get(STOPPED_EARLY)
         alone = body.markers.get(SAID_FINISHED)
         lines = set() if alone is None else {at >> POSITION_BITS for at in alone.at}
@@ -82,9 +83,8 @@ class Progress:
         every = body.markers.values() if body.copied else ()
         self._lines = {at: line for hits in every for at, line in zip(hits.at, hits.line, strict=True)}
         done = bool(phases) and reached_plan(phases[-1])
-        last_step = self.steps[-1] if self.steps else -1
-        over = last_step if done else self.said_done if self.said_done > last_step else None
-        self.excused = excused(body.markers, self._ordinal, over)
+        last_step = self.last_step = self.steps[-1] if self.steps else -1
+        self.excused = excused(body.markers, self._ordinal)
         self.begins, self.finishes = self._blocks([*convicting, *(h for name in (FRAME,) if (h := body.markers.get(name)))])
         self.confirmed = max(self._confirmations(found), default=-1)
         self.logging = body.markers[LOGGING].at if LOGGING in body.markers else array("q")
@@ -127,6 +127,8 @@ class Progress:
         if marker.role in ("error", "consequence") and self._of_logging(at):
             return True
         later = len(self.steps) - bisect_right(self.steps, at)
+        if marker.role in ("cause", "error") and self._only_logged(at):
+            return True
         if marker.role == "error" and marker.rank and self._printed_on(at, later):
             return True
         if marker.role == "cause" and later > 1 and self.quiet and at > self.bad_code:
@@ -135,6 +137,12 @@ class Progress:
             later += (EPOCH - 1) * (len(self.epochs) - bisect_right(self.epochs, at))
         ended = any(end > at and (end != FAR or marker.id not in SENT) for end in (*self.ends, *self.zeros))
         return ended or any(a > at for a in self.attempts) or later >= marker.overcome_after
+
+    def _only_logged(self, at: int) -> bool:
+        """True for an error that a logger printed before the run went on, if nothing else behind it says that the run failed."""
+        if self.form(at) != LOGGED or self.failed or max(self.bad_code, self.confirmed) > at:
+            return False
+        return self.records - self._ordinal(self.finishes[self._block(at)]) - 1 > LAST_WORDS or at < self.last_step
 
     def _printed_on(self, at: int, later: int) -> bool:
         """True where what follows an error shows that the process which printed it went on; ``later`` steps follow."""
@@ -145,10 +153,7 @@ class Progress:
         block = self._block(at)
         if self.confirmed > self.finishes[block]:
             return False
-        form, after = self.form(at), self.records - self._ordinal(self.finishes[block]) - 1
-        if form == LOGGED:
-            return bool(later) or after > LAST_WORDS
-        return form == ACTOR and after >= WORKER_WORDS
+        return self.form(at) == ACTOR and self.records - self._ordinal(self.finishes[block]) - 1 >= WORKER_WORDS
 
     def _block(self, at: int) -> int:
         """Return the number of the block of tracebacks and errors that ``at`` is a part of."""
