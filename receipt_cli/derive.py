@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
-from receipt_cli.analysis.completed import closes
+from receipt_cli.analysis.completed import begins_program, closes
 from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.doubts import doubts_named, unread_losses
@@ -299,7 +299,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     ending = judge(
         own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near or announced,
         whole=options.log_complete is not False, running=options.running,
-        closing=lambda: any(phase.steps for phase in every) and _says_more(reading, number, every),
+        closing=lambda: any(phase.steps for phase in every) and closes(*_edges_of(reading, number), _last_line(every)),
+        started=lambda line: begins_program(*_edges_of(reading, number), _last_line(every), line),
         unread_after=bool(doubtful) and not any(phase.steps for phase in every),
     )  # fmt: skip
     if options.job is not None:
@@ -381,8 +382,8 @@ def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:
     return list(enumerate(lines, first))[1 if cut else 0 :]
 
 
-def _says_more(reading: Reading, number: int, phases: Sequence[Phase]) -> bool:
-    """Return whether text that run ``number`` printed nowhere before follows its last step record."""
+def _edges_of(reading: Reading, number: int) -> tuple[bytes, list[tuple[int, bytes]]]:
+    """Return the first bytes of the log, and the last lines of run ``number`` with their numbers."""
     gathered, final = reading.gathered, reading.gathered.final
     if number == len(reading.launches) - 1:
         until, (data, cut) = [*gathered.lines, gathered.log.line_count][final + 1], gathered.tail(None)
@@ -390,8 +391,12 @@ def _says_more(reading: Reading, number: int, phases: Sequence[Phase]) -> bool:
         until, cut = reading.launches[number + 1].line - 1, number > 0
         data = last_bytes_before(gathered.streams[final], until + 1)
     lines = data.removesuffix(b"\n").split(b"\n")
-    last = max((event.last_line for phase in phases for event in phase.steps), default=0)
-    return closes(gathered.heads[final], [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :], last)
+    return gathered.heads[final], [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :]
+
+
+def _last_line(phases: Sequence[Phase]) -> int:
+    """Return the line of the last step record, or 0."""
+    return max((event.last_line for phase in phases for event in phase.steps), default=0)
 
 
 def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from receipt_cli.events.model import Event
+from receipt_cli.events.banners import is_command
 from receipt_cli.events.phases import Phase
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
@@ -157,6 +158,18 @@ def closes(head: bytes, lines: Sequence[tuple[int, bytes]], last: int) -> bool:
     if after and any(b" ".join(known).startswith(b" ".join(after[-1])) for known in before):
         after.pop()
     return any(words not in before for words in after)
+
+
+def begins_program(head: bytes, lines: Sequence[tuple[int, bytes]], last: int, until: int) -> bool:
+    """True if a program begins behind line ``last`` and before ``until``: its command is shown, or the log's first words come again.
+
+    ``head`` and ``lines`` as for ``closes``. Words that the run repeats are no beginning.
+    """
+    between = [line for number, line in lines if last < number < until]
+    first = next(iter(_words(head)), None)
+    known = [words for number, line in lines if number <= last for words in _words(line)]
+    again = first is not None and known.count(first) < 2 and any(first in _words(line) for line in between)
+    return again or any(is_command(line) for line in between)
 
 
 def _words(text: bytes) -> list[tuple[bytes, ...]]:

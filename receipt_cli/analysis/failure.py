@@ -97,13 +97,15 @@ def judge(
     running: bool = False,
     closing: Callable[[], bool] = bool,
     unread_after: bool = False,
+    started: Callable[[int], bool] | None = None,
 ) -> Ending:
     """Return how the run ended. ``exit_code`` is the one that the caller knows, or None.
 
     ``recognised``: a grammar was chosen, though it may have found no event. ``unread``: records that no grammar reads look like
     those of a training. Without ``whole`` output is missing at the end of the log: it cannot prove that the run completed.
     With ``running`` the job may go on behind the log: that it breaks off, or has no step yet, is no failure. ``closing`` says
-    whether text that the run printed nowhere before follows its last record; ``unread_after``: unread records of a training do.
+    whether text that the run printed nowhere before follows its last record; ``unread_after``: unread records of a training do. ``started``
+    says whether another program begins between the last record and a line.
     """
     progress = Progress(body, catalogue, phases, exit_code)
     sightings = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
@@ -112,7 +114,10 @@ def judge(
         (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),
         key=lambda s: (s.marker.rank, s.at >> POSITION_BITS),  # on one line the catalogue's order decides
     )
-    start = _failed_start(guilty, body, progress) if exit_code is None else None
+    last = phases[-1] if phases else None
+    found = None if last is None else _evidence(last, progress, unread_after, closing)
+    done = None if found is None else is_completed(found)
+    start = _failed_start(guilty, body, progress, started if done else None) if exit_code is None else None
     if start is not None:
         sightings = [replace(s, open=False) if s in guilty or s in codes else s for s in sightings]
         guilty, codes = [], []
@@ -120,9 +125,6 @@ def judge(
     code = exit_code if exit_code is not None else stated.exit_code if stated else _zero(progress, sightings, guilty)
     diverged = _diverged(phases)
     sightings += [diverged] if diverged is not None else []
-    last = phases[-1] if phases else None
-    found = None if last is None else _evidence(last, progress, unread_after, closing)
-    done = None if found is None else is_completed(found)
     done = None if done and not whole else done
     early = (_before_plan(last, body),) if last is not None and found is not None and ends_before_plan(found) else ()
     verdict = find_verdict(body)
@@ -174,14 +176,19 @@ def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -
     return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died, guilty)
 
 
-def _failed_start(guilty: Sequence[Sighting], body: SegmentBody, progress: Progress) -> Sighting | None:
-    """Return what ended another launch behind the run: its program, its command line or an import of its script was wrong.
+def _failed_start(
+    guilty: Sequence[Sighting], body: SegmentBody, progress: Progress, started: Callable[[int], bool] | None
+) -> Sighting | None:
+    """Return what ended another launch behind the run: another program, which begins behind a run that completed, or the same
+    whose name, command line or import of its script was wrong.
 
     A run that printed steps had all of that: the script's own imports, at the top of it, do not fail in the end.
     """
     if not guilty or len(progress.steps) < 2 or min(s.at for s in guilty) < progress.steps[-1]:
         return None
     cause = guilty[0]
+    if started is not None and started(min(s.line for s in guilty)):
+        return cause
     if cause.marker.reason != "import_error":
         return cause if cause.marker.id == "plain_error" and _USAGE.search(cause.message) else None
     if cause.marker.id == "missing_program":

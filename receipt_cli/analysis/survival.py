@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
 from receipt_cli.analysis.completed import reached_plan
-from receipt_cli.analysis.tracebacks import BLOCK, FRAME, HEAD, excused
-from receipt_cli.definitions.failure_markers import Catalogue, Marker
+from receipt_cli.analysis.tracebacks import BLOCK, CHAINED, FRAME, HEAD, RAISED, STOPS, excused
+from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import positions
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import QUIET_RECORDS
+from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import ACTOR, LOGGED, MENTIONED, PRINTED
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Hits, SegmentBody
@@ -46,6 +47,7 @@ WORKER_WORDS = 2
 """The same of a Ray worker, whose death its driver reports."""
 STRIDES = 3
 """So many times the usual distance between two step records a run may need for the next one."""
+_TOP = compile_later(r'File "([^"]{1,300}\.py)", line \d{1,7}, in <module>')
 _JOB = compile_later(r"\*\*\* JOB (\d{1,12}) ON \S")
 
 
@@ -96,7 +98,7 @@ class Progress:
         self.quiet_end = silent > QUIET_RECORDS and (not self.steps or done)
         self.quiet = silent > QUIET_RECORDS
         self.early = self.quiet and silent < STRIDES * self._stride() * self.records / max(1, body.records)
-        self.begin = _last_job(body)
+        self.begin = max(_last_job(body), _last_process(body))
 
     def _ordinal(self, at: int) -> int:
         """Return how many records precede a hit, without the lines that are empty since they copy others or are parts of one."""
@@ -185,6 +187,32 @@ class Progress:
                 begins.append(at)
                 finishes.append(at)
         return begins, finishes
+
+
+def _last_process(body: SegmentBody) -> int:
+    """Return where the last but one of several processes of one script ended, each by an error that nothing caught, or -1.
+
+    One process raises one such error; where ranks are named, or a launcher or a collective speaks, each of them may.
+    """
+    hits, frames = body.markers, body.markers.get(FRAME)
+    several = body.copied or any(rank != NO_RANK for found in hits.values() for rank in found.rank)
+    if frames is None or HEAD not in hits or several or MANY_PROCESSES & hits.keys():
+        return -1
+    raised = sorted((at, text) for name in RAISED | STOPS if name in hits for at, text, _ in hits[name].texts)
+    begun = list[tuple[int, str]]()
+    for at, text, _ in frames.texts:
+        top = _TOP.search(text)
+        head = bisect_right(hits[HEAD].at, at) - 1
+        if top is not None and head >= 0 and (at >> POSITION_BITS) - (hits[HEAD].at[head] >> POSITION_BITS) == 1:
+            begun.append((hits[HEAD].at[head], top[1]))
+    last = -1
+    for (begin, script), (again, other) in pairwise(begun):
+        found = [(at, text) for at, text in raised if begin < at < again]
+        after = [text for at, text in raised if at > again]
+        chained = any(begin < at < again for at in (hits[CHAINED].at if CHAINED in hits else ()))
+        if script == other and found and after and not chained and found[0][1] != after[0]:
+            last = found[-1][0]
+    return last
 
 
 def _last_job(body: SegmentBody) -> int:
