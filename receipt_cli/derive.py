@@ -22,7 +22,7 @@ from receipt_cli.analysis.goodput.log_time import find_log_time
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
-from receipt_cli.analysis.omissions import loss_missing
+from receipt_cli.analysis.omissions import loss_doubts, loss_missing
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.options import Options as Options
@@ -52,12 +52,18 @@ from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
 from receipt_cli.records.heuristics import MAX_SEEN, ends_in_rows
 from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 from receipt_cli.scan.workers import kept_engine
+
+
+DOUBTS = frozenset({"non_finite_unread", "number_ambiguous", "figure_unread", "placeholder", "loss_missing"})
+"""Problems of a figure that was not read, or that is not what it seems."""
+_OF_LOSS = compile_later(r"/metrics/(?:val_)?loss/|/checks/finite_losses\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +328,11 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges))
     for summary in summaries:
         summary.time = when
+    primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
     own += doubts_named(body.doubts, read_by, phases, summaries)
+    own += loss_doubts(phases, summaries, primary)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]
     if (start := ending.failed_start) is not None:
@@ -332,10 +340,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
     stepless = not doubtful and not any(summary.record_count for summary in summaries)
-    checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
-    if checks["finite_losses"] and unread_losses(body.doubts, read_by):
-        checks["finite_losses"] = None
-    primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
+    lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
+    lost = lost or unread_losses(body.doubts, read_by)
+    checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar, unread_losses=lost)
     timed = when is not None and primary is not None and (stepless or summaries[primary].record_count > 0)
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
     return Derivation(
