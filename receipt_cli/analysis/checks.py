@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # who renders a receipt imports the names below, and not the 
     from receipt_cli.analysis.failure import Ending
     from receipt_cli.analysis.summary import Summary
     from receipt_cli.events.phases import Phase
+    from receipt_cli.numeric.statistics import Statistic
 
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
 """The checks that decide whether a run is healthy."""
@@ -27,14 +28,24 @@ _ALLOCATION = compile_later(r"\bout of memory\b|\bbad_?alloc\b|\balloc(?:at(?:e|
 Checks = dict[str, bool | None]
 
 
-def evaluate(phases: Sequence[Phase], summaries: Sequence[Summary], ending: Ending, *, unread_steps: bool = False) -> Checks:
-    """Return every check, the four core ones first; with ``unread_steps``, an unread record may be a step."""
+def evaluate(
+    phases: Sequence[Phase],
+    summaries: Sequence[Summary],
+    ending: Ending,
+    *,
+    unread_steps: bool = False,
+    unread_losses: bool = False,
+) -> Checks:
+    """Return every check, the four core ones first.
+
+    With ``unread_steps``, an unread record may be a step; with ``unread_losses``, a loss may be what no figure shows.
+    """
     losses = [s.metrics[name] for s in summaries for name in LOSSES if name in s.metrics]
     planned = [s for s in summaries if s.record_count]
     mfu = [top for s in summaries if (top := s.series.largest("mfu_ratio")) is not None]  # as printed: steady/1 drops some
     compared = [c.consistent for s in summaries for c in s.consistency if c.metric != "mfu_ratio"]  # that is no throughput
     return {
-        "finite_losses": all(not loss.nonfinite_count for loss in losses) if losses else None,
+        "finite_losses": _finite(losses, unread_losses),
         "zero_exit_code": _zero_exit_code(ending),
         "has_steps": any(phase.steps for phase in phases) or (None if unread_steps else False),
         "no_oom": _no_oom(ending),
@@ -69,6 +80,13 @@ def deciding_lines(
     return {name: lines.get(name) for name, value in checks.items() if value is not None}
 
 
+def _finite(losses: Sequence[Statistic], unread: bool) -> bool | None:
+    """False for a loss that is not finite; None without a loss, or if one was not read."""
+    if any(loss.nonfinite_count for loss in losses):
+        return False
+    return True if losses and not unread else None
+
+
 def _zero_exit_code(ending: Ending) -> bool | None:
     """As stated or printed; without that, an error that ended the run proves that it was not zero."""
     if ending.exit_code is not None:
@@ -79,9 +97,9 @@ def _zero_exit_code(ending: Ending) -> bool | None:
 def _no_oom(ending: Ending) -> bool | None:
     if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
         return False
-    if ending.completed:
+    if ending.completed or ending.exit_code == 0:
         return True
-    if not ending.died or ending.reason in _BLIND:
+    if not ending.died or ending.reason in _BLIND or ending.unnamed:
         return None
     errors = (ending.message or "", *(s.message for s in ending.sightings if s.open))
     return None if any(_ALLOCATION.search(error) for error in errors) else True

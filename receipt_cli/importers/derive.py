@@ -118,7 +118,7 @@ def _without_records(code: int | None, catalogue: Catalogue) -> Ending:
     derived = judge(SegmentBody(), catalogue, (), code, recognised=True)
     if code:
         return derived
-    return Ending(None, None, None, None, True if code == 0 else None, code, ())
+    return Ending(None, None, None, None, None, code, ())
 
 
 def _declared_failure(foreign: ForeignRun, code: int | None, catalogue: Catalogue, derived: Ending) -> Ending:
