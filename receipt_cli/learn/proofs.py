@@ -16,7 +16,7 @@ from receipt_cli.learn.tokens import read_token, split
 from receipt_cli.learn.vocabulary import Vocabulary
 
 ANCHOR = "^"
-"""Among the words that a rule must not read: it begins where the line does, since others have words before its own."""
+"""Stands for a record that a rule must not read, and that no word tells from those that it was made from."""
 
 
 @dataclass(slots=True)
@@ -108,6 +108,26 @@ def twin_words(reading: Reading, rule: Induced, compiled: Any, vocabulary: Vocab
     return words
 
 
+def words_between(reading: Reading, group: Group, rule: Induced, compiled: Any, vocabulary: Vocabulary) -> set[str]:
+    """Return the words of evaluation between the counter and the first figure of a record that the rule reads wrongly.
+
+    ``epoch: 0 validation, loss: 2.1`` begins as ``epoch: 0 end, loss: 2.2`` does; a word that the group has counts for nothing.
+    """
+    own = {word for r in group.readings for text in r.shape.literals for word in _WORDS.findall(text.lower())}
+    words: set[str] = set()
+    for core in reading.shape.samples[:4]:
+        found = compiled.search(core)
+        if found is not None and rule.allows(found):
+            places = [found.start(name) for name in found.groupdict() if name in rule.fields and name not in STRUCTURAL]
+            end = min((place for place in places if place >= 0), default=found.start())
+            spelled = {word for word in _WORDS.findall(core[found.start() : end].lower()) if word not in own}
+            words |= {word.decode() for word in spelled} & vocabulary.evaluation
+    return words
+
+
+STRUCTURAL = {"step", "planned_steps", "epoch_number", "epoch_step", "epoch_steps", "epochs_planned"}
+"""Fields of a step record that say where it is."""
+_WORDS = re.compile(rb"[a-z]+")
 _DECIMALS = re.compile(rb"(?<=\d)\.\d{1,2}(?=/\d)")
 
 
