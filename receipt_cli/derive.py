@@ -28,7 +28,16 @@ from receipt_cli.analysis.summary import Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
-from receipt_cli.detect.generic import GENERIC, announces_training, is_generic, leaves_lines, may_train, read_generically, wanted
+from receipt_cli.detect.generic import (
+    GENERIC,
+    announces_training,
+    is_generic,
+    leaves_lines,
+    may_train,
+    outnumbered,
+    read_generically,
+    wanted,
+)
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_launches
@@ -196,10 +205,12 @@ class Plan:
     def _read_whole(self, gathered: Gathered, detection: Detection, choice: Choice | None, workers: int | None) -> Reading:
         engine, forced, streams = self.engine, self.forced, gathered.streams
         grammars = [chosen.grammar for chosen in detection.chosen]
-        unread = forced is None and choice is None and wanted(detection) and leaves_lines(engine, gathered.body, detection)
+        unread = forced is None and choice is None and leaves_lines(engine, gathered.body, detection)
+        unread = unread and (wanted(detection) or outnumbered(engine, gathered.body, detection))
         lacking: list[Lack] = []
         if unread or (choice is not None and choice.generic):
-            second = read_generically(streams, gathered, detection, workers, lacking, self.site, one_of_many=self.one_of_many)
+            many = self.one_of_many
+            second = read_generically(streams, gathered, detection, workers, lacking, self.site, one_of_many=many, first=engine)
             if second is not None:
                 engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)

@@ -151,7 +151,7 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
         return Value(rf"(?P<{field}>{number}){behind}{after or tail}", field, spec)
     if name.follows is not None and not name.text:
         return Value(rf"(?P<{field}>{number})[ \t]*+{_rate(name.follows, '')}", field, spec)
-    return Value(rf"(?P<{field}>{number})(?![\w%]|,\d{{3}}){after}", field, spec)
+    return Value(rf"(?P<{field}>{number})(?![\w%]|,\d){after}", field, spec)
 
 
 def _rate(follows: str, done: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +63,7 @@ def before_training(group: Group) -> bool:
 def wrong_fields(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
     """Return the fields that the rule reads differently from the shapes of its records; None where it misses a record."""
     wrong: set[str] = set()
+    seen, empty = Counter[str](), Counter[str]()
     for reading in group.readings:
         shape, counter = reading.shape, reading.counter
         places = {role.metric: at for at, role in reading.roles.items() if role.metric is not None}
@@ -86,14 +88,18 @@ def wrong_fields(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
                     return None
                 continue
             for name, text in found.groupdict().items():
-                if text is None or name not in places or name not in rule.fields:
+                if name not in places or name not in rule.fields:
+                    continue
+                seen[name] += 1
+                if text is None:
+                    empty[name] += 1
                     continue
                 want, have = read_token(parts[2 * places[name] + 1]), read_token(text)
                 if have.value != want.value and not (have.value != have.value and want.value != want.value):
                     if name in ("step", "epoch_step"):
                         return None
                     wrong.add(name)
-    return wrong
+    return wrong | {name for name, count in empty.items() if 2 * count > seen[name]}
 
 
 def twin_words(reading: Reading, rule: Induced, compiled: Any, vocabulary: Vocabulary) -> set[str]:
