@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
+from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_step_recognised, proves_no_step
 from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.explanation import Explanation, explain
@@ -30,10 +30,8 @@ from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import (
     GENERIC,
-    announces_training,
     is_generic,
     leaves_lines,
-    may_train,
     outnumbered,
     read_generically,
     wanted,
@@ -60,7 +58,7 @@ from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
-from receipt_cli.records.heuristics import MAX_SEEN, ends_in_rows
+from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
@@ -299,14 +297,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         if index in among:
             summaries.append(summarise(phase, known, registry, options.facts))
     own_body = window(reading.body, launch)
-    near, announced = may_train(reading.lacks), False
-    if not grammars:  # else the ending does not depend on it
-        near = near or ends_in_rows([line for _, line in _last_lines(reading, number)])
-        announced = announces_training(reading.gathered.heads)
-    ending = judge(
-        own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near or announced,
-        whole=options.log_complete is not False, running=options.running,
-    )  # fmt: skip
+    whole = options.log_complete is not False
+    ending = judge(own_body, engine.catalogue, every, options.exit_code, whole=whole, running=options.running)
     if options.job is not None:
         from receipt_cli.analysis.stated.job_end import complete_ending
 
@@ -332,13 +324,14 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))
+    unread = body.step_like >= MAX_SEEN or any(lack.counted for lack in reading.lacks)
+    stepless = not unread and proves_no_step(every, ending, (grammar.layer for grammar in grammars))
+    checks = evaluate(phases, summaries, ending, stepless=stepless)
+    metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
+    own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
     problems = _problems(body, [*reading.gathered.problems, *own])
-    familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
-    doubtful = body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count
-    stepless = not doubtful and not any(summary.record_count for summary in summaries)
-    checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
-    timed = when is not None and primary is not None and (stepless or summaries[primary].record_count > 0)
+    timed = when is not None and primary is not None
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
     return Derivation(
         log=log,
@@ -358,7 +351,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         facts=first_facts(every) if number else with_seed(first_facts(every), reading.gathered, launch.events),
         catalogue=engine.catalogue,
         registry=registry,
-        metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
+        metric_lines=metric_lines,
         lacks=tuple(lack._replace(line=safe_text(lack.line, 120)) for lack in reading.lacks),
         stepless=stepless,
         rule_records={key: len(columns) for key, columns in read.items() if columns is not None},

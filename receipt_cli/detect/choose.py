@@ -236,19 +236,23 @@ def _is_enclosed(mine: OrdinalSet, steps: OrdinalSet) -> bool:
 def _goes_on(engine: Engine, body: SegmentBody, versions: Sequence[Grammar], mine: OrdinalSet) -> bool:
     """Return whether the steps of a grammar stop before ``mine`` and count on behind them: one phase, and no other within."""
     before, behind = (0, -1), (1 << 62, -1)
+    for at, step in _numbered(engine, body, versions):
+        if mine.min() <= at <= mine.max():
+            return False
+        before = max(before, (at + 1, step)) if at < mine.min() else before
+        behind = min(behind, (at, step)) if at > mine.max() else behind
+    return 0 <= before[1] < behind[1]
+
+
+def _numbered(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> Iterator[tuple[int, int]]:
+    """Yield the ordinal and the printed step of each step record, rule by rule."""
     for grammar in versions:
         for rule in grammar.rules:
             columns = engine.columns(body, grammar, rule) if rule.event == "step" else None
             numbers = columns.numbers.get("step") if columns is not None else None
-            for row, step in (
-                zip(numbers.rows, numbers.values, strict=True) if columns is not None and numbers is not None else ()
-            ):
-                at = columns.at[row] >> POSITION_BITS
-                if mine.min() <= at <= mine.max():
-                    return False
-                before = max(before, (at + 1, int(step))) if at < mine.min() else before
-                behind = min(behind, (at, int(step))) if at > mine.max() else behind
-    return 0 <= before[1] < behind[1]
+            if columns is not None and numbers is not None:
+                for row, step in zip(numbers.rows, numbers.values, strict=True):
+                    yield columns.at[row] >> POSITION_BITS, int(step)
 
 
 def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> Chosen:

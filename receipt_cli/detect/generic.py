@@ -22,9 +22,7 @@ from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import dataclass, replace
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import Lack, Problem
-from receipt_cli.records.envelope import plain
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
@@ -37,25 +35,12 @@ WHERE = f"grammars/{INDUCED_PATH}"
 GENERIC = "generic@v1"
 BESIDE = "."
 """Separator in the name of a rule that comes from a grammar which reads some lines of the log."""
-OFTEN = 5
-"""Unread records of one kind that may be steps; a setting or a heading comes less often."""
 MOST_ENGINES = 64
 """Engines of induced grammars that a process with many logs keeps: each takes 0.7 MB, and belongs to one form of record."""
-_ANNOUNCED = compile_later(rb"(?i)(?<![\w-])(?:start(?:s|ed|ing)?|begin(?:s|ning)?|commencing)(?: the| model)? training(?![\w-])")
 
 
 _Engines = dict[tuple[str, ...], tuple[Grammar, Engine]]
 _engines: _Engines = {}
-
-
-def may_train(lacks: Sequence[Lack]) -> bool:
-    """Return whether records of an unread log are nearly those of a training."""
-    return any(lack.seen >= OFTEN for lack in lacks)
-
-
-def announces_training(heads: Sequence[bytes]) -> bool:
-    """Return whether an unread log with these first bytes announces a training."""
-    return any(_ANNOUNCED.search(head) for head in map(plain, heads) if b" training" in head.lower())
 
 
 def is_generic(name: str | None) -> bool:

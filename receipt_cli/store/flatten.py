@@ -211,7 +211,7 @@ def _accelerators(entries: Sequence[Mapping[str, Any]]) -> Row:
 
 def _primary(phases: Sequence[Mapping[str, Any]]) -> int:
     """Return the number of the phase with most step records, the first on a tie."""
-    return max(range(len(phases)), key=lambda n: (phases[n]["summary"]["steps"]["record_count"], -n), default=-1)
+    return max(range(len(phases)), key=lambda n: (phases[n]["summary"]["steps"]["record_count"] or 0, -n), default=-1)
 
 
 def _figures(summary: Mapping[str, Any]) -> Row:

@@ -321,7 +321,7 @@ def _said(product: Product) -> str:
 
     document = product.document
     failure, summary = document["failure"], document["summary"]
-    steps = summary["steps"]["record_count"] if summary is not None else 0
+    steps = (summary["steps"]["record_count"] or 0) if summary is not None else 0
     good = verdict(document["checks"], failure)
     good = "healthy" if good.startswith("healthy") else good
     said = good if failure is None else f"{good} ({failure['reason']})"
