@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.problems import Lack, Problem
 
 if TYPE_CHECKING:  # who renders a receipt imports the names below, and not the whole analysis
     from receipt_cli.analysis.failure import Ending
@@ -33,12 +34,12 @@ def evaluate(
     summaries: Sequence[Summary],
     ending: Ending,
     *,
-    unread_steps: bool = False,
+    stepless: bool = False,
     unread_losses: bool = False,
 ) -> Checks:
     """Return every check, the four core ones first.
 
-    With ``unread_steps``, an unread record may be a step; with ``unread_losses``, a loss may be what no figure shows.
+    ``stepless``: the log proves that no step was taken. With ``unread_losses``, a loss may be what no figure shows.
     """
     losses = [s.metrics[name] for s in summaries for name in LOSSES if name in s.metrics]
     planned = [s for s in summaries if s.record_count]
@@ -47,13 +48,49 @@ def evaluate(
     return {
         "finite_losses": _finite(losses, unread_losses),
         "zero_exit_code": _zero_exit_code(ending),
-        "has_steps": any(phase.steps for phase in phases) or (None if unread_steps else False),
+        "has_steps": True if any(phase.steps for phase in phases) else False if stepless else None,
         "no_oom": _no_oom(ending),
         "steps_monotonic": not any(s.restart_count for s in planned) if planned else None,
         "completed": ending.completed,
         "mfu_plausible": max(mfu) <= 1 if mfu else None,
         "throughput_consistent": all(compared) if compared else None,
     }
+
+
+def proves_no_step(phases: Sequence[Phase], ending: Ending, layers: Iterable[str]) -> bool:
+    """Return whether a log without a step record, and without an unread line like one, proves that no step was taken.
+
+    Its trainer was recognised, by a grammar of one of the ``layers``; it shows how the run ended; and it has no evaluation that
+    counts, nor a second one.
+    """
+    known = not _PROGRAMS.isdisjoint(layers)
+    ended = ending.completed is True or ending.died or ending.reason not in (None, TRUNCATED, *_SILENT)
+    events = [event for phase in phases for event in (*phase.evals, *phase.standalone_events) if event.rule.event == "eval"]
+    counted = len(events) > 1 or any(event.step is not None or event.counters or event.prints("epoch") for event in events)
+    return known and ended and not counted and not any(phase.steps for phase in phases)
+
+
+_PROGRAMS = {"trainer", "benchmark"}
+"""Layers of the grammars that know the program; a library or a format may be of any."""
+_SILENT = ("no_grammar_match", "unknown")
+"""Reasons of an ending that nothing in the log names."""
+
+
+def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str], phases: int) -> list[Problem]:
+    """Return the problem of a log in which no step was recognised, though it may have some, with the nearest record.
+
+    ``lacks`` are the kinds of records that came nearest, ``seen`` lines that look like figures. How many records each of the
+    ``phases`` has is then unknown.
+    """
+    if checks["has_steps"] is not None:
+        return []
+    nearest = [lack for lack in lacks if lack.counted] or list(lacks)
+    excerpt = nearest[0].line if nearest else seen[0] if seen else ""
+    detail = "no step line was recognised: that the run took no step is not proven"
+    if nearest:
+        detail += f"; {nearest[0].seen} records like this one: {nearest[0].why}"
+    fields = ("/checks/has_steps", *(f"/phases/{number}/summary/steps/record_count" for number in range(phases)))
+    return [Problem("no_step_recognised", None, detail, excerpt, fields=fields)]
 
 
 def deciding_lines(

@@ -91,8 +91,6 @@ def judge(
     phases: Sequence[Phase],
     exit_code: int | None,
     *,
-    recognised: bool = False,
-    unread: bool = False,
     whole: bool = True,
     running: bool = False,
     closing: Callable[[], bool] = bool,
@@ -101,11 +99,10 @@ def judge(
 ) -> Ending:
     """Return how the run ended. ``exit_code`` is the one that the caller knows, or None.
 
-    ``recognised``: a grammar was chosen, though it may have found no event. ``unread``: records that no grammar reads look like
-    those of a training. Without ``whole`` output is missing at the end of the log: it cannot prove that the run completed.
+    Without ``whole`` output is missing at the end of the log: it cannot prove that the run completed.
     With ``running`` the job may go on behind the log: that it breaks off, or has no step yet, is no failure. ``closing`` says
-    whether text that the run printed nowhere before follows its last record; ``unread_after``: unread records of a training do. ``started``
-    says whether another program begins between the last record and a line.
+    whether text that the run printed nowhere before follows its last record; ``unread_after``: unread records of a training
+    do. ``started`` says whether another program begins between the last record and a line.
     """
     progress = Progress(body, catalogue, phases, exit_code)
     sightings = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
@@ -150,12 +147,6 @@ def judge(
         event = [e for e in last.standalone_events if e.rule.event == "end" and "status" in e.texts][-1]
         message = f"the run ended with status {event.texts['status']}"
         return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
-    if last is None and not recognised:
-        message = "no grammar recognises this log"
-        if unread and code is None and not progress.ends and progress.said_done < 0:
-            message += ": its records look like those of a training, and nothing shows how it ended"
-            return Ending("unknown", "unknown", None, message, None, None, tuple(sightings))
-        return Ending("no_grammar_match", "unknown", None, message, None, code, tuple(sightings))
     if not whole:
         message = "output is missing at the end of the log: it could not be written whole"
         return Ending("truncated", "unknown", None, message, done, code, tuple(sightings))
@@ -164,9 +155,6 @@ def judge(
     if done is False:
         message = "the log ends before the run does"
         return Ending("truncated", "unknown", None, message, False, code, tuple(sightings), failed_start=start)
-    if done is None and not any(phase.steps for phase in phases):
-        message = "no step of a training was found, and nothing shows how it ended"
-        return Ending("unknown", "unknown", None, message, None, code, tuple(sightings))
     return Ending(None, None, None, None, done, code, tuple(sightings), failed_start=start, problems=early)
 
 
