@@ -103,7 +103,8 @@ def watch(lane: Lane, registry: Registry) -> Iterator[Watched]:
         yield from _watched(name, metric.unit, metric.better, values)
     goodput = [(run.document["goodput"] or {}).get("goodput_ratio") for run in lane.runs]
     yield from _watched("goodput_ratio", "1", "higher", goodput, relative=False)
-    passed = [float(healthy(run.document["checks"], run.document.get("failure"))) for run in lane.runs]
+    states = [healthy(run.document["checks"], run.document.get("failure")) for run in lane.runs]
+    passed = [None if state is None else float(state) for state in states]
     yield from _watched("healthy", "1", "higher", passed, relative=False)
 
 

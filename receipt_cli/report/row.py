@@ -26,7 +26,7 @@ _TEXTS = (
     "name", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "reason", "category", "memory_metric",
     "path", "model", "signature", "currency",
 )  # fmt: skip
-FAILING, HEALTHY, PROVEN = 0, 1, 2
+FAILING, HEALTHY, PROVEN, UNKNOWN = 0, 1, 2, 3
 _MARKS = {True: "1", False: "0", None: "-"}
 
 
@@ -57,7 +57,7 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "accelerator": _accelerators(header),
         "trainer": header["software"]["trainer"],
         "grammar": f"{grammars[0]['id']}@v{grammars[0]['version']}" if grammars else None,
-        "state": FAILING if not healthy(checks, document["failure"]) else PROVEN if proven(checks) else HEALTHY,
+        "state": _state(checks, document["failure"]),
         "checks": "".join(_MARKS[checks.get(name)] for name in CHECKS),
         "reason": failure.get("reason"),
         "category": failure.get("category"),
@@ -78,6 +78,11 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "step_tokens": _step_tokens(header["flags"] or {}),
         **_cost(document),
     }
+
+
+def _state(checks: dict[str, bool | None], failure: Mapping[str, Any] | None) -> int:
+    fine = healthy(checks, failure)
+    return UNKNOWN if fine is None else FAILING if not fine else PROVEN if proven(checks) else HEALTHY
 
 
 def _signature(failure: Document) -> str:
