@@ -108,7 +108,8 @@ class Unpacker:
         else:
             head = b""
         if self._document is None and whole:
-            undecided = _may_be_document(whole) or _SECONDS.match(whole) is not None or whole.startswith(b'{"log')
+            undecided = _may_be_document(whole) or _SECONDS.match(whole) is not None
+            undecided |= whole.startswith(b'{"log') and not _is_ended(whole)
             if not undecided or len(whole) >= _LOOKED_AT:
                 self._document, self._timed, self._ended = _is_document(whole), _is_timed(whole), _is_ended(whole)
             else:  # its first event, or enough lines, may be in the next block
