@@ -94,7 +94,7 @@ class SpecialFile(OSError):
 
 
 def read_regular(path: str | Path, most: int = -1) -> bytes:
-    """Return the bytes of a file, or its first ``most``. Raises ``OSError``, for a named pipe and other special files ``SpecialFile``."""
+    """Return a file's bytes, or the first ``most``. Raises ``OSError``; ``SpecialFile`` for a named pipe and the like."""
     mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise SpecialFile(errno.EINVAL, "not a regular file", str(path))
