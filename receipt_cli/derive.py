@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
-from receipt_cli.analysis.consistency import phase_facts
+from receipt_cli.analysis.consistency import phase_facts, rates_contradicted
 from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
@@ -317,6 +317,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         summary.time = when
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
+    own += rates_contradicted((summary.consistency, summary.places) for summary in summaries)
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"

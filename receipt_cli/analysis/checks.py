@@ -122,3 +122,12 @@ def verdict(checks: Checks, failure: Mapping[str, Any] | None) -> str:
     if fine is not False:
         return UNKNOWN
     return TRUNCATED if healthy(checks, failure, allow_truncated=True) else "not healthy"
+
+
+def contradicted_metrics(summary: Mapping[str, Any] | None) -> frozenset[str]:
+    """Return the metrics whose printed figure the log's own steps and times contradict: in no headline, no comparison.
+
+    An MFU is none of them: it may count FLOPs in another way.
+    """
+    entries = (summary or {}).get("consistency") or ()
+    return frozenset(e["metric"] for e in entries if e["consistent"] is False and e["metric"] != "mfu_ratio")

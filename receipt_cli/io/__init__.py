@@ -16,7 +16,7 @@ PUBLIC = {
     "discovery": "HEAD_BYTES arrange document_kind find_logs has_log_name is_log_text is_store names_of read_head",
     "duckdb": "Answer Damaged Database check_installed quoted",
     "envelopes": "Unpacker",
-    "file_kinds": "read_file recognise",
+    "file_kinds": "SpecialFile read_file read_regular recognise",
     "joined_parts": "Stream digest_of joined",
     "pipe": "widen",
     "protobuf": "Malformed block double fields integer parts signed single text",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from receipt_cli.analysis.checks import CORE, healthy, proven
+from receipt_cli.analysis.checks import CORE, contradicted_metrics, healthy, proven
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.identity import run_id, run_time
 from receipt_cli.report.packing import MAX_NAME, Pool, number
@@ -42,7 +42,8 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
     digest = ".".join(filter(None, (log[:16], earlier)))
     when = run_time(document)
     grammars = document["derivation"]["grammars"]
-    tokens = _figure(summary, registry, "tokens_per_s", "median")
+    doubtful = contradicted_metrics(summary)
+    tokens = _figure(summary, registry, "tokens_per_s", "median") if "tokens_per_s" not in doubtful else None
     derived = _figure(summary, registry, "tokens_per_s", "median", "derived") if tokens is None else None
     memory_name, memory = _memory(summary)
     losses = _figure(summary, registry, "loss", "last")
