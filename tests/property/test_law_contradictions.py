@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,40 @@ def test_a_resume_and_an_early_stop_are_named_and_not_compared(first: int, last:
     run = Run("a", document)
     compared = {one.name: one.outcome for one in contrast([run], [run], DEFAULT, load_registry()).metrics}
     assert {name for name, outcome in compared.items() if outcome == "incomparable"} == wanted
+
+
+SPRING = st.sampled_from(
+    [(2026, 3, 29, 2), (2026, 3, 29, 1), (2025, 3, 9, 2), (2026, 10, 4, 2), (2026, 9, 27, 2), (2024, 3, 31, 0)]
+)
+"""Sundays on which some country puts its clocks forward, and the hour that is left out."""
+
+
+def stamped(begin: datetime, seconds: float, records: int, skip_at: datetime | None) -> str:
+    lines = list[str]()
+    for number in range(records):
+        at = begin + timedelta(seconds=number * seconds)
+        at += timedelta(hours=1) if skip_at is not None and at >= skip_at else timedelta()
+        lines.append(
+            f"{at:%Y-%m-%d %H:%M:%S} iter {number * 10}: loss {4 - number / 100:.4f}, time {seconds * 100:.2f}ms, mfu 30.00%"
+        )
+    return "\n".join([*lines, ""])
+
+
+@given(SPRING, st.integers(1, 300), st.integers(3, 60), st.integers(2, 60), st.booleans())
+def test_a_clock_that_skips_an_hour_gives_no_wall_time(
+    tmp_path_factory: pytest.TempPathFactory, day: tuple[int, int, int, int], seconds: int, before: int, after: int, weekday: bool
+) -> None:
+    change = datetime(*day) + timedelta(days=2 * weekday)
+    path = tmp_path_factory.mktemp("clock") / "run.log"
+    begin = change - timedelta(seconds=seconds * before - seconds // 2)
+    path.write_text(stamped(begin, seconds, before + after, change))
+    skipped = produce(Request(path=str(path))).document
+    path.write_text(stamped(begin, seconds, before + after, None))
+    plain = produce(Request(path=str(path))).document
+    named = [[p["kind"] for p in d["derivation"]["problems"]["first"]].count("clock_skip") for d in (skipped, plain)]
+    assert named == [int(not weekday), 0]
+    assert (skipped["goodput"] is None, skipped["summary"]["realised"] is None) == (not weekday, not weekday)
+    assert plain["goodput"]["wall_time_s"] == seconds * (before + after - 1)
 
 
 def written(records: list[dict[str, Any]], form: str, folder: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.streams import Gathered
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, may_have_time, plain, read_clock
 
@@ -109,6 +109,40 @@ class ClockBack(NamedTuple):
 
     line: int
     seconds: float
+
+
+class ClockSkip(NamedTuple):
+    """Where the stamps of a local clock leave out the hour that summer time takes: no wall time is known then."""
+
+    line: int
+    before: float
+    after: float
+
+
+_HOUR, _DAY = 3600.0, 86400.0
+_SPRING = (3, 4, 9, 10)
+"""Months in which clocks are put forward, in the north and in the south."""
+_HOURS = 4
+"""They are put forward by 4 o'clock at the latest."""
+_USUAL = 900.0
+"""Seconds between records beyond which an hour more is no sign."""
+_KEPT = 16
+"""Gaps of about an hour that are looked at."""
+
+
+def skips_hour(before: float, after: float, usual: float) -> bool:
+    """Say whether two stamps of a local clock have exactly the hour between them that summer time takes on a Sunday in spring.
+
+    ``usual`` are the seconds between other stamps: the clock shows an hour more than such a gap, and of that hour nothing.
+    """
+    from datetime import datetime, timedelta
+
+    if not -1 <= after - before - _HOUR <= max(5.0, 3 * usual) or usual > _USUAL or after >= 1e11:
+        return False
+    midnight = math.floor(after / _DAY) * _DAY
+    day = datetime(1970, 1, 1) + timedelta(seconds=midnight)
+    hidden = any(before < midnight + h * _HOUR and after >= midnight + (h + 1) * _HOUR for h in range(_HOURS))
+    return hidden and day.weekday() == 6 and day.month in _SPRING
 
 
 def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -> Edges:
@@ -246,6 +280,9 @@ class _Walk:
     back: float = 0.0
     back_line: int = 0
     whole: bool = True
+    count: int = 0
+    hours: list[tuple[float, float, int]] = field(default_factory=list)
+    """Gaps of an hour and more: the stamps around each, and the line behind it."""
 
     @property
     def broken(self) -> bool:
@@ -253,9 +290,22 @@ class _Walk:
         least, most = JITTER
         return self.back > max(least, min(most, _SHARE * (self.latest - self.first)))
 
+    @property
+    def skip(self) -> ClockSkip | None:
+        """The first gap that is the hour of a change-over."""
+        gaps = [(before, after, line) for before, after, line in self.hours if after - before < 2 * _HOUR]
+        for before, after, line in gaps:
+            others = self.latest - self.first - sum(b - a for a, b, _ in self.hours)
+            if skips_hour(before, after, others / max(1, self.count - 1 - len(self.hours))):
+                return ClockSkip(line, before, after)
+        return None
+
     def take(self, clock: float, line: int) -> None:
         if math.isnan(clock):
             return
+        self.count += 1
+        if clock - self.latest >= _HOUR - 1 and self.latest > -math.inf and len(self.hours) < _KEPT:
+            self.hours.append((self.latest, clock, line))
         if math.isnan(self.first):
             self.first, self.first_line = clock, line
         if self.latest - clock > self.back:
@@ -274,6 +324,9 @@ class _Walk:
         if not len(clocks):
             return
         self.take(float(clocks[0]), int(lines[0]))
+        self.count += len(clocks) - 1
+        for at in np.flatnonzero(np.diff(clocks) >= _HOUR - 1)[: max(0, _KEPT - len(self.hours))].tolist():
+            self.hours.append((float(clocks[at]), float(clocks[at + 1]), int(lines[at + 1])))
         behind = np.maximum(np.maximum.accumulate(clocks), self.latest) - clocks
         worst = int(behind.argmax())
         if behind[worst] > self.back:
@@ -283,15 +336,19 @@ class _Walk:
         self.whole = self.whole and bool((clocks == np.floor(clocks)).all())
 
 
-def find_life(events: Sequence[Event], start: int, edges: Edges, steps: tuple[int, int]) -> Life | ClockBack | None:
+def find_life(
+    events: Sequence[Event], start: int, edges: Edges, steps: tuple[int, int], *, local: bool = True
+) -> Life | ClockBack | ClockSkip | None:
     """Return from when to when the job lived whose ``events`` from position ``start`` on these are.
 
-    ``steps`` are the lines of its first and its last step record. None where no line has a stamp, or where those that have
-    one do not enclose the steps: they are of a part of the job then.
+    ``steps`` are the lines of its first and its last step record, ``local`` says that the stamps name no zone. None where no
+    line has a stamp, or where those that have one do not enclose the steps: they are of a part of the job then.
     """
     walk = _stamps_of(events, start, edges)
     if walk.broken:
         return ClockBack(walk.back_line, walk.back)
+    if local and (skip := walk.skip) is not None:
+        return skip
     if math.isnan(walk.first) or walk.first_line > steps[0] or walk.last_line < steps[1]:
         return None
     return Life(walk.first, walk.latest, 1.0 if walk.whole else 0.0, walk.first_line < steps[0], walk.last_line)
