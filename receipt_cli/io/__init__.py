@@ -13,7 +13,7 @@ PUBLIC = {
     "compression": "HEAD SUFFIXES compression_of decompress is_bomb unpacked",
     "csv": "safe_cell",
     "digest": "sha256",
-    "discovery": "HEAD_BYTES arrange document_kind find_logs has_log_name is_log_text is_store names_of read_head",
+    "discovery": "HEAD_BYTES arrange document_kind family_of find_logs has_log_name is_log_text is_store names_of read_head",
     "duckdb": "Answer Damaged Database check_installed quoted",
     "envelopes": "Unpacker",
     "file_kinds": "SpecialFile read_file read_regular recognise",

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipt_cli.analysis.goodput.attempts import SLACK
+from receipt_cli.analysis.goodput.clock_skip import ClockSkip
 from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Wall
-from receipt_cli.analysis.goodput.timestamps import ClockBack, ClockSkip, Edges, Life, find_life, format_clock, is_zoned
+from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life, format_clock, is_zoned
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
+from receipt_cli.analysis.goodput.clock_skip import HOUR_S, MOST_GAPS, ClockSkip, skips_hour
 from receipt_cli.events.model import Event
 from receipt_cli.events.streams import Gathered
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
@@ -109,40 +110,6 @@ class ClockBack(NamedTuple):
 
     line: int
     seconds: float
-
-
-class ClockSkip(NamedTuple):
-    """Where the stamps of a local clock leave out the hour that summer time takes: no wall time is known then."""
-
-    line: int
-    before: float
-    after: float
-
-
-_HOUR, _DAY = 3600.0, 86400.0
-_SPRING = (3, 4, 9, 10)
-"""Months in which clocks are put forward, in the north and in the south."""
-_HOURS = 4
-"""They are put forward by 4 o'clock at the latest."""
-_USUAL = 900.0
-"""Seconds between records beyond which an hour more is no sign."""
-_KEPT = 16
-"""Gaps of about an hour that are looked at."""
-
-
-def skips_hour(before: float, after: float, usual: float) -> bool:
-    """Say whether two stamps of a local clock have exactly the hour between them that summer time takes on a Sunday in spring.
-
-    ``usual`` are the seconds between other stamps: the clock shows an hour more than such a gap, and of that hour nothing.
-    """
-    from datetime import datetime, timedelta
-
-    if not -1 <= after - before - _HOUR <= max(5.0, 3 * usual) or usual > _USUAL or after >= 1e11:
-        return False
-    midnight = math.floor(after / _DAY) * _DAY
-    day = datetime(1970, 1, 1) + timedelta(seconds=midnight)
-    hidden = any(before < midnight + h * _HOUR and after >= midnight + (h + 1) * _HOUR for h in range(_HOURS))
-    return hidden and day.weekday() == 6 and day.month in _SPRING
 
 
 def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -> Edges:
@@ -281,8 +248,8 @@ class _Walk:
     back_line: int = 0
     whole: bool = True
     count: int = 0
-    hours: list[tuple[float, float, int]] = field(default_factory=list)
-    """Gaps of an hour and more: the stamps around each, and the line behind it."""
+    hours: list[ClockSkip] = field(default_factory=list)
+    """Gaps of an hour and more."""
 
     @property
     def broken(self) -> bool:
@@ -293,19 +260,16 @@ class _Walk:
     @property
     def skip(self) -> ClockSkip | None:
         """The first gap that is the hour of a change-over."""
-        gaps = [(before, after, line) for before, after, line in self.hours if after - before < 2 * _HOUR]
-        for before, after, line in gaps:
-            others = self.latest - self.first - sum(b - a for a, b, _ in self.hours)
-            if skips_hour(before, after, others / max(1, self.count - 1 - len(self.hours))):
-                return ClockSkip(line, before, after)
-        return None
+        others = self.latest - self.first - sum(gap.after - gap.before for gap in self.hours)
+        usual = others / max(1, self.count - 1 - len(self.hours))
+        return next((gap for gap in self.hours if skips_hour(gap, usual)), None)
 
     def take(self, clock: float, line: int) -> None:
         if math.isnan(clock):
             return
         self.count += 1
-        if clock - self.latest >= _HOUR - 1 and self.latest > -math.inf and len(self.hours) < _KEPT:
-            self.hours.append((self.latest, clock, line))
+        if clock - self.latest >= HOUR_S - 1 and self.latest > -math.inf and len(self.hours) < MOST_GAPS:
+            self.hours.append(ClockSkip(line, self.latest, clock))
         if math.isnan(self.first):
             self.first, self.first_line = clock, line
         if self.latest - clock > self.back:
@@ -325,8 +289,8 @@ class _Walk:
             return
         self.take(float(clocks[0]), int(lines[0]))
         self.count += len(clocks) - 1
-        for at in np.flatnonzero(np.diff(clocks) >= _HOUR - 1)[: max(0, _KEPT - len(self.hours))].tolist():
-            self.hours.append((float(clocks[at]), float(clocks[at + 1]), int(lines[at + 1])))
+        for at in np.flatnonzero(np.diff(clocks) >= HOUR_S - 1)[: max(0, MOST_GAPS - len(self.hours))].tolist():
+            self.hours.append(ClockSkip(int(lines[at + 1]), float(clocks[at]), float(clocks[at + 1])))
         behind = np.maximum(np.maximum.accumulate(clocks), self.latest) - clocks
         worst = int(behind.argmax())
         if behind[worst] > self.back:
