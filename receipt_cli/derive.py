@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_step_recognised, proves_no_step
 from receipt_cli.analysis.completed import begins_program, closes
-from receipt_cli.analysis.consistency import phase_facts
+from receipt_cli.analysis.consistency import phase_facts, rates_contradicted
 from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.doubts import doubts_named, unread_losses
 from receipt_cli.analysis.explanation import Explanation, explain
@@ -337,6 +337,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own += doubts_named(body.doubts, read_by, phases, summaries)
     own += loss_doubts(phases, summaries, primary)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
+    own += rates_contradicted((summary.consistency, summary.places) for summary in summaries)
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"

@@ -17,8 +17,11 @@ if TYPE_CHECKING:  # who renders a receipt imports the names below, and not the 
 
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
 """The checks that decide whether a run is healthy."""
+UNKNOWN = "unknown"
 TRUNCATED = "truncated"
 """The reason of a failure where the log stops before its run ends."""
+_NOTHING_FOUND = {"unknown", "no_grammar_match"}
+"""Reasons of a failure that name none: what derive/3 said of a log that it could not read."""
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
@@ -142,14 +145,18 @@ def _no_oom(ending: Ending) -> bool | None:
     return None if any(_ALLOCATION.search(error) for error in errors) else True
 
 
-def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_truncated: bool = False) -> bool:
-    """True when no core check is false, steps were found, and the receipt's ``failure`` is null.
+def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_truncated: bool = False) -> bool | None:
+    """True if no core check is false, steps were found, and the receipt's ``failure`` is null; None if no step was recognised.
 
     A log that stops before the end of its run is a failure, too, unless ``allow_truncated``.
     """
-    if failure is not None and not (allow_truncated and failure["reason"] == TRUNCATED):
+    if any(checks.get(name) is False for name in CORE):
         return False
-    return all(checks.get(name) is not False for name in CORE) and checks.get("has_steps") is True
+    passed = {TRUNCATED} if allow_truncated else set()
+    passed |= _NOTHING_FOUND if checks.get("has_steps") is None else set()
+    if failure is not None and failure["reason"] not in passed:
+        return False
+    return True if checks.get("has_steps") else None
 
 
 def proven(checks: Checks) -> bool:
@@ -158,7 +165,24 @@ def proven(checks: Checks) -> bool:
 
 
 def verdict(checks: Checks, failure: Mapping[str, Any] | None) -> str:
-    """Return the state of a run in words: healthy (and proven, or not), truncated, or not healthy."""
-    if healthy(checks, failure):
-        return "healthy and proven" if proven(checks) else "healthy, not proven"
+    """Return the state of a run in words: healthy (and proven, or not), truncated, not healthy, or unknown.
+
+    It is unknown if no step was recognised, or if the log does not show how the run ended.
+    """
+    fine = healthy(checks, failure)
+    if fine and proven(checks):
+        return "healthy and proven"
+    if fine and (checks.get("completed") or checks.get("zero_exit_code")):
+        return "healthy, not proven"
+    if fine is not False:
+        return UNKNOWN
     return TRUNCATED if healthy(checks, failure, allow_truncated=True) else "not healthy"
+
+
+def contradicted_metrics(summary: Mapping[str, Any] | None) -> frozenset[str]:
+    """Return the metrics whose printed figure the log's own steps and times contradict: in no headline, no comparison.
+
+    An MFU is none of them: it may count FLOPs in another way.
+    """
+    entries = (summary or {}).get("consistency") or ()
+    return frozenset(e["metric"] for e in entries if e["consistent"] is False and e["metric"] != "mfu_ratio")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -64,6 +64,14 @@ class Hits:
         self.known.extend(messages)
         if len(self.known) > 2 * KEPT_HITS:
             del self.known[KEPT_HITS:-KEPT_HITS]
+
+    def where(self, kept: Callable[[int], bool]) -> Hits:
+        """Return the hits at the positions that are ``kept``."""
+        rows = [row for row in zip(self.at, self.line, self.rank, self.form, strict=True) if kept(row[0])]
+        ats, lines, ranks, forms = zip(*rows, strict=True) if rows else ((), (), (), ())
+        known = [message for message in self.known if kept(message[0])]
+        hosts = {at: host for at, host in self.hosts.items() if kept(at)}
+        return Hits(array("q", ats), array("q", lines), known, array("q", ranks), array("b", forms), hosts)
 
     def extend(self, other: Hits, records: int, lines: int) -> None:
         """Add the hits of the following piece."""
