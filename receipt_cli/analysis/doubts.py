@@ -9,7 +9,7 @@ from receipt_cli.documents.invariants.rule import pointer
 from receipt_cli.events.phases import Phase
 from receipt_cli.grammar.model import Rule
 from receipt_cli.problems import Problem
-from receipt_cli.scan.segment import Doubt, RuleKey
+from receipt_cli.scan.segment import ABSENT, Doubt, RuleKey
 
 _DETAILS = {
     "foreign_record": "{count} records with {words!r} before them are not of this training: {rule} leaves them out",
@@ -46,7 +46,10 @@ def _target(doubt: Doubt, rule: Rule) -> tuple[str, str]:
 def _problem(doubt: Doubt, rule: Rule, phases: Sequence[Phase], summaries: Sequence[Summary]) -> Problem:
     part, name = _target(doubt, rule) if doubt.name else ("", "")
     detail = _DETAILS[doubt.kind].format(count=doubt.count, words=doubt.words, rule=rule.name, name=name)
-    fields = tuple(_fields(doubt, part, name, phases, summaries)) if name else ()
+    fields = tuple(_fields(doubt, part, name, phases, summaries)) if name and doubt.words != ABSENT else ()
+    losses = (summary.metrics[loss] for summary in summaries for loss in LOSSES if loss in summary.metrics)
+    if part == "metrics" and name in LOSSES and not any(loss.nonfinite_count for loss in losses):
+        fields += ("/checks/finite_losses",)
     return Problem(doubt.kind, doubt.lines[0], detail, "", doubt.lines, doubt.values, fields)
 
 

@@ -91,40 +91,50 @@ def examine(record: bytes, tried: Iterable[Tried]) -> Outcome:
             outcome.ignored.append((grammar, rule))
         else:
             outcome.read.append((grammar, rule, events))
-    if not outcome.hit:
-        _read_in_part(outcome, record)
+    spelled = readable(record)
+    if spelled != record:
+        _read_as_spelled(outcome, record, spelled)
     _keep_labelled(outcome, record)
     return outcome
 
 
-def _read_in_part(outcome: Outcome, record: bytes) -> None:
+def _read_as_spelled(outcome: Outcome, record: bytes, spelled: bytes) -> None:
     """Let the rules of steps and evaluations read a record in which a number is spelled as nobody can read it.
 
-    The record keeps its place and its other numbers; the text in question stays as it is printed.
+    ``spelled`` is the record with numbers in these places. It keeps its place and its other numbers; the texts in question
+    stay as they are printed.
     """
-    spelled = readable(record)
-    if spelled == record:
-        return
-    for grammar, rule in outcome.missed:
-        if rule.event not in JUDGED or rule.bounds or rule.table is not None or rule.block is not None:
-            continue
-        try:
-            events = read_record(rule, spelled)
-        except PatternTimeout:
-            continue
-        same = (span for event in events for span in event.spans.values() if record[slice(*span)] == spelled[slice(*span)])
-        if not any(any(48 <= byte <= 57 for byte in record[slice(*span)]) for span in same):
-            continue  # a rule of a table, not a row of it
-        for event in events:
-            for name, span in event.spans.items():
-                event.texts[name] = clean_text(record[slice(*span)]) if span != NOWHERE else event.texts[name]
-            for key, span in [*event.unregistered_spans.items()]:
-                if record[slice(*span)] != spelled[slice(*span)]:
-                    del event.unregistered[key], event.unregistered_spans[key]
-        if events:
-            outcome.read.append((grammar, rule, events))
-    found = {id(rule) for _, rule, _ in outcome.read}
-    outcome.missed = [(grammar, rule) for grammar, rule in outcome.missed if id(rule) not in found]
+    hit = outcome.hit
+    for number, (_, rule, events) in enumerate(outcome.read):
+        found = _events_as_spelled(rule, record, spelled)
+        if [event.start for event in found] == [event.start for event in events]:
+            more = any(len(new.texts) > len(old.texts) for new, old in zip(found, events, strict=True))
+            outcome.read[number] = (*outcome.read[number][:2], found) if more else outcome.read[number]
+    read = (
+        {} if hit else {id(rule): events for _, rule in outcome.missed if (events := _events_as_spelled(rule, record, spelled))}
+    )
+    outcome.read += [(grammar, rule, read[id(rule)]) for grammar, rule in outcome.missed if id(rule) in read]
+    outcome.missed = [(grammar, rule) for grammar, rule in outcome.missed if id(rule) not in read]
+
+
+def _events_as_spelled(rule: Rule, record: bytes, spelled: bytes) -> list[Extraction]:
+    """Return the events of ``rule`` in ``spelled`` with the texts of ``record``; none if no number of them is in both."""
+    if rule.event not in JUDGED or rule.bounds or rule.table is not None or rule.block is not None:
+        return []
+    try:
+        events = read_record(rule, spelled)
+    except PatternTimeout:
+        return []
+    same = (span for event in events for span in event.spans.values() if record[slice(*span)] == spelled[slice(*span)])
+    if not any(any(48 <= byte <= 57 for byte in record[slice(*span)]) for span in same):
+        return []  # a rule of a table, not a row of it
+    for event in events:
+        for name, span in event.spans.items():
+            event.texts[name] = clean_text(record[slice(*span)]) if span != NOWHERE else event.texts[name]
+        for key, span in [*event.unregistered_spans.items()]:
+            if record[slice(*span)] != spelled[slice(*span)]:
+                del event.unregistered[key], event.unregistered_spans[key]
+    return events
 
 
 def _keep_labelled(outcome: Outcome, record: bytes) -> None:

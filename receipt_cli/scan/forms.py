@@ -117,7 +117,10 @@ def _lead(record: bytes, begin: int, start: int) -> str:
         text = text[max(head_ends(text), default=0) :]
     words = [word for word in _WORD.findall(text) if word.lower() not in _TIME_WORDS]
     quoted = text.count(b'"') % 2 or text.count(b"'") % 2
-    if not words and (service := next((found for end in ends if (found := _SERVICE.search(record, begin, end))), None)) is not None:
+    if (
+        not words
+        and (service := next((found for end in ends if (found := _SERVICE.search(record, begin, end))), None)) is not None
+    ):
         return service[1].decode("ascii")[: MAX_LEAD - 1] + SERVICE
     return (" ".join(word.decode("ascii") for word in words) + ('"' if quoted and words else ""))[:MAX_LEAD]
 

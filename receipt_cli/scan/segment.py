@@ -88,6 +88,11 @@ def count_between(lines: Sequence[int], first: int, last: int) -> int:
     return bisect_left(lines, last) - bisect_left(lines, first)
 
 
+ABSENT = "absent"
+"""What a doubt says of texts by which a trainer prints that there is no value."""
+_NULLS = frozenset(("null", "none", "n/a", "", *("-" * count for count in range(1, 9))))
+
+
 class Doubt(NamedTuple):
     """Records or numbers of a rule that are left out: why, of which rule and column, how many, where, and what says so.
 
@@ -125,7 +130,8 @@ class Doubt(NamedTuple):
         )
         lines = tuple(dict.fromkeys(line for _, line, _ in (*rows[: MAX_NAMED - 1], rows[-1])))
         values = tuple(dict.fromkeys(text for *_, text in rows))[:MAX_NAMED]
-        return cls("figure_unread", key, len(rows), lines, (rows[0][0], rows[-1][0]), name, "", values)
+        absent = ABSENT if all(text.lower() in _NULLS for *_, text in rows) else ""
+        return cls("figure_unread", key, len(rows), lines, (rows[0][0], rows[-1][0]), name, absent, values)
 
     def moved(self, records: int, lines: int) -> Doubt:
         """The same, so many records and lines further down."""

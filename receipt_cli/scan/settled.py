@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 
-from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
+from receipt_cli.grammar.model import COUNTERS, Field, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.scan.columns import RuleColumns, interleaved
+from receipt_cli.scan.columns import RuleColumns, TextColumn, interleaved
+from receipt_cli.scan.extraction.model import convert
 from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, SERVICE, UNREAD, Form, is_curve, read_form
 from receipt_cli.scan.segment import Doubt, RuleKey, SegmentBody
 
@@ -23,8 +24,9 @@ RARE = 10
 """A form that fewer than one in so many of a rule's records have is not the rule's."""
 FEW = 3
 """Records of a rule from which on a single one of another form is not the rule's."""
-_DECIMAL = compile_later(r"[-+]?(?:0|\d+),\d+\Z")
-"""A number with a decimal comma, where it cannot part thousands."""
+_COMMA = compile_later(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?\Z")
+_DECIMAL = compile_later(r"[-+]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?:[eE][-+]?\d+)?\Z")
+"""A number with a comma, and one whose comma cannot part thousands."""
 COMMON = 0.8
 """Share of positions that two writers print both, from which on one of them repeats the other's."""
 _POSITIONS = frozenset({("metric", "epoch"), *(("structural", name) for name in ("step", *COUNTERS))})
@@ -80,7 +82,7 @@ def join_forms(body: SegmentBody) -> dict[RuleKey, str]:
     for (ref, name), columns in body.rules.items():
         base, mark, form = name.partition(MARK)
         joined[ref, base].append(columns)
-        leads.setdefault((ref, base), Form(read_form(mark + form).lead).text())
+        leads.setdefault((ref, base), read_form(mark + form)._replace(doubts=(), last=None).text())
     body.rules = {key: parts[0] if len(parts) == 1 else interleaved(parts) for key, parts in joined.items()}
     return leads
 
@@ -152,10 +154,12 @@ def _positions(groups: Iterable[_Group], lead: str, names: Sequence[str]) -> set
 
 def _without_doubtful(groups: list[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
     """Leave out the numbers of ``groups`` that may not be whole (law 8), and convert those printed in another unit."""
-    names = {name for group in groups for name in (*group.columns.numbers, *group.columns.unregistered)}
+    names = {n for g in groups for n in (*g.columns.numbers, *g.columns.unregistered, *g.columns.unread)}
     for name in sorted(names):
+        if name in rule.fields and _has_decimal_commas(groups, name):
+            groups[:] = [_with_decimal_commas(group, name, rule.fields[name]) for group in groups]
         having = [group for group in groups if _column(group, name) is not None]
-        _leave_out_parts(having, name, groups, rule, key, doubts)
+        _leave_out_parts(having, name, rule, key, doubts)
         _convert(having, name, key, doubts)
         _leave_out_cut(having, name, groups, key, doubts)
 
@@ -188,13 +192,43 @@ def _drop(groups: Sequence[_Group], name: str, kind: str, key: RuleKey, doubts: 
         group.columns.unregistered.pop(name, None)
 
 
-def _leave_out_parts(
-    having: list[_Group], name: str, groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]
-) -> None:
+def _has_decimal_commas(groups: Sequence[_Group], name: str) -> bool:
+    """True if commas of a column cannot part thousands: one follows a lone zero, or several precede other than three digits."""
+    texts = [text for group in groups if name in group.columns.unread for text in group.columns.unread[name].values]
+    sure = [text for text in texts if _DECIMAL.match(text)]
+    return len(sure) >= FEW or any(text.lstrip("+-").startswith("0,") for text in sure)
+
+
+def _with_decimal_commas(group: _Group, name: str, spec: Field) -> _Group:
+    """Return the group with the commas of a column read as decimal points; what was read as thousands is so many parts of it."""
+    columns, form = group.columns, group.form
+    values = {row: value for row, value in zip(c.rows, c.values, strict=True)} if (c := columns.numbers.get(name)) else {}
+    if (name, GROUPED) in form.doubts and max(map(abs, values.values()), default=0) < MILLION:
+        values = {row: float(Decimal(repr(value)) / 1000) for row, value in values.items()}
+        form = form._replace(doubts=tuple(doubt for doubt in form.doubts if doubt != (name, GROUPED)))
+    left = TextColumn()
+    for row, text in zip(t.rows, t.values, strict=True) if (t := columns.unread.pop(name, None)) else ():
+        value, readable = convert(spec, text.replace(",", ".")) if _COMMA.match(text) else (None, False)
+        if readable and isinstance(value, float):
+            values[row] = value
+        else:
+            left.append(row, text)
+    if left.values:
+        columns.unread[name] = left
+    columns.numbers.pop(name, None)
+    for row in sorted(values):
+        columns.numbers[name].append(row, values[row])
+    return _Group(form, columns)
+
+
+MILLION = 1e6
+"""A number from here on has two commas, which are no decimal ones."""
+
+
+def _leave_out_parts(having: list[_Group], name: str, rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
     spec = rule.fields.get(name)
     if spec is not None and (spec.type == "integer" or spec.target[0] == "structural"):
         return
-    unread = [text for group in groups if name in group.columns.unread for text in group.columns.unread[name].values]
     kinds = {id(group): dict(group.form.doubts).get(name) for group in having}
     count = Counter[str | None]()
     for group in having:
@@ -202,8 +236,7 @@ def _leave_out_parts(
     parts = [group for group in having if kinds[id(group)] == PART]
     glued = [group for group in having if kinds[id(group)] == GLUED] if 2 * count[GLUED] < count.total() else []
     grouped = [group for group in having if kinds[id(group)] == GROUPED]
-    decimal = any(_DECIMAL.match(text) for text in unread)
-    if grouped and not parts and not decimal:
+    if grouped and not parts:
         curve = spec is not None and is_curve(spec)
         plain = [value for group in having if kinds[id(group)] is None for value in _column(group, name).values]
         least = min(value for group in grouped for value in _column(group, name).values)

@@ -108,7 +108,12 @@ def _checks_of_phases(document: Document) -> Broken:
         return
     checks, every = document["checks"], [summary for _, summary in summaries(document)]
     compared: list[Any] = [c["consistent"] for s in every for c in s["consistency"] if c["metric"] != "mfu_ratio"]
-    restarts = [s["steps"]["restart_count"] for s in every if s["steps"]["record_count"] != 0]
+    stepped = [
+        s
+        for s in every
+        if s["steps"]["record_count"] or (s["steps"]["record_count"] is None and s["steady_state"]["record_count"])
+    ]
+    restarts = [s["steps"]["restart_count"] for s in stepped]
     for name, wanted in (
         ("throughput_consistent", all(compared) if compared else None),
         ("steps_monotonic", None if None in restarts or not restarts else not any(restarts)),
