@@ -1,4 +1,4 @@
-"""Written by `make goldens` from the schema 'receipt/1.3': change that instead."""
+"""Written by `make goldens` from the schema 'receipt/1.4': change that instead."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -120,6 +120,9 @@ class Header(View):
     def model(self) -> HeaderModel:
         """The model that was trained."""
     @property
+    def data(self) -> HeaderData | None:
+        """What the model was trained on, as stated; null when unknown."""
+    @property
     def seeds(self) -> Mapping[str, int] | None:
         """Random seeds by name; null when unknown."""
     @property
@@ -228,6 +231,26 @@ class HeaderModel(View):
     @property
     def parameter_count(self) -> int | None:
         """Number of parameters, all ranks together."""
+    @property
+    def parameter_digest(self) -> str | None:
+        """Digest of the initial parameters, as the job states it: equal ones start alike."""
+
+class HeaderData(View):
+    @property
+    def name(self) -> str | None:
+        """Name of the data set or mixture."""
+    @property
+    def size_samples(self) -> int | None:
+        """Number of its samples."""
+    @property
+    def tokenizer(self) -> str | None:
+        """Name of the tokenizer."""
+    @property
+    def packing_policy(self) -> str | None:
+        """How documents are packed into rows."""
+    @property
+    def digest(self) -> str | None:
+        """Digest of the data, as stated."""
 
 class HeaderCost(View):
     @property
@@ -302,6 +325,13 @@ class Summary(View):
         """The saved steps; null where the log reports none. Lines about one step without a step record between them are
         of one checkpoint."""
     @property
+    def time_to_train_s(self) -> float | None:
+        """Seconds from the start of the run to its end, as an MLPerf log states them: run_stop less run_start of the
+        last run that it holds. Null without both."""
+    @property
+    def position(self) -> SummaryPosition | None:
+        """How far the run came through its data; null where the log does not say."""
+    @property
     def ranks(self) -> Mapping[str, SummaryRanksValue] | None:
         """What each rank printed itself, by rank; absent unless several ranks printed steps or memory. The other
         figures of steps are of the rank with most records."""
@@ -317,14 +347,15 @@ class SummarySteps(View):
     def planned(self) -> int | None:
         """Steps that the run set out to do, as printed."""
     @property
-    def record_count(self) -> int:
-        """Step records that stand: printed once each, redraws collapsed, overtaken ones left out."""
+    def record_count(self) -> int | None:
+        """Step records that stand: printed once each, redraws collapsed, overtaken ones left out. Null where a problem
+        leaves it open."""
     @property
-    def restart_count(self) -> int:
-        """How many times the run started again within the phase."""
+    def restart_count(self) -> int | None:
+        """How many times the run started again within the phase. Null where a problem leaves it open."""
     @property
-    def superseded_count(self) -> int:
-        """Records that a restart overtook; left out of every statistic."""
+    def superseded_count(self) -> int | None:
+        """Records that a restart overtook; left out of every statistic. Null where a problem leaves it open."""
     @property
     def first_line(self) -> int | None:
         """Line of the first record that stands, from 1; null without records."""
@@ -364,12 +395,13 @@ class Stat(View):
         """Slug of what exactly the printed number means (such as ema_0.9_debiased) where the grammar knows; null
         otherwise."""
     @property
-    def record_count(self) -> int:
+    def record_count(self) -> int | None:
         """Records in the window that carry a value, finite or not. An imported document may state figures without it;
-        then it is 0."""
+        then it is 0. Null where a problem leaves it open."""
     @property
-    def nonfinite_count(self) -> int:
-        """How many of them are NaN or infinite; they are left out of the figures below."""
+    def nonfinite_count(self) -> int | None:
+        """How many of them are NaN or infinite; they are left out of the figures below. Null where a problem leaves it
+        open."""
     @property
     def first(self) -> float | None:
         """First printed value, in any window; null when it is not finite."""
@@ -391,6 +423,9 @@ class Stat(View):
     @property
     def places(self) -> Places | None:
         """Where the figures are in the log."""
+    @property
+    def printed_digits(self) -> PrintedDigits | None:
+        """How many digits the values were printed with."""
 
 class Places(View):
     @property
@@ -422,6 +457,14 @@ class Places(View):
         """Unit of the last digit that the values show, in base units: differences below it mean nothing. Null where it
         is unknown, as of whole numbers."""
 
+class PrintedDigits(View):
+    @property
+    def least(self) -> int:
+        """Fewest of any record; below 0 where whole tens or thousands were printed."""
+    @property
+    def greatest(self) -> int:
+        """Most of any record."""
+
 class OtherStat(View):
     @property
     def window(self) -> Literal["all", "steady"]:
@@ -436,12 +479,13 @@ class OtherStat(View):
         """Slug of what exactly the printed number means (such as ema_0.9_debiased) where the grammar knows; null
         otherwise."""
     @property
-    def record_count(self) -> int:
+    def record_count(self) -> int | None:
         """Records in the window that carry a value, finite or not. An imported document may state figures without it;
-        then it is 0."""
+        then it is 0. Null where a problem leaves it open."""
     @property
-    def nonfinite_count(self) -> int:
-        """How many of them are NaN or infinite; they are left out of the figures below."""
+    def nonfinite_count(self) -> int | None:
+        """How many of them are NaN or infinite; they are left out of the figures below. Null where a problem leaves it
+        open."""
     @property
     def first(self) -> float | None:
         """First printed value, in any window; null when it is not finite."""
@@ -463,6 +507,9 @@ class OtherStat(View):
     @property
     def places(self) -> Places | None:
         """Where the figures are in the log."""
+    @property
+    def printed_digits(self) -> PrintedDigits | None:
+        """How many digits the values were printed with."""
 
 class DerivedStat(View):
     @property
@@ -481,12 +528,13 @@ class DerivedStat(View):
         """Slug of what exactly the printed number means (such as ema_0.9_debiased) where the grammar knows; null
         otherwise."""
     @property
-    def record_count(self) -> int:
+    def record_count(self) -> int | None:
         """Records in the window that carry a value, finite or not. An imported document may state figures without it;
-        then it is 0."""
+        then it is 0. Null where a problem leaves it open."""
     @property
-    def nonfinite_count(self) -> int:
-        """How many of them are NaN or infinite; they are left out of the figures below."""
+    def nonfinite_count(self) -> int | None:
+        """How many of them are NaN or infinite; they are left out of the figures below. Null where a problem leaves it
+        open."""
     @property
     def first(self) -> float | None:
         """First printed value, in any window; null when it is not finite."""
@@ -740,6 +788,23 @@ class SummaryCheckpointsLatestItem(View):
     def duration_s(self) -> float | None:
         """Seconds that it took: as printed, else between the step records around it, their steps left out."""
 
+class SummaryPosition(View):
+    @property
+    def kind(self) -> Literal["samples", "tokens", "epoch_batch", "cursor"]:
+        """What is counted: samples, tokens, batches of an epoch, or a cursor of the data loader."""
+    @property
+    def first(self) -> float | str | None:
+        """The first position printed; text where it is no single number."""
+    @property
+    def last(self) -> float | str | None:
+        """The last position printed, in the same form."""
+    @property
+    def by_step(self) -> float | None:
+        """How much one step adds; null where that is not always the same."""
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The lines of the first and of the last position."""
+
 class SummaryRanksValue(View):
     @property
     def record_count(self) -> int:
@@ -834,8 +899,7 @@ class Failure(View):
         """Who failed only because another did: ranks that waited in vain, and peers that were stopped."""
     @property
     def retry(self) -> FailureRetry | None:
-        """What to do with the job: run the same again, run it elsewhere, fix something first, or unknown; and the rule
-        that says so."""
+        """Whether running the job again would help, and the rule that says so."""
     @property
     def progress(self) -> FailureProgress | None:
         """The last sign of progress before the end; null where there is no step record."""
@@ -929,13 +993,14 @@ class FailureVictims(View):
 
 class FailureRetry(View):
     @property
-    def verdict(self) -> Literal["same", "elsewhere", "fix_first", "unknown"]:
-        """same: once more as it is; elsewhere: on other machines; fix_first: it will fail again; unknown: the log does
-        not tell."""
+    def verdict(self) -> Literal["would_repeat", "same", "elsewhere", "fix_first", "unknown"] | None:
+        """would_repeat: it would fail in the same place, for an error in the user's own file. Null: the log does not
+        tell. Until derive/3 same: once more as it is; elsewhere: on other machines; fix_first: it will fail again;
+        unknown."""
     @property
-    def rule(self) -> str:
-        """Where the verdict comes from: marker:ID for an entry of the marker catalogue with a verdict of its own, else
-        reason:SLUG."""
+    def rule(self) -> str | None:
+        """Where the verdict comes from: exception:TYPE; until derive/3 marker:ID for an entry of the marker catalogue
+        with a verdict of its own, else reason:SLUG. Null without a verdict."""
 
 class FailureProgress(View):
     @property
@@ -1255,6 +1320,12 @@ class Derivation(View):
     def problems(self) -> DerivationProblems:
         """What was wrong with the log or ambiguous in it; a value in doubt is left out."""
     @property
+    def candidates(self) -> tuple[DerivationCandidatesItem, ...] | None:
+        """The readings that competed for the log, the one that was taken first."""
+    @property
+    def times(self) -> DerivationTimes | None:
+        """The file that tells when each line arrived; null where there is none."""
+    @property
     def check_lines(self) -> Mapping[str, int | None] | None:
         """The line that decided each check, by the name of the check; null where no single line does."""
     @property
@@ -1524,6 +1595,9 @@ class DerivationProblems(View):
     @property
     def first(self) -> tuple[DerivationProblemsFirstItem, ...]:
         """The first of them."""
+    @property
+    def kinds(self) -> Mapping[str, int] | None:
+        """How many of each kind there are."""
 
 class DerivationProblemsFirstItem(View):
     @property
@@ -1538,3 +1612,31 @@ class DerivationProblemsFirstItem(View):
     @property
     def excerpt(self) -> str | None:
         """The record, bounded and free of control characters and secrets."""
+    @property
+    def lines(self) -> tuple[int, ...] | None:
+        """Lines that contradict each other, or examples."""
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        """JSON pointers of the figures that are null because of it."""
+
+class DerivationCandidatesItem(View):
+    @property
+    def grammar(self) -> str:
+        """Its grammar, as ID@vN."""
+    @property
+    def record_count(self) -> int:
+        """Step records that it explains."""
+    @property
+    def share(self) -> float:
+        """Their share of the records that look like training."""
+
+class DerivationTimes(View):
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the file."""
+    @property
+    def size_bytes(self) -> int:
+        """Number of its bytes."""
+    @property
+    def resolution_ms(self) -> float:
+        """How finely it tells the time, in milliseconds."""

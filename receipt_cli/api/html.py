@@ -39,7 +39,7 @@ def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         return
     steps = summary["steps"]
     planned = f" of {steps['planned']}" if steps["planned"] is not None else ""
-    yield "steps", f"{steps['first']} to {steps['last']}{planned}" if steps["record_count"] else "none"
+    yield "steps", f"{steps['first']} to {steps['last']}{planned}" if steps["record_count"] != 0 else "none"
     for name, statistic in list(summary["metrics"].items())[:_MOST]:
         metric = load_registry().by_name.get(name)
         which = metric.headline if metric is not None else "last"

@@ -22,7 +22,7 @@ axes = run.plot("loss")[0]
 receipt: Receipt = run.receipt
 summary: Summary | None = receipt.summary
 if summary is not None:
-    count: int = summary.steps.record_count
+    count: int | None = summary.steps.record_count
     median: float | None = summary.metrics["tokens_per_s"].median
 if receipt.failure is not None and receipt.failure.reason == "cuda_oom":
     message: str | None = receipt.failure.message

@@ -11,6 +11,8 @@ from receipt_cli.api.view import View, receipt_schema, resolved
 
 PATH = Path("receipt_cli/api/fields.pyi")
 WIDTH = 120
+AS_ITEM = ("values",)
+"""Fields that are read as an item alone (``problem["values"]``): a mapping has a method of that name."""
 _PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 
@@ -54,6 +56,8 @@ class _Classes:
         return name
 
     def _field(self, key: str, node: dict[str, Any], required: bool, owner: str) -> str:
+        if key in AS_ITEM:
+            return ""
         if hasattr(View, key):
             raise ValueError(f"a view's own attribute hides the field {key} of {owner}")
         base = "" if owner == "ReceiptFields" else owner

@@ -321,11 +321,12 @@ def _said(product: Product) -> str:
 
     document = product.document
     failure, summary = document["failure"], document["summary"]
-    steps = summary["steps"]["record_count"] if summary is not None else 0
+    steps = summary["steps"]["record_count"] if summary is not None else None
+    counted = "unknown" if steps is None else steps
     good = verdict(document["checks"], failure)
     good = "healthy" if good.startswith("healthy") else good
     said = good if failure is None else f"{good} ({failure['reason']})"
-    return f"{said}, {steps} step record{'' if steps == 1 else 's'}"
+    return f"{said}, {counted} step record{'' if steps == 1 else 's'}"
 
 
 def _end_as(code: int) -> NoReturn:

@@ -70,6 +70,7 @@ def _line_numbers(document: Document) -> Broken:
     for part in ("near_misses", "problems"):
         for number, entry in enumerate(derivation[part]["first"]):
             places.append((f"/derivation/{part}/first/{number}/line_number", entry["line_number"]))
+            places += [(pointer("derivation", part, "first", number, "lines"), line) for line in entry.get("lines", ())]
     if failure is not None:
         places.append(("/failure/line_number", failure["line_number"]))
         places += _lines_of_failure(failure)
@@ -103,7 +104,7 @@ def _failure_parties(document: Document) -> Broken:
     if culprit is not None and culprit["rank"] is not None and culprit["rank"] in ranks:
         yield "/failure/culprit/rank", f"rank {culprit['rank']} is a victim, too"
     verdict, rule = failure["retry"]["verdict"], failure["retry"]["rule"]
-    if rule.startswith("reason:") and rule != f"reason:{failure['reason']}":
+    if str(rule).startswith("reason:") and rule != f"reason:{failure['reason']}":
         yield "/failure/retry/rule", f"is of another reason than {failure['reason']}, and says {verdict}"
 
 
@@ -120,6 +121,8 @@ def _primary_summary(document: Document) -> Broken:
     summary, phases = document["summary"], document["phases"]
     if phases:
         counts = [phase["summary"]["steps"]["record_count"] for phase in phases]
+        if None in counts:
+            return  # a problem leaves open which phase has most
         primary = counts.index(max(counts))
         if summary != phases[primary]["summary"] and (summary is not None or max(counts)):
             yield "/summary", f"differs from the summary of the primary phase, /phases/{primary}"
@@ -140,15 +143,15 @@ def _steps(document: Document) -> Broken:
         if (first is None) != (last is None):
             if not is_import(document):
                 yield f"{at}/steps", "first and last are both known or both null"
-        elif first is not None and not steps["record_count"] and not is_import(document):
+        elif first is not None and steps["record_count"] == 0 and not is_import(document):
             yield f"{at}/steps/first", "has no record to come from"
-        elif first is not None and first > last:
+        elif first is not None and last is not None and first > last:
             yield f"{at}/steps/last", f"is before the first step, {first}"
 
 
 def _superseded(document: Document) -> Broken:
     for at, summary in summaries(document):
-        if summary["steps"]["superseded_count"] and not summary["steps"]["restart_count"]:
+        if summary["steps"]["superseded_count"] and summary["steps"]["restart_count"] == 0:
             yield f"{at}/steps/superseded_count", "only a restart overtakes records"
 
 
@@ -156,12 +159,12 @@ def _steady_state(document: Document) -> Broken:
     for at, summary in summaries(document):
         steady, records = summary["steady_state"], summary["steps"]["record_count"]
         total = sum(int(steady[name]) for name in ("record_count", "excluded_warmup", "excluded_implausible"))
-        if total != records:
+        if total != records and records is not None:
             yield f"{at}/steady_state", f"the counts add up to {total}, there are {records} step records"
 
 
 def _has_steps(document: Document) -> Broken:
-    seen = any(phase["summary"]["steps"]["record_count"] for phase in document["phases"])
+    seen = any(phase["summary"]["steps"]["record_count"] != 0 for phase in document["phases"])
     stated = document["checks"]["has_steps"]
     if stated is None and not seen and (is_import(document) or document["summary"] is None):
         return  # a document without steps does not prove that there were none, nor does a log with unread lines
@@ -172,10 +175,10 @@ def _has_steps(document: Document) -> Broken:
 def _finite_losses(document: Document) -> Broken:
     stated = document["checks"]["finite_losses"]
     losses = [s["metrics"][name] for _, s in summaries(document) for name in _LOSSES if name in s["metrics"]]
-    nonfinite = sum(int(loss["nonfinite_count"]) for loss in losses)
+    nonfinite = sum(int(loss["nonfinite_count"] or 0) for loss in losses)
     if nonfinite and stated is not False:
         yield "/checks/finite_losses", f"is {said(stated)} though {nonfinite} losses are not finite"
-    elif stated is True and not any(loss["record_count"] for loss in losses) and not is_import(document):
+    elif stated is True and all(loss["record_count"] == 0 for loss in losses) and not is_import(document):
         yield "/checks/finite_losses", "is true though no loss was printed"
 
 
