@@ -23,6 +23,7 @@ from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.omissions import loss_doubts, loss_missing
+from receipt_cli.analysis.progress.checkpoints import without_unsaved
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.options import Options as Options
@@ -59,7 +60,6 @@ from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 from receipt_cli.scan.workers import kept_engine
-
 
 DOUBTS = frozenset({"non_finite_unread", "number_ambiguous", "figure_unread", "placeholder", "loss_missing"})
 """Problems of a figure that was not read, or that is not what it seems."""
@@ -322,6 +322,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spans = list(zip(starts, [*starts[1:], launch.end], strict=False))
     ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
+    if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
+        summaries[-1].checkpoints = without_unsaved(saved, _edges_of(reading, number)[1], _last_line(every))
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall of several processes is none of one
         spent = account(phases, summaries, launch, edges, options.wall)

@@ -29,8 +29,9 @@ Checks = dict[str, bool | None]
 
 
 def evaluate(
-    phases: Sequence[Phase], summaries: Sequence[Summary], ending: Ending, *, unread_steps: bool = False, unread_losses: bool = False
-) -> Checks:
+    phases: Sequence[Phase], summaries: Sequence[Summary], ending: Ending, *,
+    unread_steps: bool = False, unread_losses: bool = False,
+) -> Checks:  # fmt: skip
     """Return every check, the four core ones first.
 
     With ``unread_steps``, an unread record may be a step; with ``unread_losses``, a loss may be what no figure shows.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from receipt_cli.events.model import Event
 from receipt_cli.events.banners import is_command
+from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
@@ -161,7 +161,7 @@ def closes(head: bytes, lines: Sequence[tuple[int, bytes]], last: int) -> bool:
 
 
 def begins_program(head: bytes, lines: Sequence[tuple[int, bytes]], last: int, until: int) -> bool:
-    """True if a program begins behind line ``last`` and before ``until``: its command is shown, or the log's first words come again.
+    """True if a program begins behind line ``last`` and before ``until``: by its command, or by the log's first words.
 
     ``head`` and ``lines`` as for ``closes``. Words that the run repeats are no beginning.
     """

@@ -104,8 +104,8 @@ def judge(
     ``recognised``: a grammar was chosen, though it may have found no event. ``unread``: records that no grammar reads look like
     those of a training. Without ``whole`` output is missing at the end of the log: it cannot prove that the run completed.
     With ``running`` the job may go on behind the log: that it breaks off, or has no step yet, is no failure. ``closing`` says
-    whether text that the run printed nowhere before follows its last record; ``unread_after``: unread records of a training do. ``started``
-    says whether another program begins between the last record and a line.
+    whether text that the run printed nowhere before follows its last record; ``unread_after``: unread records of a training
+    do. ``started`` says whether another program begins between the last record and a line.
     """
     progress = Progress(body, catalogue, phases, exit_code)
     sightings = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _sight(m, body, progress)) is not None]

@@ -111,7 +111,7 @@ RUN = (
     Column("log_last_at", TIME, "Last stamp of the run's lines.", "summary.time.last"),
     Column("log_zone", TEXT, "utc where the stamps name their offset; NULL for a local time.", "summary.time.zone"),
     Column("failure_signature", TEXT, "Reason and message of the failure without what varies from run to run."),
-    Column("retry", TEXT, "would_repeat, if the failed job would fail again in the same place; until derive/3 same, elsewhere, fix_first or unknown.",
+    Column("retry", TEXT, "would_repeat: it would fail in the same place; until derive/3 same, elsewhere, fix_first or unknown.",
            "failure.retry.verdict"),
     Column("culprit_host", TEXT, "Host of the rank that failed first.", "failure.culprit.host"),
     Column("seed", WHOLE, "The only seed of the header; NULL where there are several."),
