@@ -305,8 +305,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     ending = judge(
         own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near or announced,
         whole=options.log_complete is not False, running=options.running,
-        closing=lambda: any(phase.steps for phase in every) and closes(*_edges_of(reading, number), _last_line(every)),
-        started=lambda line: begins_program(*_edges_of(reading, number), _last_line(every), line),
+        closing=lambda: any(phase.steps for phase in every) and closes(_edges_of(reading, number), _last_line(every)),
+        started=lambda line: begins_program(_edges_of(reading, number), _last_line(every), line),
         unread_after=bool(doubtful) and not any(phase.steps for phase in every),
     )  # fmt: skip
     if options.job is not None:
@@ -323,7 +323,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
     if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
-        summaries[-1].checkpoints = without_unsaved(saved, _edges_of(reading, number)[1], _last_line(every))
+        summaries[-1].checkpoints = without_unsaved(saved, _edges_of(reading, number), _last_line(every))
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall of several processes is none of one
         spent = account(phases, summaries, launch, edges, options.wall)
@@ -391,8 +391,8 @@ def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:
     return list(enumerate(lines, first))[1 if cut else 0 :]
 
 
-def _edges_of(reading: Reading, number: int) -> tuple[bytes, list[tuple[int, bytes]]]:
-    """Return the first bytes of the log, and the last lines of run ``number`` with their numbers."""
+def _edges_of(reading: Reading, number: int) -> dict[int, bytes]:
+    """Return the first lines of the log and the last of run ``number``, by their numbers, in order."""
     gathered, final = reading.gathered, reading.gathered.final
     if number == len(reading.launches) - 1:
         until, (data, cut) = [*gathered.lines, gathered.log.line_count][final + 1], gathered.tail(None)
@@ -400,7 +400,9 @@ def _edges_of(reading: Reading, number: int) -> tuple[bytes, list[tuple[int, byt
         until, cut = reading.launches[number + 1].line - 1, number > 0
         data = last_bytes_before(gathered.streams[final], until + 1)
     lines = data.removesuffix(b"\n").split(b"\n")
-    return gathered.heads[final], [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :]
+    last = [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :]
+    first = enumerate(gathered.heads[final].split(b"\n")[:-1], gathered.lines[final] + 1)
+    return {**{at: line for at, line in first if not last or at < last[0][0]}, **dict(last)}
 
 
 def _last_line(phases: Sequence[Phase]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from receipt_cli.analysis.goodput.attempts import is_time, last_clock
 from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
@@ -49,9 +49,9 @@ class Checkpoints:
     latest: Sequence[Saved]
 
 
-def without_unsaved(found: Checkpoints, lines: Iterable[tuple[int, bytes]], last: int) -> Checkpoints:
+def without_unsaved(found: Checkpoints, lines: Mapping[int, bytes], last: int) -> Checkpoints:
     """Return checkpoints without what is unsaved if another one was begun behind line ``last``, that of the last step record."""
-    begun = found.unsaved_step_count and any(number > last and _SAVING.search(line) for number, line in lines)
+    begun = found.unsaved_step_count and any(number > last and _SAVING.search(line) for number, line in lines.items())
     return replace(found, unsaved_step_count=None, unsaved_time_s=None) if begun else found
 
 
