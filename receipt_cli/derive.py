@@ -23,6 +23,7 @@ from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.omissions import find_omissions, loss_doubts
+from receipt_cli.analysis.progress.checkpoints import without_unsaved
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.options import Options as Options
@@ -308,8 +309,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     unread = body.step_like >= MAX_SEEN or any(lack.counted for lack in reading.lacks)
     ending = judge(
         own_body, engine.catalogue, every, options.exit_code, whole=options.log_complete is not False, running=options.running,
-        closing=lambda: any(phase.steps for phase in every) and closes(*_edges_of(reading, number), _last_line(every)),
-        started=lambda line: begins_program(*_edges_of(reading, number), _last_line(every), line),
+        closing=lambda: any(phase.steps for phase in every) and closes(_edges_of(reading, number), _last_line(every)),
+        started=lambda line: begins_program(_edges_of(reading, number), _last_line(every), line),
         unread_after=unread and not any(phase.steps for phase in every),
     )  # fmt: skip
     if options.job is not None:
@@ -325,6 +326,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spans = list(zip(starts, [*starts[1:], launch.end], strict=False))
     ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
+    if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
+        summaries[-1].checkpoints = without_unsaved(saved, _edges_of(reading, number), _last_line(every))
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall of several processes is none of one
         spent = account(phases, summaries, launch, edges, options.wall)
@@ -395,8 +398,8 @@ def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:
     return list(enumerate(lines, first))[1 if cut else 0 :]
 
 
-def _edges_of(reading: Reading, number: int) -> tuple[bytes, list[tuple[int, bytes]]]:
-    """Return the first bytes of the log, and the last lines of run ``number`` with their numbers."""
+def _edges_of(reading: Reading, number: int) -> dict[int, bytes]:
+    """Return the first lines of the log and the last of run ``number``, by their numbers, in order."""
     gathered, final = reading.gathered, reading.gathered.final
     if number == len(reading.launches) - 1:
         until, (data, cut) = [*gathered.lines, gathered.log.line_count][final + 1], gathered.tail(None)
@@ -404,7 +407,9 @@ def _edges_of(reading: Reading, number: int) -> tuple[bytes, list[tuple[int, byt
         until, cut = reading.launches[number + 1].line - 1, number > 0
         data = last_bytes_before(gathered.streams[final], until + 1)
     lines = data.removesuffix(b"\n").split(b"\n")
-    return gathered.heads[final], [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :]
+    last = [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :]
+    first = enumerate(gathered.heads[final].split(b"\n")[:-1], gathered.lines[final] + 1)
+    return {**{at: line for at, line in first if not last or at < last[0][0]}, **dict(last)}
 
 
 def _last_line(phases: Sequence[Phase]) -> int:

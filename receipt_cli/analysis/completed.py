@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from receipt_cli.events.banners import is_command
@@ -147,28 +147,26 @@ def _within_epoch(phase: Phase, planned: int) -> bool:
     return early or (inside is not None and length is not None and inside < length)
 
 
-def closes(head: bytes, lines: Sequence[tuple[int, bytes]], last: int) -> bool:
-    """True if a text follows line ``last`` whose words the log has nowhere before it.
+def closes(lines: Mapping[int, bytes], last: int) -> bool:
+    """True if a text follows line ``last`` whose words none of ``lines`` has before it, those of both ends of the log by number.
 
-    ``lines`` are the last ones of the log with their numbers, ``head`` is its beginning. A line that stops within words known
-    from before is cut; what has no word is no text.
+    A line that stops within words known from before is cut; what has no word is no text.
     """
-    before = {*_words(head), *(words for number, line in lines if number <= last for words in _words(line))}
-    after = [words for number, line in lines if number > last for words in _words(line)]
+    before = {words for number, line in lines.items() if number <= last for words in _words(line)}
+    after = [words for number, line in lines.items() if number > last for words in _words(line)]
     if after and any(b" ".join(known).startswith(b" ".join(after[-1])) for known in before):
         after.pop()
     return any(words not in before for words in after)
 
 
-def begins_program(head: bytes, lines: Sequence[tuple[int, bytes]], last: int, until: int) -> bool:
-    """True if a program begins behind line ``last`` and before ``until``: its command is shown, or the log's first words come again.
+def begins_program(lines: Mapping[int, bytes], last: int, until: int) -> bool:
+    """True if a program begins behind line ``last`` and before ``until``: by its command, or by the log's first words.
 
-    ``head`` and ``lines`` as for ``closes``. Words that the run repeats are no beginning.
+    ``lines`` as for ``closes``. Words that the run repeats are no beginning.
     """
-    between = [line for number, line in lines if last < number < until]
-    first = next(iter(_words(head)), None)
-    known = [words for number, line in lines if number <= last for words in _words(line)]
-    again = first is not None and known.count(first) < 2 and any(first in _words(line) for line in between)
+    between = [line for number, line in lines.items() if last < number < until]
+    known = [words for number, line in lines.items() if number <= last for words in _words(line)]
+    again = bool(known) and known.count(known[0]) < 2 and any(known[0] in _words(line) for line in between)
     return again or any(is_command(line) for line in between)
 
 

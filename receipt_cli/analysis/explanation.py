@@ -1,4 +1,5 @@
-"""How a run ended → what explains it: the exception and its frame, who failed first, who only followed, and what to do.
+"""How a run ended → what explains it: the exception and its frame, who failed first, who only followed, and whether it would
+fail again.
 
 Everything is read from the hits of markers, but for the last line of a traceback whose type no marker knows: that is
 looked for in the last lines of the log.
@@ -10,12 +11,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Literal
 
 from receipt_cli.analysis.failure import Ending, Sighting
 from receipt_cli.analysis.goodput.timestamps import Stamps
 from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
 from receipt_cli.analysis.tracebacks import FRAME, HEAD
-from receipt_cli.definitions.failure_markers import Catalogue, Retry
+from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.lazy_dataclass import dataclass, replace
@@ -65,6 +67,8 @@ class Raised:
     message: str | None
     line_number: int
     frame: Frame | None
+    own: bool = False
+    """It was raised in the user's own file, not in an installed package that this called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,8 @@ class Party:
     completed: int | None = None
 
 
+REPEATED = frozenset({"SyntaxError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "AttributeError"})
+"""Exceptions that the same code raises again, whatever the data and the machine."""
 NOBODY = Party(None, None, None, None)
 
 
@@ -100,8 +106,8 @@ class Explanation:
     exception: Raised | None = None
     culprit: Party | None = None
     victims: tuple[Party, ...] = ()
-    retry: Retry = "unknown"
-    retry_rule: str = "reason:unknown"
+    retry: Literal["would_repeat"] | None = None
+    retry_rule: str | None = None
     progress: LastProgress | None = None
 
     def improved(self, ending: Ending) -> Ending:
@@ -130,7 +136,7 @@ def explain(
     verdict = find_verdict(body)
     work = _work(body)
     culprit = _culprit(ending, verdict, work)
-    retry, rule = _retry(ending, catalogue)
+    retry, rule = _retry(exception)
     victims = tuple(_victims(culprit, body, catalogue, work, verdict))
     return Explanation(exception, culprit, victims, retry, rule, _progress(phases, stamps))
 
@@ -142,7 +148,8 @@ def _exception(guilty: Sighting, body: SegmentBody, lines: Sequence[tuple[int, b
     found = _TYPE.match(guilty.message.strip())
     if found is None or not _NAMED.search(found[1]):
         return None
-    return Raised(found[1], (found[2] or "").strip() or None, guilty.line, _innermost(_frames(guilty, body)))
+    frames = _frames(guilty, body)
+    return Raised(found[1], (found[2] or "").strip() or None, guilty.line, _innermost(frames), _is_own(frames))
 
 
 def _frames(guilty: Sighting, body: SegmentBody) -> list[Frame]:
@@ -185,6 +192,11 @@ def _innermost(frames: Sequence[Frame]) -> Frame | None:
     return chosen[-1] if chosen else None
 
 
+def _is_own(frames: Sequence[Frame]) -> bool:
+    """True if the last frame, which raised, is of a file outside installed packages."""
+    return bool(frames) and not _INSTALLED.search(frames[-1].file)
+
+
 def _read_traceback(line: int, lines: Sequence[tuple[int, bytes]]) -> Raised | None:
     """Return the exception of the traceback whose head is ``line``: what stands behind its frames and is not indented."""
     frames: list[Frame] = []
@@ -199,7 +211,9 @@ def _read_traceback(line: int, lines: Sequence[tuple[int, bytes]]) -> Raised | N
         elif text[:1].strip() and frames:
             found = _TYPE.match(text)
             named = found is not None and not found[1].islower()
-            return Raised(found[1], (found[2] or "").strip() or None, number, _innermost(frames)) if found and named else None
+            if found is None or not named:
+                return None
+            return Raised(found[1], (found[2] or "").strip() or None, number, _innermost(frames), _is_own(frames))
     return None
 
 
@@ -263,11 +277,11 @@ def _victims(
         yield from (found[rank] for rank in sorted(found))
 
 
-def _retry(ending: Ending, catalogue: Catalogue) -> tuple[Retry, str]:
-    marker = ending.guilty.marker if ending.guilty is not None else None
-    if marker is not None and marker.retry is not None:
-        return marker.retry, f"marker:{marker.id}"
-    return catalogue.retry.get(ending.reason or "", "unknown"), f"reason:{ending.reason}"
+def _retry(raised: Raised | None) -> tuple[Literal["would_repeat"] | None, str | None]:
+    """Return whether the job would fail again in the same place, as only errors of the user's own code do, and the rule."""
+    if raised is None or not raised.own or raised.type not in REPEATED:
+        return None, None
+    return "would_repeat", f"exception:{raised.type}"
 
 
 def _progress(phases: Sequence[Phase], stamps: Stamps) -> LastProgress | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from receipt_cli.analysis.consistency import Comparison
-from receipt_cli.analysis.flops import PRINTED, named_convention, positive
+from receipt_cli.analysis.flops import PRINTED, SAME_PEAK, named_convention, positive
 from receipt_cli.analysis.recompute import Workings
 from receipt_cli.definitions.accelerators import Device, load_peaks
 from receipt_cli.events.model import Event
@@ -33,8 +33,6 @@ MAX_FACTOR = 1024
 SURE = 0.1
 """Share of all ratios that lie near enough to some integer by chance, where nothing printed names the integer: the
 tolerance shrinks with the integer so that it stays below twice this."""
-SAME_PEAK = 0.01
-"""Peaks that differ by no more than this share are the same figure, rounded."""
 BEYOND = 6.0
 """Times the dense BF16 peak that no step reaches, in whatever precision: dense FP4 runs at four to six times its rate."""
 CONVENTION_RATIO = 3.0

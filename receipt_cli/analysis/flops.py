@@ -32,6 +32,8 @@ CONVENTIONS = {
 """By the slug that stands in definitions. 6N: two FLOPs a weight forward, four backward. 12LHT: attention over the whole
 sequence; 6LHT: over its causal half. 18N: three times 6N."""
 
+SAME_PEAK = 0.01
+"""Peaks that differ by no more than this share are the same figure, rounded."""
 _NAMED = compile_later(rf"(?:^|_)({'|'.join(sorted(CONVENTIONS, key=len, reverse=True))})_flops(?:_|$)")
 _FIXED = compile_later(r"(?:^|_)(?:peak_fixed_|over_)(\d+(?:\.\d+)?e\d+)(?:_|$)")
 
@@ -144,6 +146,17 @@ def own_peak(facts: Facts, definition: str | None) -> Peak | None:
         return Peak(fixed, f"peak_fixed_{text[1]}", f"grammar:peak_fixed_{text[1]}", True)
     printed = positive(facts, "peak_flops_per_s_per_device")
     return None if printed is None else Peak(printed, "peak_printed", "log", True)
+
+
+def is_of_another(peak: Peak, facts: Facts) -> bool:
+    """True for a printed peak of another device of the table than the log names: a trainer falls back to one it knows."""
+    name, device = facts.get("accelerator_name"), device_of(facts)
+    if peak.slug != "peak_printed" or not isinstance(name, str):
+        return False
+    own = () if device is None else (device.flops_per_s, device.sparse_flops_per_s, *(rate for rate, _ in device.conflicts))
+    if any(rate is not None and math.isclose(peak.flops_per_s, rate, rel_tol=SAME_PEAK) for rate in own):
+        return False
+    return any(math.isclose(peak.flops_per_s, other.flops_per_s, rel_tol=SAME_PEAK) for other in load_peaks().devices)
 
 
 def table_peak(device: Device) -> Peak:

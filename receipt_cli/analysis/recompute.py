@@ -16,6 +16,7 @@ from receipt_cli.analysis.flops import (
     Peak,
     TokenFlops,
     device_of,
+    is_of_another,
     named_convention,
     own_peak,
     positive,
@@ -180,11 +181,14 @@ def _add_mfu(
 ) -> None:
     """Add the MFU: FLOP/s of a device over its peak: the trainer's own, else the ``stated`` one, else that of the table.
 
+    The peak of another device than the log names is none: the trainer fell back to it.
+
     The FLOP/s are those of FLOPs that the trainer prints, else its own FLOP/s, else those of a count of parameters.
     """
     printed_rate = metrics.get("flops_per_s_per_device")
     work = made.found.get("flops_per_s_per_device")
-    peak = made.own or stated or (table_peak(made.device) if made.device is not None else None)
+    own = None if made.own is None or is_of_another(made.own, made.facts) else made.own
+    peak = own or stated or (table_peak(made.device) if made.device is not None else None)
     if peak is None:
         return
     counted = flops is not None and flops.convention != PRINTED
@@ -201,8 +205,8 @@ def _add_mfu(
     if counted and slug != trainer and (statistic.median or 0.0) > 1:
         return  # more than the peak by a count of parameters: not all of them work on every token
     inputs = {**inputs, "peak_flops_per_s_per_device": peak.flops_per_s, "peak_source": peak.source}
-    own = peak.own and (named or not counted) and _each_record(metrics.get("mfu_ratio"))
-    made.found["mfu_ratio"] = Recomputed(statistic, figure, inputs, own)
+    comparable = peak.own and (named or not counted) and _each_record(metrics.get("mfu_ratio"))
+    made.found["mfu_ratio"] = Recomputed(statistic, figure, inputs, comparable)
 
 
 def _definition(metrics: Mapping[str, Statistic]) -> str | None:

@@ -192,7 +192,8 @@ class Progress:
 def _last_process(body: SegmentBody) -> int:
     """Return where the last but one of several processes of one script ended, each by an error that nothing caught, or -1.
 
-    One process raises one such error; where ranks are named, or a launcher or a collective speaks, each of them may.
+    One process raises one such error; where ranks are named, or a launcher or a collective speaks, each of them may. A Ctrl-C
+    behind an error stops what is left of the same job.
     """
     hits, frames = body.markers, body.markers.get(FRAME)
     several = body.copied or any(rank != NO_RANK for found in hits.values() for rank in found.rank)
@@ -208,7 +209,7 @@ def _last_process(body: SegmentBody) -> int:
     last = -1
     for (begin, script), (again, other) in pairwise(begun):
         found = [(at, text) for at, text in raised if begin < at < again]
-        after = [text for at, text in raised if at > again]
+        after = [text for at, text in raised if at > again and not text.startswith("KeyboardInterrupt")]
         chained = any(begin < at < again for at in (hits[CHAINED].at if CHAINED in hits else ()))
         if script == other and found and after and not chained and found[0][1] != after[0]:
             last = found[-1][0]

@@ -45,8 +45,8 @@ CORE_SECONDS: Final = 0.02
 SILENT_ROLES: Final = ("observation", "restart", "completion", "exit_code", "detail")
 MIN_LITERAL: Final = 5
 MANY_PROCESSES: Final = frozenset({
-    "root_cause", "failed_rank", "child_failed", "elastic_restart", "nccl_timeout", "nccl_failure", "nccl_victim", "rank_segfault",
-    "launcher_stopped", "worker_died", "worker_exception",
+    "root_cause", "failed_rank", "child_failed", "elastic_restart", "nccl_timeout", "nccl_failure", "nccl_victim",
+    "rank_segfault", "launcher_stopped", "worker_died", "worker_exception",
 })  # fmt: skip
 """Markers of a job with several processes, each of which may print what the others print, and its own error."""
 _HEAD: Final = "(?&head)"

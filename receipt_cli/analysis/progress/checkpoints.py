@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from receipt_cli.analysis.goodput.attempts import is_time, last_clock
 from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
 from receipt_cli.events.model import Event, numbers_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import positions
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
+from receipt_cli.lazy_pattern import compile_later
 
 LISTED = 20
 """Checkpoints that a receipt lists, the last ones."""
 DURATION = "checkpoint_duration_s"
+
+
+_SAVING = compile_later(
+    rb"(?i)\b(?:sav|writ|stor|dump)\w{1,4}\b[^\r\n]{0,80}?(?:checkpoint|ckpt|snapshot|state|weights|model)"
+    rb"|(?:checkpoint|ckpt|snapshot)s?\b[^\r\n]{0,40}?\b(?:sav|writ|beg[iu]n|start)"
+)
+"""A line about a checkpoint that is being written, or was."""
 
 
 class Saved(NamedTuple):
@@ -39,6 +47,12 @@ class Checkpoints:
     unsaved_step_count: int | None
     unsaved_time_s: float | None
     latest: Sequence[Saved]
+
+
+def without_unsaved(found: Checkpoints, lines: Mapping[int, bytes], last: int) -> Checkpoints:
+    """Return checkpoints without what is unsaved if another one was begun behind line ``last``, that of the last step record."""
+    begun = found.unsaved_step_count and any(number > last and _SAVING.search(line) for number, line in lines.items())
+    return replace(found, unsaved_step_count=None, unsaved_time_s=None) if begun else found
 
 
 def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | None) -> Checkpoints | None:

@@ -27,11 +27,6 @@ _MARKS: dict[bool | None, tuple[str, Role]] = {True: ("âœ“", "good"), False: ("â
 _MAX_CHECKS = 24
 _NAME_WIDTH = 32
 _RULERS = " ^~=-*#_"  # a line of nothing else carries no information
-_RETRY = {
-    "same": "run it again as it is",
-    "elsewhere": "run it on other machines",
-    "fix_first": "fix it first: it would fail again",
-}
 _MAX_TAIL = 12
 _MAX_MARKERS = 6
 _MAX_DETAILS = 3
@@ -121,7 +116,7 @@ def write_failure(page: Page, document: Mapping[str, object]) -> None:
 
 
 def _explain(page: Page, failure: Mapping[str, object]) -> None:
-    """Add where the exception was raised, who failed first, whether to run it again, and since when nothing moved."""
+    """Add where the exception was raised, who failed first, whether it would fail again, and since when nothing moved."""
     file, line = text(failure, "exception", "frame", "file"), whole(failure, "exception", "frame", "line")
     if file is not None and line is not None:
         function = text(failure, "exception", "frame", "function")
@@ -134,9 +129,9 @@ def _explain(page: Page, failure: Mapping[str, object]) -> None:
         count_ = whole(failure, "victims", "count") or len(others)
         more = [[Span(f"{count_ - _MAX_MARKERS} more", "dim")]] if count_ > _MAX_MARKERS else []
         page.flow("after it", [*([Span(one, "dim")] for one in others[:_MAX_MARKERS]), *more])
-    retry = text(failure, "retry", "verdict")
-    if retry in _RETRY:
-        page.flow("retry", [[Span(_RETRY[retry]), Span(f"  {page.say(text(failure, 'retry', 'rule') or '')}", "dim")]])
+    if text(failure, "retry", "verdict") == "would_repeat":
+        rule = page.say(text(failure, "retry", "rule") or "")
+        page.flow("retry", [[Span("would fail in the same place"), Span(f"  {rule}", "dim")]])
     silence = real(failure, "progress", "silence_s")
     if truth(mapping(failure, "progress"), "stalled") and silence is not None:
         place = whole(failure, "progress", "line_number")

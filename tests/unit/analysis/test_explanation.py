@@ -134,24 +134,28 @@ def test_the_launcher_names_culprit_and_victims(receipt_of: Receipt) -> None:
     ]
 
 
+OWN, INSTALLED = "train.py", "/opt/venv/lib/python3.11/site-packages/torch/optim/adam.py"
+
+
 @pytest.mark.parametrize(
-    ("end", "verdict", "rule"),
+    ("files", "error", "rule"),
     [
-        (KEY, "fix_first", "reason:traceback"),
-        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB.\n", "fix_first", "reason:cuda_oom"),
-        ("NVRM: Xid (PCI:0000:cb:00): 79, pid=1, GPU has fallen off the bus.\n", "elsewhere", "reason:ecc_or_xid"),
-        ("srun: error: Node failure on node9\n", "elsewhere", "marker:node_failure"),
-        ("ConnectionRefusedError: [Errno 111] Connection refused\n", "same", "marker:network_exception"),
-        (
-            "slurmstepd: error: *** JOB 91 ON node4 CANCELLED AT 2026-06-04T07:20:14 DUE TO TIME LIMIT ***\n",
-            "same",
-            "reason:time_limit",
-        ),
-        ("Killed\n", "unknown", "reason:killed"),
+        ([OWN], "NameError: name 'device' is not defined", "exception:NameError"),
+        ([OWN, OWN], "AttributeError: 'Net' object has no attribute 'head'", "exception:AttributeError"),
+        ([OWN], "ModuleNotFoundError: No module named 'flash_attn'", "exception:ModuleNotFoundError"),
+        ([OWN, INSTALLED], "TypeError: unsupported operand type(s) for +: 'int' and 'str'", None),
+        ([INSTALLED, OWN], "TypeError: unsupported operand type(s) for +: 'int' and 'str'", "exception:TypeError"),
+        ([OWN], "KeyError: 'images'", None),
+        ([OWN], "ConnectionRefusedError: [Errno 111] Connection refused", None),
+        ([OWN], "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB.", None),
+        ([], "Killed", None),
     ],
 )
-def test_whether_to_run_it_again(receipt_of: Receipt, end: str, verdict: str, rule: str) -> None:
-    assert receipt_of(STEPS + end)["failure"]["retry"] == {"verdict": verdict, "rule": rule}
+def test_whether_it_would_fail_again(receipt_of: Receipt, files: list[str], error: str, rule: str | None) -> None:
+    frames = "".join(f'  File "{file}", line {n}, in run\n    run()\n' for n, file in enumerate(files, 3))
+    head = "Traceback (most recent call last):\n" if files else ""
+    retry = receipt_of(f"{STEPS}{head}{frames}{error}\n")["failure"]["retry"]
+    assert retry == {"verdict": "would_repeat" if rule else None, "rule": rule}
 
 
 def stamped(second: int, line: str) -> str:

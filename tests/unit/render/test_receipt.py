@@ -454,7 +454,7 @@ def test_what_explains_a_failure() -> None:
         "exception": {"frame": {"file": "/src/train.py", "line": 9, "function": "main"}},
         "culprit": {"rank": 2, "host": None, "enqueued": 5, "completed": 4},
         "victims": {"count": 31, "first": parties},
-        "retry": {"verdict": "same", "rule": "reason:nccl_timeout"},
+        "retry": {"verdict": "would_repeat", "rule": "exception:NameError"},
         "progress": {"line_number": 20, "silence_s": 1610.0, "stalled": True},
     }
     text = shown({"failure": failure}, 100)
@@ -463,7 +463,7 @@ def test_what_explains_a_failure() -> None:
         "first  rank 2 (collective 5 enqueued, 4 completed)",
         "after it  rank 0 on node-0 (collective 7 enqueued, 4 completed)",
         "25 more",
-        "retry  run it again as it is  reason:nccl_timeout",
+        "retry  would fail in the same place  exception:NameError",
         "stalled  no progress for the last 26 min 50 s since line 20",
     ):
         assert line in text

@@ -1,0 +1,134 @@
+"""Laws 5, 7 and 12: a failure belongs to the launch that it ended, and ``completed`` is one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.analysis.completed import Evidence, closes, ends_before_plan, is_completed
+from receipt_cli.receipts.production import Request, produce
+
+pytestmark = pytest.mark.usefixtures("one_engine")
+
+FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+NAMES = ("failed", "reached", "ended", "far", "stopped_early", "short", "spoken", "closing", "unread")
+TABLE: tuple[tuple[Callable[[dict[str, bool]], bool], bool | None], ...] = (
+    (lambda e: e["failed"], False),
+    (lambda e: e["reached"], True),
+    (lambda e: e["ended"] and not e["far"], True),
+    (lambda e: e["ended"] and not e["stopped_early"], None),
+    (lambda e: e["stopped_early"], True),
+    (lambda e: e["short"] and not (e["spoken"] or e["closing"] or e["unread"]), False),
+    (lambda _: True, None),
+)
+"""The rows of the law: what holds, and what follows."""
+STEP = "iter {}: loss {:.4f}, time 100.00ms, mfu 40.00%\n"
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 80.00 GiB.\n"
+ERRORS = (OOM, "KeyError: 'images'\n", "NameError: name 'device' is not defined\n")
+
+
+def trace(error: str, script: str = "train.py") -> str:
+    return f'Traceback (most recent call last):\n  File "{script}", line 70, in <module>\n    main()\n{error}'
+
+
+def parsed(folder: Path, text: str, **options: Any) -> dict[str, Any]:
+    path = folder / "run.log"
+    path.write_text(text, "utf-8")
+    document = produce(Request(path=str(path), **options)).document
+    assert isinstance(document, dict)
+    return document
+
+
+def reason(document: dict[str, Any]) -> str | None:
+    return None if document["failure"] is None else str(document["failure"]["reason"])
+
+
+def test_the_first_row_that_holds_decides() -> None:
+    for values in product((False, True), repeat=len(NAMES)):
+        case = dict(zip(NAMES, values, strict=True))
+        closing = case.pop("closing")
+        evidence = Evidence(**case, closing=lambda closing=closing: closing)  # type: ignore[misc]
+        case["closing"] = closing
+        row = next(number for number, (holds, _) in enumerate(TABLE) if holds(case))
+        assert is_completed(evidence) is TABLE[row][1], case
+        assert ends_before_plan(evidence) is (row == 3), case
+
+
+@FEW
+@given(plan=st.integers(20, 400), done=st.integers(3, 19), said=st.sampled_from(["", "done solving", "results: 4 of 9 better"]))
+def test_a_log_that_breaks_off_is_truncated_only_if_nothing_follows(tmp_path: Path, plan: int, done: int, said: str) -> None:
+    log = f"max_iters = {plan}\n" + "".join(STEP.format(n, 4 - n / 1000) for n in range(done))
+    document = parsed(tmp_path, log + (f"{said}\n" if said else ""))
+    assert document["checks"]["completed"] is (None if said else False)
+    assert reason(document) == (None if said else "truncated")
+
+
+@FEW
+@given(last=st.sampled_from(["iter 3: lo", "iter 4", "  0%|   | 0/5", "", "x.py:3: UserWarning: slow", "12.5"]))
+def test_a_cut_record_or_a_warning_closes_nothing(last: str) -> None:
+    lines = {n: f"iter {n}: loss 2.5".encode() for n in range(3)}
+    assert not closes({**lines, 3: last.encode()}, 2)
+    assert closes({**lines, 3: last.encode(), 4: b"saved the best of them"}, 2)
+    assert not closes({0: b"saved the best of them", **{n: lines[n] for n in (1, 2)}, 4: b"saved the best of them"}, 2)
+
+
+@FEW
+@given(first=st.sampled_from(ERRORS), second=st.sampled_from(("", *ERRORS)), opening=st.integers(1, 4))
+def test_a_failure_convicts_the_launch_that_it_ended(tmp_path: Path, first: str, second: str, opening: int) -> None:
+    names = ("args", "loading annotations", "index", "model")[:opening]
+    banner = "".join(f"2026-01-0{{day}} 10:00:0{n} {name}: {n}{{day}}\n" for n, name in enumerate(names))
+    log = banner.format(day=1) + trace(first) + banner.format(day=2) + (trace(second) if second else "epoch begins\n")
+    document = parsed(tmp_path, log)
+    assert document["checks"]["no_oom"] is (False if second == OOM else True if second else None)
+    if second:
+        assert document["failure"]["line_number"] == log.count("\n")
+    else:
+        assert (reason(document), document["checks"]["zero_exit_code"]) == ("no_grammar_match", None)
+
+
+@FEW
+@given(error=st.sampled_from(ERRORS), head=st.sampled_from(["Exception in thread Thread-2 (read):", "Exception ignored in: <x>"]))
+def test_an_exception_that_ends_no_process_convicts_nothing(tmp_path: Path, error: str, head: str) -> None:
+    steps = "".join(STEP.format(n, 4 - n / 1000) for n in range(5))
+    for log in (f"{head}\n{trace(error)}{steps}", f"{steps}{head}\n{trace(error)}"):
+        document = parsed(tmp_path, log)
+        assert reason(document) in (None, "truncated")
+        assert (document["checks"]["zero_exit_code"], document["checks"]["no_oom"]) == (None, None)
+
+
+@FEW
+@given(frames=st.integers(1, 3), named=st.booleans())
+def test_a_cut_traceback_proves_nothing_about_memory(tmp_path: Path, frames: int, named: bool) -> None:
+    steps = "".join(STEP.format(n, 4 - n / 1000) for n in range(5))
+    cut = "Traceback (most recent call last):\n" + '  File "a.py", line 3, in run\n    step()\n' * frames
+    document = parsed(tmp_path, steps + cut + ("KeyError: 'images'\n" if named else ""))
+    assert document["checks"]["no_oom"] is (True if named else None)
+
+
+@FEW
+@given(code=st.sampled_from([0, 1, 137]), end=st.booleans())
+def test_an_exit_code_of_zero_alone_completes_nothing(tmp_path: Path, code: int, end: bool) -> None:
+    log = "max_iters = 6\n" + "".join(STEP.format(n, 4 - n / 1000) for n in range(7 if end else 3))
+    checks = parsed(tmp_path, log, exit_code=code)["checks"]
+    assert checks["completed"] is (False if code else True if end else None)
+    assert checks["zero_exit_code"] is (code == 0)
+
+
+@FEW
+@given(bad=st.integers(0, 4), count=st.integers(6, 12))
+def test_what_stands_for_a_loss_is_not_finite(tmp_path: Path, bad: int, count: int) -> None:
+    rows = [("0.0", "nan") if n >= count - bad else (f"{3 - n / 10:.2f}", "1.2") for n in range(count)]
+    log = "".join(
+        f"{{'loss': {loss}, 'grad_norm': {norm}, 'learning_rate': 0.0001, 'epoch': {n / 100:.2f}}}\n"
+        for n, (loss, norm) in enumerate(rows, 1)
+    )
+    document = parsed(tmp_path, log)
+    assert document["checks"]["finite_losses"] is (None if bad else True)
+    kinds = [problem["kind"] for problem in document["derivation"]["problems"]["first"]]
+    assert ("placeholder" in kinds) is bool(bad)
