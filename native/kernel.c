@@ -2289,8 +2289,8 @@ static byte *write_text(byte *out, const Json *text) {
 static int is_blank_byte(byte c) { return c == ' ' || (c >= 9 && c <= 13); }
 
 /* Write the line that the object p..end packs to `out`, which has room for as many bytes, and set *length; `held`: lines
-   wait for the rest of theirs. */
-static int unpack_object(byte *out, const byte *p, const byte *end, int held, size_t *length) {
+   wait for the rest of theirs, `ended`: a text without a line end is a part of a line. */
+static int unpack_object(byte *out, const byte *p, const byte *end, int held, int ended, size_t *length) {
     Packed found;
     const Json *line = NULL;
     byte *at = out, *start, *behind;
@@ -2326,7 +2326,7 @@ static int unpack_object(byte *out, const byte *p, const byte *end, int held, si
     start = at + size;
     behind = write_text(start, line);
     if (behind == NULL) return ASKED;
-    if (found.stream.kind != 0 && behind - start == CUT_LENGTH && behind[-1] != '\n') return ASKED;
+    if (found.stream.kind != 0 && (ended || behind - start == CUT_LENGTH) && (behind == start || behind[-1] != '\n')) return ASKED;
     for (at = start; at < behind && is_blank_byte(*at); at++) {}
     if (at < behind && *at == '{') {
         const byte *last = behind - 1;
@@ -2373,8 +2373,8 @@ static PyObject *native_cut_line(PyObject *module, PyObject *arguments) {
     return PyLong_FromSsize_t(found != NULL ? (Py_ssize_t)(found - (const byte *)text) : -1);
 }
 
-PyDoc_STRVAR(unpack_doc, "unpack(text, parts, ask): whole lines with their objects unpacked, their line ends, cut_line(lines, 0); `ask` unpacks a line "
-                         "that is not certain, and may fill `parts`.");
+PyDoc_STRVAR(unpack_doc, "unpack(text, parts, ask, ended=False): whole lines with their objects unpacked, their line ends, cut_line(lines, 0); `ask` unpacks a line "
+                         "that is not certain, and may fill `parts`; `ended`: a text without a line end is a part of a line.");
 
 static PyObject *native_unpack(PyObject *module, PyObject *arguments) {
     PyObject *given, *parts, *resolve, *made;
@@ -2383,10 +2383,10 @@ static PyObject *native_unpack(PyObject *module, PyObject *arguments) {
     char *data;
     Py_ssize_t size, place = -1;
     size_t length, at = 0, done = 0, used = 0, room = 0, ends = 0;
-    int held, changed = 0, no_memory = 0;
+    int held, ended = 0, changed = 0, no_memory = 0;
     PyThreadState *saved;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "SOO", &given, &parts, &resolve)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "SOO|p", &given, &parts, &resolve, &ended)) return NULL;
     if (PyBytes_AsStringAndSize(given, &data, &size) < 0 || (held = PyObject_IsTrue(parts)) < 0) return NULL;
     text = (const byte *)data;
     length = (size_t)size;
@@ -2413,7 +2413,7 @@ static PyObject *native_unpack(PyObject *module, PyObject *arguments) {
         }
         plain = (size_t)(start - text) - done;
         if (start == brace || (brace - start == 1 && *start == '['))
-            what = unpack_object(out + used + plain, brace, end, held, &answered);
+            what = unpack_object(out + used + plain, brace, end, held, ended, &answered);
         if (what == KEPT) continue;
         memcpy(out + used, text + done, plain);
         used += plain;

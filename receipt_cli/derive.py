@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
-from receipt_cli.analysis.consistency import phase_facts
+from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_step_recognised, proves_no_step
+from receipt_cli.analysis.completed import begins_program, closes
+from receipt_cli.analysis.consistency import phase_facts, rates_contradicted
 from receipt_cli.analysis.diagnosis import diagnose
+from receipt_cli.analysis.doubts import doubts_named, unread_losses
 from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
@@ -20,7 +22,7 @@ from receipt_cli.analysis.goodput.log_time import find_log_time
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
-from receipt_cli.analysis.omissions import find_omissions
+from receipt_cli.analysis.omissions import find_omissions, loss_doubts
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.options import Options as Options
@@ -28,7 +30,14 @@ from receipt_cli.analysis.summary import Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
-from receipt_cli.detect.generic import GENERIC, announces_training, is_generic, leaves_lines, may_train, read_generically, wanted
+from receipt_cli.detect.generic import (
+    GENERIC,
+    is_generic,
+    leaves_lines,
+    outnumbered,
+    read_generically,
+    wanted,
+)
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_launches
@@ -40,7 +49,7 @@ from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, window
 from receipt_cli.events.model import Event, Ledger, ReadEvents
-from receipt_cli.events.phases import first_facts, split_phases
+from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
 from receipt_cli.events.seeds import with_seed
 from receipt_cli.events.step_numbers import number_steps
@@ -51,12 +60,17 @@ from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
-from receipt_cli.records.heuristics import MAX_SEEN, ends_in_rows
+from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 from receipt_cli.scan.workers import kept_engine
+
+DOUBTS = frozenset({"non_finite_unread", "number_ambiguous", "figure_unread", "placeholder", "loss_missing"})
+"""Problems of a figure that was not read, or that is not what it seems."""
+_OF_LOSS = compile_later(r"/metrics/(?:val_)?loss/|/checks/finite_losses\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +211,12 @@ class Plan:
     def _read_whole(self, gathered: Gathered, detection: Detection, choice: Choice | None, workers: int | None) -> Reading:
         engine, forced, streams = self.engine, self.forced, gathered.streams
         grammars = [chosen.grammar for chosen in detection.chosen]
-        unread = forced is None and choice is None and wanted(detection) and leaves_lines(engine, gathered.body, detection)
+        unread = forced is None and choice is None and leaves_lines(engine, gathered.body, detection)
+        unread = unread and (wanted(detection) or outnumbered(engine, gathered.body, detection))
         lacking: list[Lack] = []
         if unread or (choice is not None and choice.generic):
-            second = read_generically(streams, gathered, detection, workers, lacking, self.site, one_of_many=self.one_of_many)
+            many = self.one_of_many
+            second = read_generically(streams, gathered, detection, workers, lacking, self.site, one_of_many=many, first=engine)
             if second is not None:
                 engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
@@ -289,13 +305,12 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         if index in among:
             summaries.append(summarise(phase, known, registry, options.facts))
     own_body = window(reading.body, launch)
-    near, announced = may_train(reading.lacks), False
-    if not grammars:  # else the ending does not depend on it
-        near = near or ends_in_rows([line for _, line in _last_lines(reading, number)])
-        announced = announces_training(reading.gathered.heads)
+    unread = body.step_like >= MAX_SEEN or any(lack.counted for lack in reading.lacks)
     ending = judge(
-        own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near or announced,
-        whole=options.log_complete is not False, running=options.running,
+        own_body, engine.catalogue, every, options.exit_code, whole=options.log_complete is not False, running=options.running,
+        closing=lambda: any(phase.steps for phase in every) and closes(*_edges_of(reading, number), _last_line(every)),
+        started=lambda line: begins_program(*_edges_of(reading, number), _last_line(every), line),
+        unread_after=unread and not any(phase.steps for phase in every),
     )  # fmt: skip
     if options.job is not None:
         from receipt_cli.analysis.stated.job_end import complete_ending
@@ -316,19 +331,25 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges))
     for summary in summaries:
         summary.time = when
+    primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *find_omissions(phases, summaries)]
+    read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
+    own += doubts_named(body.doubts, read_by, phases, summaries)
+    own += loss_doubts(phases, summaries, primary)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
-    own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
+    own += rates_contradicted((summary.consistency, summary.places) for summary in summaries)
+    own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))
+    stepless = not unread and proves_no_step(every, ending, (grammar.layer for grammar in grammars))
+    lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
+    lost = lost or unread_losses(body.doubts, read_by)
+    checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost)
+    metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
+    own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
     problems = _problems(body, [*reading.gathered.problems, *own])
-    familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
-    doubtful = body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count
-    stepless = not doubtful and not any(summary.record_count for summary in summaries)
-    checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
-    primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
-    timed = when is not None and primary is not None and (stepless or summaries[primary].record_count > 0)
+    timed = when is not None and primary is not None
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
     return Derivation(
         log=log,
@@ -348,7 +369,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         facts=first_facts(every) if number else with_seed(first_facts(every), reading.gathered, launch.events),
         catalogue=engine.catalogue,
         registry=registry,
-        metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
+        metric_lines=metric_lines,
         lacks=tuple(lack._replace(line=safe_text(lack.line, 120)) for lack in reading.lacks),
         stepless=stepless,
         rule_records={key: len(columns) for key, columns in read.items() if columns is not None},
@@ -372,6 +393,23 @@ def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:
         lines.pop()
     first = reading.gathered.log.line_count - len(lines) + 1
     return list(enumerate(lines, first))[1 if cut else 0 :]
+
+
+def _edges_of(reading: Reading, number: int) -> tuple[bytes, list[tuple[int, bytes]]]:
+    """Return the first bytes of the log, and the last lines of run ``number`` with their numbers."""
+    gathered, final = reading.gathered, reading.gathered.final
+    if number == len(reading.launches) - 1:
+        until, (data, cut) = [*gathered.lines, gathered.log.line_count][final + 1], gathered.tail(None)
+    else:
+        until, cut = reading.launches[number + 1].line - 1, number > 0
+        data = last_bytes_before(gathered.streams[final], until + 1)
+    lines = data.removesuffix(b"\n").split(b"\n")
+    return gathered.heads[final], [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :]
+
+
+def _last_line(phases: Sequence[Phase]) -> int:
+    """Return the line of the last step record, or 0."""
+    return max((event.last_line for phase in phases for event in phase.steps), default=0)
 
 
 def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:

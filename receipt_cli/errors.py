@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
     NO = 1, "the answer is no: not healthy, document invalid, not verified, worse"
     USAGE = 2, "wrong usage"
     INPUT = 3, "input missing, unreadable or empty"
-    GRAMMAR = 4, "no grammar recognises the log, or two do"
+    GRAMMAR = 4, "no grammar recognises the log, or two do; check: no step was recognised"
     DATA = 5, "grammar, schema or digest broken or unknown"
     OUTPUT = 6, "cannot write"
     UNAVAILABLE = 69, "a cluster cannot be reached, or does not start"

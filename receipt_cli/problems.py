@@ -71,6 +71,8 @@ class Lack(NamedTuple):
     line: str
     seen: int
     why: str
+    counted: bool = False
+    """A counter stands beside a figure: the record may be a step."""
 
 
 class Finding(NamedTuple):

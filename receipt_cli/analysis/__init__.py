@@ -9,8 +9,8 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "bottleneck": "BOTTLENECK_RULE",
-    "checks": "CORE Checks deciding_lines evaluate healthy proven TRUNCATED verdict",
-    "consistency": "phase_facts",
+    "checks": "CORE Checks contradicted_metrics deciding_lines evaluate healthy proven TRUNCATED UNKNOWN verdict",
+    "consistency": "phase_facts rates_contradicted",
     "diagnosis": "diagnose",
     "failure": "Ending Sighting judge",
     "explanation": "Explanation explain",

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.problems import Lack, Problem
 
 if TYPE_CHECKING:  # who renders a receipt imports the names below, and not the whole analysis
     from receipt_cli.analysis.failure import Ending
     from receipt_cli.analysis.summary import Summary
     from receipt_cli.events.phases import Phase
+    from receipt_cli.numeric.statistics import Statistic
 
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
 """The checks that decide whether a run is healthy."""
+UNKNOWN = "unknown"
 TRUNCATED = "truncated"
 """The reason of a failure where the log stops before its run ends."""
+_NOTHING_FOUND = {"unknown", "no_grammar_match"}
+"""Reasons of a failure that name none: what derive/3 said of a log that it could not read."""
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
@@ -27,22 +32,68 @@ _ALLOCATION = compile_later(r"\bout of memory\b|\bbad_?alloc\b|\balloc(?:at(?:e|
 Checks = dict[str, bool | None]
 
 
-def evaluate(phases: Sequence[Phase], summaries: Sequence[Summary], ending: Ending, *, unread_steps: bool = False) -> Checks:
-    """Return every check, the four core ones first; with ``unread_steps``, an unread record may be a step."""
+def evaluate(
+    phases: Sequence[Phase],
+    summaries: Sequence[Summary],
+    ending: Ending,
+    *,
+    stepless: bool = False,
+    unread_losses: bool = False,
+) -> Checks:
+    """Return every check, the four core ones first.
+
+    ``stepless``: the log proves that no step was taken. With ``unread_losses``, a loss may be what no figure shows.
+    """
     losses = [s.metrics[name] for s in summaries for name in LOSSES if name in s.metrics]
     planned = [s for s in summaries if s.record_count]
     mfu = [top for s in summaries if (top := s.series.largest("mfu_ratio")) is not None]  # as printed: steady/1 drops some
     compared = [c.consistent for s in summaries for c in s.consistency if c.metric != "mfu_ratio"]  # that is no throughput
     return {
-        "finite_losses": all(not loss.nonfinite_count for loss in losses) if losses else None,
+        "finite_losses": _finite(losses, unread_losses),
         "zero_exit_code": _zero_exit_code(ending),
-        "has_steps": any(phase.steps for phase in phases) or (None if unread_steps else False),
+        "has_steps": True if any(phase.steps for phase in phases) else False if stepless else None,
         "no_oom": _no_oom(ending),
         "steps_monotonic": not any(s.restart_count for s in planned) if planned else None,
         "completed": ending.completed,
         "mfu_plausible": max(mfu) <= 1 if mfu else None,
         "throughput_consistent": all(compared) if compared else None,
     }
+
+
+def proves_no_step(phases: Sequence[Phase], ending: Ending, layers: Iterable[str]) -> bool:
+    """Return whether a log without a step record, and without an unread line like one, proves that no step was taken.
+
+    Its trainer was recognised, by a grammar of one of the ``layers``; it shows how the run ended; and it has no evaluation that
+    counts, nor a second one.
+    """
+    known = not _PROGRAMS.isdisjoint(layers)
+    ended = ending.completed is True or ending.died or ending.reason not in (None, TRUNCATED, *_SILENT)
+    events = [event for phase in phases for event in (*phase.evals, *phase.standalone_events) if event.rule.event == "eval"]
+    counted = len(events) > 1 or any(event.step is not None or event.counters or event.prints("epoch") for event in events)
+    return known and ended and not counted and not any(phase.steps for phase in phases)
+
+
+_PROGRAMS = {"trainer", "benchmark"}
+"""Layers of the grammars that know the program; a library or a format may be of any."""
+_SILENT = ("no_grammar_match", "unknown")
+"""Reasons of an ending that nothing in the log names."""
+
+
+def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str], phases: int) -> list[Problem]:
+    """Return the problem of a log in which no step was recognised, though it may have some, with the nearest record.
+
+    ``lacks`` are the kinds of records that came nearest, ``seen`` lines that look like figures. How many records each of the
+    ``phases`` has is then unknown.
+    """
+    if checks["has_steps"] is not None:
+        return []
+    nearest = [lack for lack in lacks if lack.counted] or list(lacks)
+    excerpt = nearest[0].line if nearest else seen[0] if seen else ""
+    detail = "no step line was recognised: that the run took no step is not proven"
+    if nearest:
+        detail += f"; {nearest[0].seen} records like this one: {nearest[0].why}"
+    fields = ("/checks/has_steps", *(f"/phases/{number}/summary/steps/record_count" for number in range(phases)))
+    return [Problem("no_step_recognised", None, detail, excerpt, fields=fields)]
 
 
 def deciding_lines(
@@ -69,6 +120,13 @@ def deciding_lines(
     return {name: lines.get(name) for name, value in checks.items() if value is not None}
 
 
+def _finite(losses: Sequence[Statistic], unread: bool) -> bool | None:
+    """False for a loss that is not finite; None without a loss, or if one was not read."""
+    if any(loss.nonfinite_count for loss in losses):
+        return False
+    return True if losses and not unread else None
+
+
 def _zero_exit_code(ending: Ending) -> bool | None:
     """As stated or printed; without that, an error that ended the run proves that it was not zero."""
     if ending.exit_code is not None:
@@ -79,22 +137,26 @@ def _zero_exit_code(ending: Ending) -> bool | None:
 def _no_oom(ending: Ending) -> bool | None:
     if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
         return False
-    if ending.completed:
+    if ending.completed or ending.exit_code == 0:
         return True
-    if not ending.died or ending.reason in _BLIND:
+    if not ending.died or ending.reason in _BLIND or ending.unnamed:
         return None
     errors = (ending.message or "", *(s.message for s in ending.sightings if s.open))
     return None if any(_ALLOCATION.search(error) for error in errors) else True
 
 
-def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_truncated: bool = False) -> bool:
-    """True when no core check is false, steps were found, and the receipt's ``failure`` is null.
+def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_truncated: bool = False) -> bool | None:
+    """True if no core check is false, steps were found, and the receipt's ``failure`` is null; None if no step was recognised.
 
     A log that stops before the end of its run is a failure, too, unless ``allow_truncated``.
     """
-    if failure is not None and not (allow_truncated and failure["reason"] == TRUNCATED):
+    if any(checks.get(name) is False for name in CORE):
         return False
-    return all(checks.get(name) is not False for name in CORE) and checks.get("has_steps") is True
+    passed = {TRUNCATED} if allow_truncated else set()
+    passed |= _NOTHING_FOUND if checks.get("has_steps") is None else set()
+    if failure is not None and failure["reason"] not in passed:
+        return False
+    return True if checks.get("has_steps") else None
 
 
 def proven(checks: Checks) -> bool:
@@ -103,7 +165,24 @@ def proven(checks: Checks) -> bool:
 
 
 def verdict(checks: Checks, failure: Mapping[str, Any] | None) -> str:
-    """Return the state of a run in words: healthy (and proven, or not), truncated, or not healthy."""
-    if healthy(checks, failure):
-        return "healthy and proven" if proven(checks) else "healthy, not proven"
+    """Return the state of a run in words: healthy (and proven, or not), truncated, not healthy, or unknown.
+
+    It is unknown if no step was recognised, or if the log does not show how the run ended.
+    """
+    fine = healthy(checks, failure)
+    if fine and proven(checks):
+        return "healthy and proven"
+    if fine and (checks.get("completed") or checks.get("zero_exit_code")):
+        return "healthy, not proven"
+    if fine is not False:
+        return UNKNOWN
     return TRUNCATED if healthy(checks, failure, allow_truncated=True) else "not healthy"
+
+
+def contradicted_metrics(summary: Mapping[str, Any] | None) -> frozenset[str]:
+    """Return the metrics whose printed figure the log's own steps and times contradict: in no headline, no comparison.
+
+    An MFU is none of them: it may count FLOPs in another way.
+    """
+    entries = (summary or {}).get("consistency") or ()
+    return frozenset(e["metric"] for e in entries if e["consistent"] is False and e["metric"] != "mfu_ratio")

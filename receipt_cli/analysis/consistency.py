@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.places import Places
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic
+from receipt_cli.problems import Problem
 
 
 class Comparison(NamedTuple):
@@ -45,6 +47,44 @@ def compare(metric: str, reported: Statistic | None, derived: Statistic | None) 
         return None
     near = abs(reported.median - derived.median) <= _half_digit(reported)
     return Comparison(metric, reported.median, derived.median, ratio, near or abs(ratio - 1) <= TOLERANCE)
+
+
+MEAN = "mean_over_the_run"
+"""Definition of a rate that a trainer prints once, at its end: its work over its own time."""
+_SESSION = 0.1
+"""Share by which the steps that such a rate stands for may differ from those of the log."""
+
+
+def of_session(first: int, last: int, records: int, metrics: Mapping[str, Statistic], seconds: float | None) -> list[Comparison]:
+    """Return the means over the run that count other steps than those from ``first`` to ``last``, which took ``seconds``.
+
+    After a resume, and where a run stops early, trainers divide the steps of the plan by the time of this session. Records are
+    a stride apart: the first may be of a run that began a stride before it, and steps may follow the last.
+    """
+    steps = metrics.get("steps_per_s")
+    if steps is None or steps.definition != MEAN or not steps.last or not seconds or records < 2 or last <= first:
+        return []
+    stride = (last - first) / (records - 1)
+    begun = 0.0 if first <= 1.5 * stride else first - stride
+    counted, done = steps.last * seconds, last - begun
+    if done * (1 - _SESSION) - 1 <= counted <= (done + stride) * (1 + _SESSION) + 1:
+        return []
+    ratio = counted / done
+    printed = {name: s.last for name, s in metrics.items() if s.definition == MEAN and name.endswith("s_per_s") and s.last}
+    return [Comparison(name, rate, rate / ratio, ratio, False) for name, rate in printed.items()]
+
+
+def rates_contradicted(summaries: Iterable[tuple[Iterable[Comparison], Mapping[str, Places]]]) -> list[Problem]:
+    """Return a problem for each printed rate of a phase that its own steps and their time contradict, MFU left out."""
+    found = list[Problem]()
+    for compared, places in summaries:
+        for one in compared:
+            if not one.consistent and one.metric != "mfu_ratio":
+                line = places[one.metric].last_line if one.metric in places else None
+                detail = f"{one.metric} is printed as {one.reported:g}, the log's own steps and their time give {one.derived:.6g}"
+                lines = () if line is None else (line,)
+                found.append(Problem("rate_contradicted", line, detail, "", lines, (f"{one.reported:g}", f"{one.derived:.6g}")))
+    return found
 
 
 def _half_digit(printed: Statistic) -> float:

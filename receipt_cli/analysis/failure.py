@@ -7,17 +7,19 @@ noise that follows it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from receipt_cli.analysis.survival import CONVICTING, FATAL, Progress, first_epoch, reached_plan, saved_plan
+from receipt_cli.analysis.completed import Evidence, distance, ends_before_plan, is_completed, reached_plan, saved_plan
+from receipt_cli.analysis.survival import CONVICTING, FATAL, Progress
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
-from receipt_cli.analysis.tracebacks import FRAME
+from receipt_cli.analysis.tracebacks import FRAME, HEAD
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import first_with, metric, not_finite_since, read
 from receipt_cli.lazy_dataclass import dataclass, replace
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.statistics import exact_median, finite, value_range
+from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import LOGGED, PRINTED
 from receipt_cli.scan.columns import POSITION_BITS
@@ -74,6 +76,13 @@ class Ending:
     """The marker that decided."""
     failed_start: Sighting | None = None
     """What ended a launch of its own behind the run: it failed before its first step."""
+    problems: tuple[Problem, ...] = ()
+    """What the log leaves open of its end."""
+
+    @property
+    def unnamed(self) -> bool:
+        """True if nothing but the head of a traceback is there, which is cut before it names its error."""
+        return self.guilty is not None and self.guilty.marker.id == HEAD and self.message == self.guilty.message
 
 
 def judge(
@@ -82,16 +91,18 @@ def judge(
     phases: Sequence[Phase],
     exit_code: int | None,
     *,
-    recognised: bool = False,
-    unread: bool = False,
     whole: bool = True,
     running: bool = False,
+    closing: Callable[[], bool] = bool,
+    unread_after: bool = False,
+    started: Callable[[int], bool] | None = None,
 ) -> Ending:
     """Return how the run ended. ``exit_code`` is the one that the caller knows, or None.
 
-    ``recognised``: a grammar was chosen, though it may have found no event. ``unread``: records that no grammar reads look like
-    those of a training. Without ``whole`` output is missing at the end of the log: it cannot prove that the run completed.
-    With ``running`` the job may go on behind the log: that it breaks off, or has no step yet, is no failure.
+    Without ``whole`` output is missing at the end of the log: it cannot prove that the run completed.
+    With ``running`` the job may go on behind the log: that it breaks off, or has no step yet, is no failure. ``closing`` says
+    whether text that the run printed nowhere before follows its last record; ``unread_after``: unread records of a training
+    do. ``started`` says whether another program begins between the last record and a line.
     """
     progress = Progress(body, catalogue, phases, exit_code)
     sightings = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
@@ -100,7 +111,10 @@ def judge(
         (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),
         key=lambda s: (s.marker.rank, s.at >> POSITION_BITS),  # on one line the catalogue's order decides
     )
-    start = _failed_start(guilty, body, progress) if exit_code is None else None
+    last = phases[-1] if phases else None
+    found = None if last is None else _evidence(last, progress, unread_after, closing)
+    done = None if found is None else is_completed(found)
+    start = _failed_start(guilty, body, progress, started if done else None) if exit_code is None else None
     if start is not None:
         sightings = [replace(s, open=False) if s in guilty or s in codes else s for s in sightings]
         guilty, codes = [], []
@@ -108,9 +122,8 @@ def judge(
     code = exit_code if exit_code is not None else stated.exit_code if stated else _zero(progress, sightings, guilty)
     diverged = _diverged(phases)
     sightings += [diverged] if diverged is not None else []
-    last = phases[-1] if phases else None
-    done = _completed(last, progress)
     done = None if done and not whole else done
+    early = (_before_plan(last, body),) if last is not None and found is not None and ends_before_plan(found) else ()
     verdict = find_verdict(body)
     nan = _nan_loss(phases)
     if guilty and guilty[0].marker.rank <= 1 and not (nan is not None and _of_nan(guilty[0], nan)):
@@ -134,12 +147,6 @@ def judge(
         event = [e for e in last.standalone_events if e.rule.event == "end" and "status" in e.texts][-1]
         message = f"the run ended with status {event.texts['status']}"
         return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
-    if last is None and not recognised:
-        message = "no grammar recognises this log"
-        if unread and code is None and not progress.ends and progress.said_done < 0:
-            message += ": its records look like those of a training, and nothing shows how it ended"
-            return Ending("unknown", "unknown", None, message, None, None, tuple(sightings))
-        return Ending("no_grammar_match", "unknown", None, message, None, code, tuple(sightings))
     if not whole:
         message = "output is missing at the end of the log: it could not be written whole"
         return Ending("truncated", "unknown", None, message, done, code, tuple(sightings))
@@ -148,10 +155,7 @@ def judge(
     if done is False:
         message = "the log ends before the run does"
         return Ending("truncated", "unknown", None, message, False, code, tuple(sightings), failed_start=start)
-    if done is None and not any(phase.steps for phase in phases):
-        message = "no step of a training was found, and nothing shows how it ended"
-        return Ending("unknown", "unknown", None, message, None, code, tuple(sightings))
-    return Ending(None, None, None, None, done, code, tuple(sightings), failed_start=start)
+    return Ending(None, None, None, None, done, code, tuple(sightings), failed_start=start, problems=early)
 
 
 def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -> Ending:
@@ -160,14 +164,19 @@ def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -
     return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died, guilty)
 
 
-def _failed_start(guilty: Sequence[Sighting], body: SegmentBody, progress: Progress) -> Sighting | None:
-    """Return what ended another launch behind the run: its program, its command line or an import of its script was wrong.
+def _failed_start(
+    guilty: Sequence[Sighting], body: SegmentBody, progress: Progress, started: Callable[[int], bool] | None
+) -> Sighting | None:
+    """Return what ended another launch behind the run: another program, which begins behind a run that completed, or the same
+    whose name, command line or import of its script was wrong.
 
     A run that printed steps had all of that: the script's own imports, at the top of it, do not fail in the end.
     """
     if not guilty or len(progress.steps) < 2 or min(s.at for s in guilty) < progress.steps[-1]:
         return None
     cause = guilty[0]
+    if started is not None and started(min(s.line for s in guilty)):
+        return cause
     if cause.marker.reason != "import_error":
         return cause if cause.marker.id == "plain_error" and _USAGE.search(cause.message) else None
     if cause.marker.id == "missing_program":
@@ -279,32 +288,30 @@ def _diverged(phases: Sequence[Phase]) -> Sighting | None:
     return None
 
 
-def _completed(last: Phase | None, progress: Progress) -> bool | None:
-    """True: the log shows that the last phase ended well. False: it shows or must have shown that it did not."""
-    if last is None:
-        return None
-    if last.failed_end:
-        return False
+def _evidence(last: Phase, progress: Progress, unread: bool, closing: Callable[[], bool]) -> Evidence:
+    """Return what shows whether the last phase completed; the failures of its launch are judged before."""
     last_step = progress.steps[-1] if progress.steps else -1
-    if last.ended or any(end > last_step and end >= last.first_at for end in progress.ends):
-        return True
-    numbers = [e.step for e in last.steps if e.step is not None]
-    planned = last.planned
-    if reached_plan(last) or saved_plan(last):
-        return True
-    if last.steps and progress.stopped_early > last_step:
-        return True
-    if any(end >= last.first_at for end in progress.ends):
-        return None  # steps follow: written late, or of a part of the run that is over
-    if numbers and planned is not None:
-        stride = numbers[-1] - numbers[-2] if len(numbers) > 1 else 1
-        if numbers[-1] + stride < planned + (min(numbers) >= 1 and first_epoch(last)) and progress.said_done <= last_step:
-            return False  # another record would have been printed
-    if progress.said_done > last_step or (not last.steps and last.grammar.layer == "library"):
-        return None  # a script may say so in any case, and another trainer than this grammar's may have run
-    if not last.steps:
-        return None if last.evals and last.grammar.completion == "none" else False  # an evaluation may be all there was to do
-    return False if last.grammar.completion == "reliable" else None
+    way = distance(last)
+    ends = [end for end in progress.ends if end >= last.first_at]
+    return Evidence(
+        failed=last.failed_end,
+        reached=reached_plan(last) or saved_plan(last),
+        ended=last.ended or any(end > last_step for end in ends),
+        far=bool(last.steps) and way is not None and way.far,
+        stopped_early=bool(last.steps) and progress.stopped_early > last_step,
+        short=way is not None and way.short,
+        spoken=bool(ends or progress.zeros) or progress.said_done > last_step,
+        closing=closing,
+        unread=unread,
+    )
+
+
+def _before_plan(last: Phase, body: SegmentBody) -> Problem:
+    """Return the problem of an end line that comes far before the plan."""
+    ends = [event.line for event in last.standalone_events if event.rule.event == "end"]
+    way = distance(last)
+    assert way is not None
+    return way.problem(max(ends, default=body.lines))
 
 
 def _nan_loss(phases: Sequence[Phase]) -> int | None:

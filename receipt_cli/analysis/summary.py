@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from receipt_cli.analysis.bottleneck import Bottleneck
-from receipt_cli.analysis.consistency import Comparison, compare
+from receipt_cli.analysis.consistency import Comparison, compare, of_session
 from receipt_cli.analysis.flags import Flag, find_oddities
 from receipt_cli.analysis.flops import own_peak, world_size
 from receipt_cli.analysis.goodput.timestamps import Edges, Life, LogTime, find_life
@@ -119,10 +119,20 @@ def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry
     _others(summary, events)
     _derive(summary, phase, steady, facts, stated)
     _progress(summary, phase, facts)
+    summary.consistency += _session(summary, phase)
     if summary.training_time_s is None:
         summary.training_time_s = _elapsed(summary)
     summary.spikes = find_spikes(steps, phase.standalone_events)
     return summary
+
+
+def _session(summary: Summary, phase: Phase) -> list[Comparison]:
+    """Return the means over the run that the steps of the last attempt contradict."""
+    numbered = [e for e in (phase.attempts[-1] if phase.attempts and not phase.relays else ()) if e.step is not None]
+    if not numbered or numbered[0].step is None or (last := numbered[-1].last_step) is None:
+        return []
+    records = sum(event.records for event in numbered)
+    return of_session(numbered[0].step, last, records, summary.metrics, summary.training_time_s)
 
 
 def _without_closing_means(steps: Sequence[Event], others: Sequence[Event], registry: Registry) -> list[Event]:
@@ -151,8 +161,10 @@ def _without_closing_means(steps: Sequence[Event], others: Sequence[Event], regi
 def _metrics(summary: Summary, events: list[Event], steady: Selection, registry: Registry) -> None:
     names = sorted({n for e in events for n in e.metric_names}, key=lambda n: registry.by_name[n].id)
     shown: list[str] = []
+    steps = [event for event in events if event.rule.event != "eval"]
     for name in names:
-        printed = pieces(events, metric(name))
+        counts = registry.by_name[name].klass == "counter" and any(event.prints(name) for event in steps)
+        printed = pieces(steps if counts else events, metric(name))
         if not printed:
             continue
         shown.append(name)

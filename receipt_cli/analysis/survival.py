@@ -11,12 +11,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
-from receipt_cli.analysis.tracebacks import BLOCK, FRAME, HEAD, excused
-from receipt_cli.definitions.failure_markers import Catalogue, Marker
+from receipt_cli.analysis.completed import reached_plan
+from receipt_cli.analysis.tracebacks import BLOCK, CHAINED, FRAME, HEAD, RAISED, STOPS, excused
+from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import positions
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import QUIET_RECORDS
+from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import ACTOR, LOGGED, MENTIONED, PRINTED
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Hits, SegmentBody
@@ -32,17 +34,20 @@ SAID_FINISHED = "said_finished"
 """The marker of a line with no other word than that something is done: it speaks of the run where it is the only one."""
 STOPPED_EARLY = "stopped_early"
 """The marker of a training that stops before its plan, since an evaluation no longer improves."""
+BY_WRAPPER = "wrapper_success"
+"""The marker of a launcher or a tracker that says in words that the exit code was zero."""
 SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
 """Markers of a signal that was sent to the command: one that stops on it may well end with zero."""
 LOGGING = "logging_error"
 LOGGING_BLOCK = 60
 """Records that the traceback in Python's report of a failed logging call may take."""
-LAST_WORDS = 20
+LAST_WORDS = 5
 """Records that a process may print after an error that it logged and dies of: that it stops, and where its files are."""
 WORKER_WORDS = 2
 """The same of a Ray worker, whose death its driver reports."""
 STRIDES = 3
 """So many times the usual distance between two step records a run may need for the next one."""
+_TOP = compile_later(r'File "([^"]{1,300}\.py)", line \d{1,7}, in <module>')
 _JOB = compile_later(r"\*\*\* JOB (\d{1,12}) ON \S")
 
 
@@ -58,13 +63,12 @@ class Progress:
         self.attempts += [p.step_events[0].at for p in replanned if len(p.step_events) > 1]  # begun anew with another plan
         self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
         found = [(marker.role, body.markers[marker.id]) for marker in catalogue.among(body.markers)]
-        for role, hits in found:
-            if role == "completion":
-                self.ends += hits.at
-            elif role == "exit_code":
-                self.ends += [at for at, _, code in hits.texts if code == 0]
-        if exit_code == 0:
-            self.ends.append(FAR)
+        by_wrapper = body.markers.get(BY_WRAPPER)
+        self.ends += [at for role, hits in found for at in hits.at if role == "completion" and hits is not by_wrapper]
+        self.zeros = [*by_wrapper.at] if by_wrapper is not None else []
+        self.zeros += [at for role, hits in found if role == "exit_code" for at, _, code in hits.texts if code == 0]
+        self.zeros += [FAR] if exit_code == 0 else []
+        self.failed = bool(exit_code)
         said, early = body.markers.get(SAID_DONE), body.markers.get(STOPPED_EARLY)
         alone = body.markers.get(SAID_FINISHED)
         lines = set() if alone is None else {at >> POSITION_BITS for at in alone.at}
@@ -81,9 +85,8 @@ class Progress:
         every = body.markers.values() if body.copied else ()
         self._lines = {at: line for hits in every for at, line in zip(hits.at, hits.line, strict=True)}
         done = bool(phases) and reached_plan(phases[-1])
-        last_step = self.steps[-1] if self.steps else -1
-        over = last_step if done else self.said_done if self.said_done > last_step else None
-        self.excused = excused(body.markers, self._ordinal, over)
+        last_step = self.last_step = self.steps[-1] if self.steps else -1
+        self.excused = excused(body.markers, self._ordinal)
         self.begins, self.finishes = self._blocks([*convicting, *(h for name in (FRAME,) if (h := body.markers.get(name)))])
         self.confirmed = max(self._confirmations(found), default=-1)
         self.logging = body.markers[LOGGING].at if LOGGING in body.markers else array("q")
@@ -95,7 +98,7 @@ class Progress:
         self.quiet_end = silent > QUIET_RECORDS and (not self.steps or done)
         self.quiet = silent > QUIET_RECORDS
         self.early = self.quiet and silent < STRIDES * self._stride() * self.records / max(1, body.records)
-        self.begin = _last_job(body)
+        self.begin = max(_last_job(body), _last_process(body))
 
     def _ordinal(self, at: int) -> int:
         """Return how many records precede a hit, without the lines that are empty since they copy others or are parts of one."""
@@ -126,14 +129,22 @@ class Progress:
         if marker.role in ("error", "consequence") and self._of_logging(at):
             return True
         later = len(self.steps) - bisect_right(self.steps, at)
+        if marker.role in ("cause", "error") and self._only_logged(at):
+            return True
         if marker.role == "error" and marker.rank and self._printed_on(at, later):
             return True
         if marker.role == "cause" and later > 1 and self.quiet and at > self.bad_code:
             return True
         if marker.overcome_after > EPOCH:
             later += (EPOCH - 1) * (len(self.epochs) - bisect_right(self.epochs, at))
-        ended = any(end > at and (end != FAR or marker.id not in SENT) for end in self.ends)
+        ended = any(end > at and (end != FAR or marker.id not in SENT) for end in (*self.ends, *self.zeros))
         return ended or any(a > at for a in self.attempts) or later >= marker.overcome_after
+
+    def _only_logged(self, at: int) -> bool:
+        """True for an error that a logger printed before the run went on, if nothing else behind it says that the run failed."""
+        if self.form(at) != LOGGED or self.failed or max(self.bad_code, self.confirmed) > at:
+            return False
+        return self.records - self._ordinal(self.finishes[self._block(at)]) - 1 > LAST_WORDS or at < self.last_step
 
     def _printed_on(self, at: int, later: int) -> bool:
         """True where what follows an error shows that the process which printed it went on; ``later`` steps follow."""
@@ -144,10 +155,7 @@ class Progress:
         block = self._block(at)
         if self.confirmed > self.finishes[block]:
             return False
-        form, after = self.form(at), self.records - self._ordinal(self.finishes[block]) - 1
-        if form == LOGGED:
-            return bool(later) or after > LAST_WORDS
-        return form == ACTOR and after >= WORKER_WORDS
+        return self.form(at) == ACTOR and self.records - self._ordinal(self.finishes[block]) - 1 >= WORKER_WORDS
 
     def _block(self, at: int) -> int:
         """Return the number of the block of tracebacks and errors that ``at`` is a part of."""
@@ -181,42 +189,34 @@ class Progress:
         return begins, finishes
 
 
+def _last_process(body: SegmentBody) -> int:
+    """Return where the last but one of several processes of one script ended, each by an error that nothing caught, or -1.
+
+    One process raises one such error; where ranks are named, or a launcher or a collective speaks, each of them may.
+    """
+    hits, frames = body.markers, body.markers.get(FRAME)
+    several = body.copied or any(rank != NO_RANK for found in hits.values() for rank in found.rank)
+    if frames is None or HEAD not in hits or several or MANY_PROCESSES & hits.keys():
+        return -1
+    raised = sorted((at, text) for name in RAISED | STOPS if name in hits for at, text, _ in hits[name].texts)
+    begun = list[tuple[int, str]]()
+    for at, text, _ in frames.texts:
+        top = _TOP.search(text)
+        head = bisect_right(hits[HEAD].at, at) - 1
+        if top is not None and head >= 0 and (at >> POSITION_BITS) - (hits[HEAD].at[head] >> POSITION_BITS) == 1:
+            begun.append((hits[HEAD].at[head], top[1]))
+    last = -1
+    for (begin, script), (again, other) in pairwise(begun):
+        found = [(at, text) for at, text in raised if begin < at < again]
+        after = [text for at, text in raised if at > again]
+        chained = any(begin < at < again for at in (hits[CHAINED].at if CHAINED in hits else ()))
+        if script == other and found and after and not chained and found[0][1] != after[0]:
+            last = found[-1][0]
+    return last
+
+
 def _last_job(body: SegmentBody) -> int:
     """Return where the last but one of several jobs ended whose ends a scheduler wrote into one log, or -1."""
     texts = sorted(text for hits in body.markers.values() for text in hits.texts if "*** JOB" in text[1])
     jobs = [(at, job[1]) for at, text, _ in texts if (job := _JOB.search(text))]
     return max((at for at, job in jobs if job != jobs[-1][1]), default=-1)
-
-
-def reached_plan(phase: Phase) -> bool:
-    """True when the last record is of the last step that was planned."""
-    planned = phase.planned
-    last = next((e.step for e in reversed(phase.steps) if e.step is not None), None)
-    return last is not None and planned is not None and last >= planned - 1 and not _within_epoch(phase, planned)
-
-
-def saved_plan(phase: Phase) -> bool:
-    """True when a checkpoint behind the last record is of the last step that was planned, as its own line says."""
-    planned, last = phase.planned, phase.steps[-1] if phase.steps else None
-    if last is None or planned is None or last.rule.counts == "epoch":
-        return False
-    saved = (e for e in phase.standalone_events if e.rule.event == "checkpoint" and e.at > last.last_at)
-    return any(event.step == planned for event in saved)
-
-
-def first_epoch(phase: Phase) -> int:
-    """Return the number of the first epoch where the last record counts by epoch, else 0."""
-    last = phase.steps[-1]
-    by_epoch = last.rule.counts == "epoch" or (last.counters is not None and "epoch_step" not in last.counters)
-    return (last.rule.epochs_from or 0) if by_epoch else 0
-
-
-def _within_epoch(phase: Phase, planned: int) -> bool:
-    """True when the last record counts by epoch and stands in an epoch that goes on, or before the last one."""
-    last = phase.steps[-1]
-    if last.rule.counts != "epoch" and (last.counters is None or "epoch_step" in last.counters):
-        return False
-    counters = last.counters or {}
-    inside, length = counters.get("epoch_step"), counters.get("epoch_steps")
-    early = last.step is not None and last.step < planned - 1 + (last.rule.epochs_from or 0)
-    return early or (inside is not None and length is not None and inside < length)

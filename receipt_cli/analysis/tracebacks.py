@@ -1,7 +1,7 @@
-"""Tracebacks that ended nothing: those of exceptions that no code can catch, and those that only quote a Ctrl-C.
+"""Tracebacks that ended nothing: those of exceptions that end no process, and those that only quote a Ctrl-C.
 
-Python prints ``Exception ignored in: ...`` and a traceback for what a finalizer, an exit handler or a thread behind the end of
-the interpreter raises; the exit code stays as it was. Extensions that call Python put the traceback of a callback into the
+Python prints ``Exception ignored in: ...`` or ``Exception in thread ...`` and a traceback for what a finalizer, an exit handler
+or a thread raises; the exit code stays as it was. Extensions that call Python put the traceback of a callback into the
 message of an error of their own: where that is of a Ctrl-C, the error says nothing else.
 """
 
@@ -26,7 +26,7 @@ STOPS: Final = frozenset((
     INTERRUPTED, "cuda_out_of_memory", "gpu_library_alloc_failed", "driver_out_of_memory", "xla_out_of_memory",
     "tensorflow_out_of_memory", "host_allocation_failed", "disk_full",
 ))  # fmt: skip
-"""The same of those that may tell why a run stopped although Python ignored them: they count unless it was done by then."""
+"""The same of a stop, or of memory that ran out."""
 NEXT = 3
 """Records within which a traceback follows its heading, also over blank lines."""
 BLOCK = 12
@@ -43,14 +43,13 @@ class _Part(NamedTuple):
     marker: str
 
 
-def excused(markers: Mapping[str, Hits], ordinal: Callable[[int], int], done: int | None) -> frozenset[int]:
-    """Return the positions of hits that ended nothing. ``ordinal`` counts the records before a position; from ``done`` on the
-    training was over, None: nothing shows that it was."""
+def excused(markers: Mapping[str, Hits], ordinal: Callable[[int], int]) -> frozenset[int]:
+    """Return the positions of hits that ended nothing. ``ordinal`` counts the records before a position."""
     found: set[int] = set()
     first = {name: hits.at[0] for name in (UNRAISABLE, FRAME, INTERRUPTED, KILLED) if (hits := markers.get(name)) and hits.at}
     if UNRAISABLE in first:
         for parts in _by_rank(markers, (HEAD, FRAME, UNRAISABLE, CHAINED), first[UNRAISABLE]):
-            found.update(_ignored(parts, ordinal, done))
+            found.update(_ignored(parts, ordinal))
     stops = [first[name] for name in (INTERRUPTED, KILLED) if name in first]
     if FRAME in first and stops:
         for parts in _by_rank(markers, (HEAD, FRAME, KILLED), min(stops) - place(QUOTED)):
@@ -71,7 +70,7 @@ def _by_rank(markers: Mapping[str, Hits], names: Collection[str], since: int) ->
         yield sorted(parts)
 
 
-def _ignored(parts: list[_Part], ordinal: Callable[[int], int], done: int | None) -> Iterator[int]:
+def _ignored(parts: list[_Part], ordinal: Callable[[int], int]) -> Iterator[int]:
     """Yield the hits of tracebacks directly behind the heading of an ignored exception, and of those chained to them."""
     expected, last = "", 0  # what the part before lets follow: a traceback, more of one, or one that is chained to it
     for at, kind, _ in parts:
@@ -93,8 +92,7 @@ def _ignored(parts: list[_Part], ordinal: Callable[[int], int], done: int | None
             (expected == "more" and gap <= BLOCK) or (expected == "begin" and gap == 1) or (expected == "end" and gap == 0)
         ):
             expected = "end"
-            if kind == "raised" or (done is not None and at > done):
-                yield at
+            yield at
         else:
             expected = ""
 

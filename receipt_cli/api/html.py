@@ -23,7 +23,7 @@ def _shown(text: object) -> str:
 
 
 def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    from receipt_cli.analysis.checks import verdict
+    from receipt_cli.analysis.checks import contradicted_metrics, verdict
     from receipt_cli.definitions.metrics import load_registry
     from receipt_cli.render.scale import measure
 
@@ -40,7 +40,8 @@ def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     steps = summary["steps"]
     planned = f" of {steps['planned']}" if steps["planned"] is not None else ""
     yield "steps", f"{steps['first']} to {steps['last']}{planned}" if steps["record_count"] != 0 else "none"
-    for name, statistic in list(summary["metrics"].items())[:_MOST]:
+    doubtful = contradicted_metrics(summary)
+    for name, statistic in [item for item in summary["metrics"].items() if item[0] not in doubtful][:_MOST]:
         metric = load_registry().by_name.get(name)
         which = metric.headline if metric is not None else "last"
         if statistic[which] is not None:

@@ -95,7 +95,7 @@ def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None) -
         *(_change(change, gates, baseline) for change in gates.changes),
     ]
     fine = healthy(checks, document["failure"], allow_truncated=gates.allow_truncated)
-    return Verdict(tuple(rulings), baseline, fine, proven(checks))
+    return Verdict(tuple(rulings), baseline, fine is True, proven(checks))
 
 
 def _checks(checks: Mapping[str, bool | None], gates: Gates) -> Iterator[Ruling]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from receipt_cli.analysis.checks import contradicted_metrics
 from receipt_cli.comparison.comparable import Document, Judgement, judge
 from receipt_cli.comparison.curves import Curve, compare_curves
 from receipt_cli.comparison.metrics import LEVEL, Figures, MetricComparison, compare_metrics
@@ -120,7 +121,7 @@ def comparison_document(baseline: Sequence[str], contrasts: Sequence[Mapping[str
 
 
 def _figures(run: Run) -> dict[str, Figures]:
-    """Return the figures of a run's metrics: as printed, and what was recomputed where nothing was.
+    """Return the figures of a run's metrics: as printed, and what was recomputed where nothing was or the log contradicts it.
 
     FLOP/s and MFU count what their trainer calls FLOPs: without a definition they mean what their grammar's trainer means.
     """
@@ -128,11 +129,14 @@ def _figures(run: Run) -> dict[str, Figures]:
     printed: Mapping[str, Mapping[str, Any]] = summary.get("metrics", {})
     grammars = run.document["derivation"]["grammars"]
     trainer = f"flops_of_{grammars[0]['id']}" if grammars else None
-    statistics = {**summary.get("derived", {}), **printed}
+    derived, doubtful = summary.get("derived", {}), contradicted_metrics(summary)
+    printed = {name: entry for name, entry in printed.items() if name not in doubtful or name not in derived}
+    statistics = {**derived, **printed}
     for name in FLOPS_COUNTED:
         if name in printed and printed[name]["definition"] is None:
             statistics[name] = {**printed[name], "definition": trainer}
-    return {name: Figures(statistic, run.steady.get(name), name in printed) for name, statistic in statistics.items()}
+    figures = {name: Figures(entry, printed=False) for name, entry in derived.items()}
+    return figures | {name: Figures(statistics[name], run.steady.get(name), True, name in doubtful) for name in printed}
 
 
 def _outcomes(a: Document, b: Document) -> dict[str, Any]:

@@ -31,6 +31,8 @@ class Figures:
     values: Sequence[float] | None = None
     printed: bool = True
     """False for a figure that was recomputed."""
+    contradicted: bool = False
+    """Whether the log's own steps and times contradict it, and nothing was recomputed in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,8 @@ def _outcome(
     interval: tuple[float | None, float | None],
     floor: float,
 ) -> tuple[Outcome, str | None]:
+    if any(f.contradicted for f in (*left, *right)):
+        return "incomparable", "the log's own steps and times contradict what it prints"
     for key in ("definition", "scope", "window"):
         meanings = {f.statistic.get(key) for f in (*left, *right)}
         if len(meanings) > 1:

@@ -44,6 +44,11 @@ CORE_SECONDS: Final = 0.02
 """A search for a core that takes longer is given up for the pattern: about what compiling that takes."""
 SILENT_ROLES: Final = ("observation", "restart", "completion", "exit_code", "detail")
 MIN_LITERAL: Final = 5
+MANY_PROCESSES: Final = frozenset({
+    "root_cause", "failed_rank", "child_failed", "elastic_restart", "nccl_timeout", "nccl_failure", "nccl_victim", "rank_segfault",
+    "launcher_stopped", "worker_died", "worker_exception",
+})  # fmt: skip
+"""Markers of a job with several processes, each of which may print what the others print, and its own error."""
 _HEAD: Final = "(?&head)"
 HEADLESS: Final = "(?:)"
 """Replaces a head in the core of a pattern."""

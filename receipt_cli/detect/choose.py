@@ -35,6 +35,8 @@ class Candidate(NamedTuple):
     rules: int
     named: bool = True
     """Some rule that read something asks for the name of the trainer."""
+    quoted: bool = False
+    """Its few records stand among those of another grammar: somebody pasted or quoted them."""
 
     @property
     def score(self) -> tuple[int, int, int]:
@@ -45,7 +47,9 @@ class Candidate(NamedTuple):
 
     @property
     def identified(self) -> bool:
-        """True where the matched records cannot be chance lines of another program."""
+        """True where the matched records cannot be chance lines of another program, nor lines that are quoted."""
+        if self.quoted:
+            return False
         return bool(self.alone_steps) or (self.alone > 0 and (self.rules > 1 or (self.named and self.records >= MIN_RECORDS)))
 
 
@@ -90,8 +94,9 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
     layers = {i: versions[-1].layer for i, versions in reading.items()}
     candidates = sorted(
         (_candidate(i, layers, records, steps, rules[i]) for i in reading if records[i]),
-        key=lambda c: (*(-part for part in c.score), c.id),
+        key=lambda c: (*(-part for part in c.score), -steps[c.id].max() if c.alone_steps else 0, c.id),
     )
+    candidates = [c._replace(quoted=_is_quoted(c, candidates, steps)) for c in candidates]
     if forced is not None:
         found = records.get(forced.id)
         return Detection((Chosen(forced, "option"),) if found else (), tuple(candidates))
@@ -106,9 +111,11 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
     for other in known[1:]:
         if other.layer == "trainer" and other.alone_steps >= MIN_SECONDARY and best.score[0] == WITH_STEPS["trainer"]:
             mine = steps[other.id] - OrdinalSet.union(*(records[c.id] for c in chosen))
-            if len(mine) >= MIN_SECONDARY and not any(_interleaved(mine, steps[c.id]) for c in chosen):
+            apart = not any(_interleaved(mine, steps[c.id]) or _goes_on(engine, body, reading[c.id], mine) for c in chosen)
+            if len(mine) >= MIN_SECONDARY and apart:
                 chosen.append(other)
     rivals = [c.id for c in known[1:] if c.score == best.score and c not in chosen]
+    rivals = [i for i in rivals if not (steps[i] and _goes_on(engine, body, reading[best.id], steps[i]))]
     if rivals:
         return Detection((), tuple(candidates), (best.id, *rivals))
     return Detection(tuple(_version(engine, body, reading[c.id]) for c in chosen), tuple(candidates))
@@ -127,6 +134,12 @@ def _records(read: Iterable[Read], *, steps: bool = False, identifying: bool = T
         other = columns.pairs if opened and columns.pairs else columns.headers  # the opening line is the block's record
         found.append(ordinals_at(columns.at, POSITION_BITS, other.rows if steps else ()))
     return OrdinalSet.union(OrdinalSet(), *found)
+
+
+def read_records(engine: Engine, body: SegmentBody, grammars: Iterable[Grammar], names: Collection[str] = ()) -> OrdinalSet:
+    """Return the ordinals of the records that the grammars read, or only their rules of some ``names``."""
+    pairs = ((r, engine.columns(body, g, r)) for g in grammars for r in g.rules if not names or r.name in names)
+    return _records(((rule, columns) for rule, columns in pairs if columns is not None), identifying=False)
 
 
 def _identifies(rule: Rule, columns: RuleColumns) -> bool:
@@ -199,6 +212,49 @@ def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:
     return count_switches(left, right, few + 1) > few
 
 
+def _is_quoted(candidate: Candidate, candidates: Sequence[Candidate], steps: Mapping[str, OrdinalSet]) -> bool:
+    """Return whether a grammar reads one kind of record only, between two steps of another or less often than ``MIN_SECONDARY``.
+
+    The other one reads more steps: it owns the log.
+    """
+    mine = steps[candidate.id]
+    if not mine or candidate.rules > 1:
+        return False
+    for other in candidates:
+        if other.id == candidate.id or other.alone_steps <= max(candidate.alone_steps, MIN_SECONDARY - 1):
+            continue
+        if candidate.alone_steps < MIN_SECONDARY or _is_enclosed(mine, steps[other.id]):
+            return True
+    return False
+
+
+def _is_enclosed(mine: OrdinalSet, steps: OrdinalSet) -> bool:
+    """Return whether all of ``mine`` stand between two neighbouring ones of ``steps``."""
+    return steps.min() < mine.min() and mine.max() < steps.max() and not steps.range_cardinality(mine.min(), mine.max() + 1)
+
+
+def _goes_on(engine: Engine, body: SegmentBody, versions: Sequence[Grammar], mine: OrdinalSet) -> bool:
+    """Return whether the steps of a grammar stop before ``mine`` and count on behind them: one phase, and no other within."""
+    before, behind = (0, -1), (1 << 62, -1)
+    for at, step in _numbered(engine, body, versions):
+        if mine.min() <= at <= mine.max():
+            return False
+        before = max(before, (at + 1, step)) if at < mine.min() else before
+        behind = min(behind, (at, step)) if at > mine.max() else behind
+    return 0 <= before[1] < behind[1]
+
+
+def _numbered(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> Iterator[tuple[int, int]]:
+    """Yield the ordinal and the printed step of each step record, rule by rule."""
+    for grammar in versions:
+        for rule in grammar.rules:
+            columns = engine.columns(body, grammar, rule) if rule.event == "step" else None
+            numbers = columns.numbers.get("step") if columns is not None else None
+            if columns is not None and numbers is not None:
+                for row, step in zip(numbers.rows, numbers.values, strict=True):
+                    yield columns.at[row] >> POSITION_BITS, int(step)
+
+
 def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> Chosen:
     """Choose among versions that read the same text: the newest proven by the log, else the newest not excluded by it."""
     ordered = sorted(versions, key=lambda g: g.version)
@@ -245,8 +301,7 @@ def count_explained(engine: Engine, body: SegmentBody, grammars: Iterable[Gramma
     A record counts once, as the first of these that it is.
     """
     chosen = list(grammars)
-    pairs = ((rule, engine.columns(body, grammar, rule)) for grammar in chosen for rule in grammar.rules)
-    matched = _records(((rule, columns) for rule, columns in pairs if columns is not None), identifying=False)
+    matched = read_records(engine, body, chosen)
     ignored = OrdinalSet.union(OrdinalSet(), *(body.ignored[g.id] for g in chosen if g.id in body.ignored)) - matched
     unread = body.undecodable_matched - matched - ignored
     return len(matched), len(ignored) + body.blank, body.undecodable + len(unread)

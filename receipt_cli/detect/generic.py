@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipt_cli.definitions.compiled import load_shipped
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained
+from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained, read_records
 from receipt_cli.errors import InputError
 from receipt_cli.events.build import read_events
 from receipt_cli.events.epochs import count_epochs
@@ -22,9 +22,7 @@ from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import dataclass, replace
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import Lack, Problem
-from receipt_cli.records.envelope import plain
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
@@ -37,25 +35,12 @@ WHERE = f"grammars/{INDUCED_PATH}"
 GENERIC = "generic@v1"
 BESIDE = "."
 """Separator in the name of a rule that comes from a grammar which reads some lines of the log."""
-OFTEN = 5
-"""Unread records of one kind that may be steps; a setting or a heading comes less often."""
 MOST_ENGINES = 64
 """Engines of induced grammars that a process with many logs keeps: each takes 0.7 MB, and belongs to one form of record."""
-_ANNOUNCED = compile_later(rb"(?i)(?<![\w-])(?:start(?:s|ed|ing)?|begin(?:s|ning)?|commencing)(?: the| model)? training(?![\w-])")
 
 
 _Engines = dict[tuple[str, ...], tuple[Grammar, Engine]]
 _engines: _Engines = {}
-
-
-def may_train(lacks: Sequence[Lack]) -> bool:
-    """Return whether records of an unread log are nearly those of a training."""
-    return any(lack.seen >= OFTEN for lack in lacks)
-
-
-def announces_training(heads: Sequence[bytes]) -> bool:
-    """Return whether an unread log with these first bytes announces a training."""
-    return any(_ANNOUNCED.search(head) for head in map(plain, heads) if b" training" in head.lower())
 
 
 def is_generic(name: str | None) -> bool:
@@ -125,6 +110,24 @@ def wanted(detection: Detection) -> bool:
     return not any(c.grammar.layer in ("trainer", "format") and known[c.grammar.id].step_records for c in detection.chosen)
 
 
+def outnumbered(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
+    """Return whether more records are unread than the chosen trainers printed steps: another one may own the log."""
+    if detection.tie or not detection.chosen:
+        return False
+    matched, ignored, undecodable = count_explained(engine, body, [chosen.grammar for chosen in detection.chosen])
+    return body.records - matched - ignored - undecodable >= least_of_rival(_steps_of(detection))
+
+
+def least_of_rival(steps: int) -> int:
+    """Return how many records a reading must explain to own a log of which another one explains so many steps."""
+    return steps + max(2, steps // 10)
+
+
+def _steps_of(detection: Detection) -> int:
+    known = {c.id: c.step_records for c in detection.candidates}
+    return max((known[chosen.grammar.id] for chosen in detection.chosen), default=0)
+
+
 def leaves_lines(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
     """True where the chosen grammars leave records to learn from.
 
@@ -149,19 +152,24 @@ def read_generically(
     site: Site = NO_SITE,
     *,
     one_of_many: bool = False,
+    first: Engine,
 ) -> Fallback | None:
     """Return the second reading of a log, or None where it shows no certain training.
 
     ``streams`` were read before; a log that cannot be read again, or that has changed since, has no second reading.
     ``lacking`` as for ``learn_streams``. ``one_of_many``: the process reads further logs, never two at a time: what it learns
-    again is read with the engine that it has.
+    again is read with the engine that it has. ``first``: the engine that scanned the log.
     """
     vocabulary = vocabulary_of(site)
+    rival, least, others = not wanted(detection), least_of_rival(_steps_of(detection)), detection.chosen
+    detection = _without_quoted(detection)
     base = [chosen.grammar for chosen in detection.chosen]
     doubted = any(grammar.layer != "benchmark" for grammar in base)
     try:
         learned, same = learn_streams(streams, vocabulary, lacking)
-        if learned is None or not same or (doubted and not learned.sure):
+        if learned is None or not same or ((doubted or rival) and not learned.sure):
+            return None
+        if rival and learned.steps < least:
             return None
         again = _reopened(streams)
     except InputError:  # gone since it was read
@@ -171,6 +179,9 @@ def read_generically(
     grammar, engine = _engine(learned, base, vocabulary, site.catalogue, _engines if one_of_many else {})
     once_more = gather(engine, again, workers)
     if not _same(streams, again):
+        return None
+    both = (first, gathered.body), (engine, once_more.body)
+    if rival and _count_own(*both, others, learned, grammar) < least:
         return None
     kept = _with_steps_of(engine, once_more.body, grammar, learned, base)
     if kept is None:
@@ -185,6 +196,21 @@ def read_generically(
     candidate = Candidate(INDUCED, INDUCED, count, count, count, count, len(learned.rules))
     found = Detection(chosen, (candidate, *detection.candidates))
     return Fallback(engine, once_more, found, grammar)
+
+
+def _without_quoted(detection: Detection) -> Detection:
+    """Return the detection without trainers that printed one kind of record only, and seldom: those lines are quoted."""
+    known = {c.id: c for c in detection.candidates}
+    kept = (c for c in detection.chosen if not (known[c.grammar.id].step_records and known[c.grammar.id].rules < 2))
+    return detection._replace(chosen=tuple(kept))
+
+
+def _count_own(
+    first: tuple[Engine, SegmentBody], again: tuple[Engine, SegmentBody], others: Sequence[Chosen], learned: Learned, own: Grammar
+) -> int:
+    """Return how many records the learned step rules read ``again`` that the ``others`` did not read at ``first``."""
+    names = {rule.name for rule in learned.rules if rule.body["event"] == "step"}
+    return len(read_records(*again, [own], names) - read_records(*first, [chosen.grammar for chosen in others]))
 
 
 def _with_steps_of(

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from receipt_cli.definitions.failure_markers import Catalogue
+from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue
 from receipt_cli.events.launches import END, Launch, split_launches
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.relays import is_relay
 from receipt_cli.io.joined_parts import Stream, joined
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import behind_heads, form_of_heads, plain
+from receipt_cli.records.envelope import NO_RANK, behind_heads, form_of_heads, plain
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.segment import SegmentBody
 
@@ -30,6 +30,11 @@ MOST_STARTS = 100
 """A log whose steps go back more often is of several processes, or of a loop."""
 MOST_LINES = 4000
 """Lines before a first step that are compared: the nearest."""
+_COMMAND = compile_later(
+    rb"(?:[\w.@~:/()\[\] -]{0,80}[$#%>] |\++ )(?:\w{1,60}=\S{0,200} ){0,20}(?:\S{0,80}/)?"
+    rb"(?:python[\d.]{0,5}|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh) \S"
+)
+_TRACEBACK = b"Traceback (most recent call last):"
 _DIGITS = compile_later(rb"\d+")
 _LETTER = compile_later(rb"[^\W\d_]")
 
@@ -92,47 +97,56 @@ def _part_failed_starts(
     """Return the launches of a log, the starts among them that failed before the first step of all.
 
     What the log began with, but for a few lines that come once, and ``OF_START`` of the kinds of lines before the first
-    failure must come again behind a failure, and then the first step or another failure. A launcher
-    that reports a restart begins no launch.
+    failure must come again behind a failure, all of a few; or a command is printed there. A launcher that reports a restart,
+    or several processes, begins no launch.
     """
     whole = launches[0]
     roles = {marker.id: marker.role for marker in catalogue.markers}
-    limit = next((event.line for event in whole.events if event.is_step), launches[1].line if len(launches) > 1 else END)
-    hits = [
-        (line, at, roles.get(name))
+    first_step = next((event.line for event in whole.events if event.is_step), END)
+    limit = min(first_step, launches[1].line if len(launches) > 1 else END)
+    hits = sorted(
+        (line, at, roles.get(name), rank)
         for name, found in body.markers.items()
-        for line, at, form in zip(found.line, found.at, found.form, strict=True)
+        for line, at, form, rank in zip(found.line, found.at, found.form, found.rank, strict=True)
         if form != MENTIONED and line < limit
-    ]
-    failures = sorted({line for line, _, role in hits if role in ("cause", "error")})
-    source, first = joined(streams[0].parts), min((line for line, _, _ in hits), default=0)
-    if len(failures) < (2 if limit == END else 1) or any(role == "restart" for _, _, role in hits):
+    )
+    failures = sorted({line for line, _, role, _ in hits if role in ("cause", "error")})
+    source, first = joined(streams[0].parts), min((line for line, *_ in hits), default=0)
+    if not failures or any(role == "restart" for _, _, role, _ in hits) or len(streams) > 1:
         return launches
-    last = failures[-1] if limit == END else limit - 1
-    if len(streams) > 1 or last - source.lines_before > MOST_LINES:
-        return launches
-    again = source.reopen() if first - source.lines_before > COMMON else None
+    last = min(limit - 1, body.lines)
+    again = source.reopen() if first - source.lines_before > 1 and failures[-1] - source.lines_before <= MOST_LINES else None
     if again is None:
         return launches
-    [lines] = _lines_of(again, [(source.lines_before, last)])
+    [lines] = _lines_of(again, [(source.lines_before, min(last, source.lines_before + MOST_LINES))])
     shapes = _shapes(lines)
     until = first - 1 - source.lines_before
     opening = _opening(shapes, until)
-    head = {*shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until]} - {b""}
+    head = {shape for shape in shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until] if shape}
+    head -= {shape for shape in head if shape.endswith(_TRACEBACK)}
+    alone = all(rank == NO_RANK for *_, rank in hits) and shapes[:until].count(opening) == 1
+    if len(head) < COMMON and (not alone or MANY_PROCESSES & body.markers.keys()):
+        return launches
     begins = [whole.line]
-    for line, shape in enumerate(shapes, source.lines_before + 1):
-        if shape != opening or not any(begins[-1] <= failure < line for failure in failures):
+    for line, (shape, text) in enumerate(zip(shapes, lines, strict=True), source.lines_before + 1):
+        if not any(begins[-1] <= failure < line for failure in failures):
             continue
-        until = next((failure for failure in failures if failure >= line), last + 1 if limit < END else line)
+        until = next((failure for failure in failures if failure >= line), source.lines_before + len(lines) + 1)
         behind = head & {*shapes[line - 1 - source.lines_before : until - 1 - source.lines_before]}
-        if len(behind) >= max(COMMON, OF_START * len(head)):
+        common = shape == opening and len(behind) >= min(len(head), max(COMMON, OF_START * len(head)))
+        if (common and shape) or is_command(text):
             begins.append(line)
-    firsts = [0, *(1 + max(at for other, at, _ in hits if other < line) for line in begins[1:])]
+    firsts = [0, *(1 + max(at for other, at, *_ in hits if other < line) for line in begins[1:])]
     parts = [
         Launch([event for event in whole.events if start <= event.at < end], start, end, line, apart=start > 0)
         for start, end, line in zip(firsts, [*firsts[1:], whole.end], begins, strict=True)
     ]
     return [*parts, *launches[1:]]
+
+
+def is_command(line: bytes) -> bool:
+    """True for a line that shows a command behind a shell's prompt, or as ``set -x`` does."""
+    return _COMMAND.match(line) is not None
 
 
 def _opening(shapes: Sequence[bytes], until: int) -> bytes:

@@ -7,11 +7,16 @@ from collections.abc import Iterable, Sequence
 
 from receipt_cli.errors import UsageError
 from receipt_cli.events.model import Event
+from receipt_cli.io.discovery import family_of
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.lazy_dataclass import dataclass, field
 
 COMPARED = 50
 """Common steps that are compared."""
+LIKE = 0.2
+"""Share by which a loss may differ that was trained again from a checkpoint."""
+TOGETHER_S = 600.0
+"""Seconds within which the ranks of a run print their first step."""
 MODEL = ("parameter_count", "model_name", "sequence_length")
 """Facts that all files of one run share."""
 
@@ -82,10 +87,11 @@ class Lane:
     rank: int | None
 
 
-def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> list[Lane]:
-    """Return the lanes of one run, the one with most step records first, the lowest rank on a tie.
+def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> tuple[list[Lane], list[Part]]:
+    """Return the lanes of one run, the one with most step records first, and the files that nothing ties to it.
 
-    Raises ``SeveralRuns`` where the files are evidently of several runs, or nothing shows that they are of one.
+    On a tie the lowest rank is the first. Raises ``SeveralRuns`` unless something shows that all files with steps are of one
+    run: names of ranks, equal values, steps that go on. Without any steps the names alone have to show it.
     """
     runs: list[list[Lane]] = []
     reasons: list[str] = []
@@ -106,8 +112,24 @@ def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> list[Lane]:
     if len(lanes) == 1 and not lanes[0].parts[0].stream.certain:
         lanes[0].rank = None  # a number at the end of a name is a rank only where others are
     lanes.sort(key=lambda lane: (-sum(len(p.steps) for p in lane.parts), math.inf if lane.rank is None else lane.rank))
-    silent = [Lane([p], p.stream.rank if p.stream.certain else None) for p in parts if not p.steps]
-    return [*lanes, *silent]
+    silent = [part for part in parts if not part.steps]
+    known = [part for lane in lanes for part in lane.parts] or silent[:1]
+    tied = [part for part in silent if any(_same_family(part, other) for other in known)]
+    if not lanes and len(tied) < len(silent):
+        loose = next(part for part in silent if part not in tied)
+        raise SeveralRuns(
+            f"nothing shows that these {len(streams)} files are of one run",
+            why=f"no step was read in any of them, and {known[0].name} and {loose.name} are not named as files of one run",
+            try_="receipt parse FILE for each",
+            groups=[[part.number] for part in silent],
+        )
+    lanes += [Lane([part], part.stream.rank if part.stream.certain else None) for part in tied]
+    return lanes, [part for part in silent if part not in tied]
+
+
+def _same_family(left: Part, right: Part) -> bool:
+    """True if the names of two files differ in nothing but a rank, a node, an attempt or the stream."""
+    return family_of(left.name) == family_of(right.name)
 
 
 def _join(run: list[Lane], part: Part) -> str | None:
@@ -132,12 +154,28 @@ def _same_process(left: Part, right: Part) -> bool:
 
 
 def _follows(earlier: Part, later: Part) -> bool:
-    """True when ``later`` goes on where ``earlier`` was, or is the launcher's next attempt."""
+    """True if ``later`` goes on where ``earlier`` was, or is the launcher's next attempt.
+
+    Its first step is the next one, or one that ``earlier`` had already made, with a loss that is like its own: steps that are
+    only larger may be of any run, unless the names are of one family.
+    """
     attempts = {earlier.stream.attempt, later.stream.attempt}
     if None not in attempts and len(attempts) > 1:
         return True
     again = earlier.first < later.first and later.stride * 1.5 < later.first and later.last > earlier.last
-    return later.first > earlier.last or again
+    if not (later.first > earlier.last or again):
+        return False
+    plans, theirs = earlier.values("planned_steps"), later.values("planned_steps")
+    if plans and theirs and plans.isdisjoint(theirs):
+        return False
+    near = later.first - earlier.last <= 2 * max(earlier.stride, later.stride)
+    return _same_family(earlier, later) or (near and _alike(earlier, later))
+
+
+def _alike(left: Part, right: Part) -> bool:
+    """True unless the losses of two files differ by more than a fifth at most of the steps that they share."""
+    apart = [abs(a - b) > LIKE * max(abs(a), abs(b)) for a, b in _common(left, right) if math.isfinite(a) and math.isfinite(b)]
+    return 2 * sum(apart) <= len(apart)
 
 
 def _beside(run: list[Lane], part: Part) -> str | None:
@@ -146,23 +184,35 @@ def _beside(run: list[Lane], part: Part) -> str | None:
     seeds, theirs = part.values("seed"), other.values("seed")
     plans, their_plans = part.values("planned_steps"), other.values("planned_steps")
     ranks = {lane.rank for lane in run}
-    certain = part.stream.certain and other.stream.certain and part.stream.rank not in ranks
+    named = part.stream.certain and other.stream.certain and part.stream.rank not in ranks
+    certain = named and (_same_family(part, other) or _start_together(part, other))
     if plans and their_plans and plans.isdisjoint(their_plans):
         return f"{other.name} plans {_shown(their_plans)} steps, {part.name} {_shown(plans)}"
     if not certain and seeds and theirs and seeds.isdisjoint(theirs):
         return f"{other.name} has seed {_shown(theirs)}, {part.name} {_shown(seeds)}"
     if not certain and not _same_values(other, part):
-        return f"{other.name} and {part.name} print other values for the same steps, and their names name no ranks"
+        return f"{other.name} and {part.name} print no equal losses for the same steps, and are not named as ranks of one run"
     run.append(Lane([part], part.stream.rank if part.stream.rank not in ranks else None))
     return None
 
 
+def _start_together(left: Part, right: Part) -> bool:
+    """True if both begin at one step and within minutes of each other."""
+    clocks = [next((e.clock for e in part.steps if not math.isnan(e.clock)), math.inf) for part in (left, right)]
+    return left.first == right.first and max(clocks) < math.inf and abs(clocks[0] - clocks[1]) <= TOGETHER_S
+
+
 def _same_values(left: Part, right: Part) -> bool:
     """True when both print the same losses for the steps that they share, and share some."""
+    known = _common(left, right)
+    return bool(known) and all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in known)
+
+
+def _common(left: Part, right: Part) -> list[tuple[float, float]]:
+    """Return the losses that both print for the first steps that they share."""
     mine = {e.position: e.metrics.get("loss") for e in left.steps}
     common = [(mine[at], e.metrics.get("loss")) for e in right.steps if (at := e.position) in mine][:COMPARED]
-    known = [(a, b) for a, b in common if a is not None and b is not None]
-    return bool(known) and all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in known)
+    return [(a, b) for a, b in common if a is not None and b is not None]
 
 
 def _shown(values: Iterable[float | str]) -> str:

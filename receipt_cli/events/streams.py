@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -94,8 +94,10 @@ class Gathered:
             return events, self.body
         from receipt_cli.events.file_order import make_lanes
 
-        lanes = make_lanes(self.streams, self._parts(events))
+        lanes, loose = make_lanes(self.streams, self._parts(events))
         leader = lanes[0]
+        if loose:
+            events = self._leave_out({part.number: part.name for part in loose}, events)
         self.opening, self.final = leader.parts[0].number, leader.parts[-1].number
         for lane in lanes:
             for event in (e for part in lane.parts for e in part.events if e.rank == NO_RANK):
@@ -110,6 +112,18 @@ class Gathered:
         copies = {id(e) for lane in lanes[1:] for part in lane.parts for e in part.steps if e.step is None}
         events = sorted((e for e in events if id(e) not in copies), key=lambda event: event.at)
         return events, replace(self.body, markers=markers)
+
+    def _leave_out(self, loose: Mapping[int, str], events: list[Event]) -> list[Event]:
+        """Forget the markers of the streams that nothing ties to the run, and name them; return the events of the others."""
+        for number, name in loose.items():
+            detail = f"nothing ties {name} to the run: it contributes nothing"
+            self.problems.append(Problem("file_of_another_run", self.lines[number] + 1, detail, ""))
+        kept = {
+            name: hits.where(lambda at: self._stream(at >> POSITION_BITS) not in loose)
+            for name, hits in self.body.markers.items()
+        }
+        self.body = replace(self.body, markers={name: hits for name, hits in kept.items() if hits.at})
+        return [event for event in events if self._stream(event.at >> POSITION_BITS) not in loose]
 
     def _parts(self, events: Sequence[Event]) -> list[Part]:
         from receipt_cli.events.file_order import Part

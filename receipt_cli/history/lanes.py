@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from receipt_cli.analysis.checks import healthy
+from receipt_cli.analysis.checks import contradicted_metrics, healthy
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.identity import run_id, run_time
 
@@ -103,12 +103,14 @@ def watch(lane: Lane, registry: Registry) -> Iterator[Watched]:
         yield from _watched(name, metric.unit, metric.better, values)
     goodput = [(run.document["goodput"] or {}).get("goodput_ratio") for run in lane.runs]
     yield from _watched("goodput_ratio", "1", "higher", goodput, relative=False)
-    passed = [float(healthy(run.document["checks"], run.document.get("failure"))) for run in lane.runs]
+    states = [healthy(run.document["checks"], run.document.get("failure")) for run in lane.runs]
+    passed = [None if state is None else float(state) for state in states]
     yield from _watched("healthy", "1", "higher", passed, relative=False)
 
 
 def _statistic(document: Document, name: str, figure: str) -> float | None:
-    value = ((document["summary"] or {}).get("metrics", {}).get(name) or {}).get(figure)
+    summary = document["summary"] or {}
+    value = (summary.get("metrics", {}).get(name) or {}).get(figure) if name not in contradicted_metrics(summary) else None
     return float(value) if value is not None and math.isfinite(value) else None
 
 

@@ -98,7 +98,7 @@ def _complete(summary: Summary, foreign: ForeignRun, registry: Registry) -> None
 def _ending(foreign: ForeignRun, phases: Sequence[Phase], catalogue: Catalogue) -> Ending:
     """Return how the run ended: the declared failure first, then the evidence of the records."""
     code = foreign.run.get("exit_code")
-    derived = judge(SegmentBody(), catalogue, phases, code, recognised=True) if phases else _without_records(code, catalogue)
+    derived = judge(SegmentBody(), catalogue, phases, code) if phases else _without_records(code, catalogue)
     if foreign.failure is not None:
         return _declared_failure(foreign, code, catalogue, derived)
     if derived.reason == "nan_loss" or code:
@@ -115,10 +115,10 @@ def _ending(foreign: ForeignRun, phases: Sequence[Phase], catalogue: Catalogue) 
 
 def _without_records(code: int | None, catalogue: Catalogue) -> Ending:
     """Return the ending of a run without records, of which at most the exit code is known."""
-    derived = judge(SegmentBody(), catalogue, (), code, recognised=True)
+    derived = judge(SegmentBody(), catalogue, (), code)
     if code:
         return derived
-    return Ending(None, None, None, None, True if code == 0 else None, code, ())
+    return Ending(None, None, None, None, None, code, ())
 
 
 def _declared_failure(foreign: ForeignRun, code: int | None, catalogue: Catalogue, derived: Ending) -> Ending:

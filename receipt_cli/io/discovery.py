@@ -34,6 +34,7 @@ _LAST = compile_later(r"(?:^|(?<![A-Za-z])(?P<word>[A-Za-z]*+)[._-]?)(?P<number>
 _OTHER_WORDS = frozenset(
     ("run", "seed", "fold", "trial", "exp", "experiment", "job", "attempt", "try", "part", "epoch", "step", "v", "version")
 )
+_STREAM_WORD = compile_later(r"(?i)(?<![a-z])(?:stdout|stderr|out(?:put)?|err(?:or)?)(?![a-z])")
 _NODES = ("node", "host", "machine", "pod")
 
 
@@ -193,6 +194,16 @@ def _ranks(names: Sequence[str]) -> dict[str, tuple[int | None, bool]]:
         key = said[name]
         found[name] = (numbered[key], True) if key is not None else (_last_number(name), False)
     return found
+
+
+def family_of(name: str) -> str:
+    """Return a file's name without what tells the files of one run apart: rank, node, attempt, stream, suffix."""
+    path = PurePath(unpacked(name))
+    folder = "#" if path.parent.name.isdigit() and path.stem in ("stdout", "stderr") else path.parent.name
+    name = f"{path.parent.parent}/{folder}/{path.stem if path.suffix.lower() in _LOG else path.name}"
+    for pattern in (_RANK, _STREAM, _ATTEMPT):
+        name = pattern.sub(lambda found: found[0].rstrip("0123456789"), name)
+    return _STREAM_WORD.sub("stream", name)
 
 
 def _said_rank(name: str) -> tuple[int, ...] | None:

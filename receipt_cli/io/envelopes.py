@@ -23,6 +23,8 @@ LONGEST = 1 << 20
 """Bytes of one packed line that are kept until its end is there."""
 CUT_AT = 16 << 10
 """Bytes at which Docker cuts a line: such a part has no line end."""
+_ENDED = compile_later(rb'^\{"log" ?: ?"[^"\\\n]*(?:\\.[^"\\\n]*)*\\n", ?"stream"', re.MULTILINE)
+"""An entry of Docker's with its line end. A log that has them keeps them all: an entry without one is a part of a line."""
 _LOOKED_AT = 4096
 """Bytes of an indented document within which its first event begins."""
 _MARK = b"\xef\xbb\xbf"
@@ -78,6 +80,7 @@ class Unpacker:
         self._document: bool | None = None  # an indented document of events; None until enough of it was seen
         self._timed = False  # by seconds before every line; known together with ``_document``
         self._time = b""
+        self._ended = False  # entries of Docker's have their line ends; known together with ``_document``
         self.emptied: array[int] = array("q")
         """Numbers of the lines that are empty, ascending from 1: parts of a line that a later one ends."""
         self.line_count = 0
@@ -106,8 +109,9 @@ class Unpacker:
             head = b""
         if self._document is None and whole:
             undecided = _may_be_document(whole) or _SECONDS.match(whole) is not None
+            undecided |= whole.startswith(b'{"log') and not _is_ended(whole)
             if not undecided or len(whole) >= _LOOKED_AT:
-                self._document, self._timed = _is_document(whole), _is_timed(whole)
+                self._document, self._timed, self._ended = _is_document(whole), _is_timed(whole), _is_ended(whole)
             else:  # its first event, or enough lines, may be in the next block
                 self._open, whole = whole + self._open, b""
         self.line_count += head.count(b"\n")
@@ -143,6 +147,7 @@ class Unpacker:
         known = self._document is not None
         other._document = self._document if known else _is_document(self._open)
         other._timed = self._timed if known else _is_timed(self._open)
+        other._ended = self._ended if known else _is_ended(self._open)
         text = other._lines(self._open[:end])[0] + other._lines(self._open[end:])[0]
         cut = b"\r".join(head + parts for _, (head, parts) in sorted(other._parts.items()))
         return text + b"\r" * bool(cut and text[-1:].strip()) + cut
@@ -157,7 +162,7 @@ class Unpacker:
             text = self._objects(text)
             ends, cut, find = text.count(b"\n"), _cut_line(text, 0), _cut_line
         else:
-            text, ends, cut = self._native.unpack(text, self._parts, self._unpack)
+            text, ends, cut = self._native.unpack(text, self._parts, self._unpack, *([True] if self._ended else []))
             find = self._native.cut_line
         first = 0 if self._parts else _first_part(text, cut, find)
         return (text if first < 0 else text[:first] + _PART.sub(self._part, text[first:])), ends
@@ -194,7 +199,7 @@ class Unpacker:
         head, text = line
         if head.endswith(b"stdout F ") or head.endswith(b"stderr F "):
             stream = b"json " + head[-9:-3]
-            if len(text) == CUT_AT and not text.endswith(b"\n"):
+            if (self._ended or len(text) == CUT_AT) and not text.endswith(b"\n"):
                 return self._keep(stream, head, text)
             if stream in self._parts:
                 head, before = self._parts.pop(stream)
@@ -259,6 +264,11 @@ def _may_be_document(text: bytes) -> bool:
 def _is_document(text: bytes) -> bool:
     """True for the indented array of events that ``aws logs`` and ``gcloud logging read`` print."""
     return _DOCUMENT.match(text) is not None and _EVENT_KEY.search(text[: 2 * _LOOKED_AT]) is not None
+
+
+def _is_ended(text: bytes) -> bool:
+    """True if entries of Docker's keep their line ends."""
+    return text.startswith(b'{"log') and _ENDED.search(text[:_LOOKED_AT]) is not None
 
 
 def _is_timed(text: bytes) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from pathlib import Path
 
 from receipt_cli.errors import InputError
@@ -84,6 +87,19 @@ def folder_error(path: str) -> InputError:
     store = is_store(path)
     way = f"receipt store ls {path}" if store else f"receipt parse {path}, if its files are the log of one run"
     return InputError("is a store, not a file" if store else "is a folder, not a file", where=path, try_=way)
+
+
+class SpecialFile(OSError):
+    """What should be a file is a named pipe, a socket or a device: reading it might wait for ever."""
+
+
+def read_regular(path: str | Path, most: int = -1) -> bytes:
+    """Return a file's bytes, or the first ``most``. Raises ``OSError``; ``SpecialFile`` for a named pipe and the like."""
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise SpecialFile(errno.EINVAL, "not a regular file", str(path))
+    with open(path, "rb") as file:
+        return file.read(most)
 
 
 def read_file(path: str | Path, most: int | None = None) -> bytes:

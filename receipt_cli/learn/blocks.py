@@ -116,12 +116,9 @@ def _parts(reading: Reading) -> tuple[bytes, bytes, bytes]:
 
 def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced | None:
     places = counters_of(opening)
-    first = min(places)
-    if any(b"rank" in text.lower() for text in opening.shape.literals[: first + 1]):
-        first = 0
-    begin, gates = head(opening, first, max(places), places)
+    begin, gates = head(opening, min(places), max(places), places)
     if opening.shape.rank != loss.shape.rank:  # its rows print no rank: neither may the opening line have one
-        begin = r"^[^\n]{0,300}?" + begin
+        begin = r"^[^\n]{0,300}?" + begin.removeprefix("^")
     rows, metrics = [loss], {_metric(loss)}
     for reading in sorted(beside, key=lambda r: (-r.shape.count, r.shape.first)):
         role = _role(reading)

@@ -81,7 +81,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     for reading in readings:
         if reading.tier:
             groups.setdefault(reading.family, Group()).readings.append(reading)
-    parts = [part for group in groups.values() for part in _launches(group)]
+    parts = [part for group in groups.values() for part in _launches(_without_rare_beginnings(group))]
     fit = [g for g in parts if not _lags(g) and _enough(g, readings, vocabulary)]
     fit = fit or [g for g in parts if _shown_before(g) and _enough(g, readings, vocabulary)]
     fit.sort(key=lambda g: g.score, reverse=True)
@@ -95,6 +95,33 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
         if len(chosen) == MAX_GROUPS:
             break
     return chosen, readings
+
+
+RARE = 10
+"""A beginning that fewer than one in so many records has, where half of them share another one, is not that of the kind."""
+
+
+def _without_rare_beginnings(group: Group) -> Group:
+    """Return the group without the records that other words precede than nearly all: another model's, or an old log's."""
+    begun: dict[tuple[bytes, ...], list[Reading]] = {}
+    for reading in group.readings:
+        begun.setdefault(beginning(reading), []).append(reading)
+    counts = {words: sum(r.shape.count for r in readings) for words, readings in begun.items()}
+    most = max(counts.values())
+    if 2 * most < group.count or group.count < FEWEST_SECTIONS:
+        return group
+    kept = [words for words, count in counts.items() if count == most or (count > 1 and count * RARE >= group.count)]
+    return Group([r for r in group.readings if beginning(r) in kept])
+
+
+def beginning(reading: Reading) -> tuple[bytes, ...]:
+    """Return the words of three letters or more before the first counter, or before the first metric."""
+    counters = [at for at in (reading.counter.step, reading.counter.epoch) if at is not None]
+    first = min(counters or list(reading.roles)[:1], default=0)
+    return tuple(word for text in reading.shape.literals[: first + 1] for word in _LONG_WORD.findall(text.lower()))
+
+
+_LONG_WORD = re.compile(rb"[a-z]{3,}")
 
 
 def _launches(group: Group) -> list[Group]:

@@ -249,7 +249,7 @@ def _rule(
     if epoch is not None:  # else it would be a figure of the evaluation
         places[epoch] = counter_value(reading.shape.columns[epoch], "epoch_number", "epochs_planned")
         fields = {**places[epoch][1], **fields}
-    pattern, gates = head(reading, 0, at, places, anchored=True)
+    pattern, gates = head(reading, 0, at, places)
     pattern += "".join(rf"(?![^\n]{{0,{REACH}}}?(?<![A-Za-z]){word}(?![A-Za-z]))" for word in sorted(unlike))
     compiled = compile_pattern(pattern)
     samples = [found.group() for core in reading.shape.samples if (found := compiled.search(core)) is not None]

@@ -44,6 +44,12 @@ class Learned:
         """Records of the shapes that the rules were made from."""
         return sum(rule.records for rule in self.rules)
 
+    @property
+    def steps(self) -> int:
+        """Records of steps that are whole: a bar is drawn many times for one."""
+        steps = [rule for rule in self.rules if rule.body["event"] == "step" and not rule.body.get("redraw")]
+        return max((rule.records for rule in steps), default=0)
+
     def definition(self, name: str, version: int, title: str) -> dict[str, Any]:
         """Return the grammar as its file has it, without samples."""
         return {

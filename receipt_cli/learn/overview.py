@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from receipt_cli.learn.counters import choose
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, UNNUMBERED
 from receipt_cli.learn.masked_form import form_of
-from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE
+from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, TIMING
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tokens import NUMBER
@@ -54,7 +54,29 @@ def find_lacks(readings: Sequence[Reading]) -> tuple[Lack, ...]:
     """Return the kinds of records that came nearest to records of training, the nearest first."""
     told = [r for r in readings if r.shape.samples and _near(r)]
     told.sort(key=lambda r: (-nearness(r), -r.shape.count, r.shape.first))
-    return tuple(Lack(r.shape.samples[0].strip().decode("utf-8", "replace"), r.shape.count, _why(r)) for r in told[:SHOWN])
+    return tuple(_lack(reading) for reading in told[:SHOWN])
+
+
+def _lack(reading: Reading) -> Lack:
+    line = reading.shape.samples[0].strip().decode("utf-8", "replace")
+    return Lack(line, reading.shape.count, _why(reading), _is_counted(reading))
+
+
+def _is_counted(reading: Reading) -> bool:
+    """Return whether a counter stands beside a figure of the training, or of its evaluation: the record may be a step.
+
+    One or two records with a rate or a time alone are settings.
+    """
+    kinds = {role.kind for role in reading.roles.values()}
+    counter, columns = reading.counter, enumerate(reading.shape.columns)
+    places = (counter.step, counter.epoch)
+    beside = any(column.kind == NUMBER and not column.integer for at, column in columns if at not in places)
+    told = counter.heading is not None or any(at is not None for at in places)
+    return told and (bool(kinds - {METRIC, TIMING}) or (beside and reading.shape.count >= FEWEST))
+
+
+FEWEST = 3
+"""Records of a kind with a figure of an unknown name that may be steps."""
 
 
 def _near(reading: Reading) -> bool:

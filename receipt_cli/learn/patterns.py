@@ -10,7 +10,7 @@ from receipt_cli.learn.counting import counted_unit
 from receipt_cli.learn.metric_names import OTHERS, PART, Name, Role, counter_of
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.shapes import Column, Shape
-from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, ORDINALS, RATE, SCALED
+from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, ORDINALS, RATE, SCALED, TIME
 from receipt_cli.learn.vocabulary import Vocabulary
 
 REACH = 2000
@@ -151,7 +151,7 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
         return Value(rf"(?P<{field}>{number}){behind}{after or tail}", field, spec)
     if name.follows is not None and not name.text:
         return Value(rf"(?P<{field}>{number})[ \t]*+{_rate(name.follows, '')}", field, spec)
-    return Value(rf"(?P<{field}>{number})(?![\w%]|,\d{{3}}){after}", field, spec)
+    return Value(rf"(?P<{field}>{number})(?![\w%]|,\d){after}", field, spec)
 
 
 def _rate(follows: str, done: str) -> str:
@@ -177,10 +177,11 @@ def filler(column: Column, behind: bytes = b"") -> str:
         return r"(?:\|[^|,\n]{0,400}+\|?+|\[[^\]\n]{0,400}\]|[^ \t\n]{0,400})"
     if column.kind == RATE:
         return r"\[[^\[\],\n]{0,80},[^\],\n]{0,40}"
-    if column.kind in (NUMBER, FRACTION):
+    if column.kind in (NUMBER, FRACTION) and all(token.kind != TIME for token in column.values):  # ``9ms``, ``1s204ms``
         total = rf"[ \t]*+(?:/|(?:out )?of ){_BLANKS}\d++(?:,\d{{3}})*+"
-        total = "" if behind.lstrip()[:1] == b"/" else rf"(?:{total})?+"
-        return rf"(?:{number}{total}(?:[ \t]?%|[A-Za-z/]{{0,16}}+)|N/A|n/a|None|null|\?{{3}})"
+        stroke = behind.lstrip()[:1] == b"/"
+        total, unit = ("", "[A-Za-z]") if stroke else (rf"(?:{total})?+", "[A-Za-z/]")
+        return rf"(?:{number}{total}(?:[ \t]?%|{unit}{{0,16}}+)|N/A|n/a|None|null|\?{{3}})"
     return r"[\w:.,/+-]{1,40}+(?: days?, [\d:.]{1,20}+| [\d:.,]{5,20}+)?+"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ from receipt_cli.learn.tokens import read_token, split
 from receipt_cli.learn.vocabulary import Vocabulary
 
 ANCHOR = "^"
-"""Among the words that a rule must not read: it begins where the line does, since others have words before its own."""
+"""Stands for a record that a rule must not read, and that no word tells from those that it was made from."""
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ def before_training(group: Group) -> bool:
 def wrong_fields(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
     """Return the fields that the rule reads differently from the shapes of its records; None where it misses a record."""
     wrong: set[str] = set()
+    seen, empty = Counter[str](), Counter[str]()
     for reading in group.readings:
         shape, counter = reading.shape, reading.counter
         places = {role.metric: at for at, role in reading.roles.items() if role.metric is not None}
@@ -86,14 +88,18 @@ def wrong_fields(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
                     return None
                 continue
             for name, text in found.groupdict().items():
-                if text is None or name not in places or name not in rule.fields:
+                if name not in places or name not in rule.fields:
+                    continue
+                seen[name] += 1
+                if text is None:
+                    empty[name] += 1
                     continue
                 want, have = read_token(parts[2 * places[name] + 1]), read_token(text)
                 if have.value != want.value and not (have.value != have.value and want.value != want.value):
                     if name in ("step", "epoch_step"):
                         return None
                     wrong.add(name)
-    return wrong
+    return wrong | {name for name, count in empty.items() if 2 * count > seen[name]}
 
 
 def twin_words(reading: Reading, rule: Induced, compiled: Any, vocabulary: Vocabulary) -> set[str]:
@@ -108,6 +114,26 @@ def twin_words(reading: Reading, rule: Induced, compiled: Any, vocabulary: Vocab
     return words
 
 
+def words_between(reading: Reading, group: Group, rule: Induced, compiled: Any, vocabulary: Vocabulary) -> set[str]:
+    """Return the words of evaluation between the counter and the first figure of a record that the rule reads wrongly.
+
+    ``epoch: 0 validation, loss: 2.1`` begins as ``epoch: 0 end, loss: 2.2`` does; a word that the group has counts for nothing.
+    """
+    own = {word for r in group.readings for text in r.shape.literals for word in _WORDS.findall(text.lower())}
+    words: set[str] = set()
+    for core in reading.shape.samples[:4]:
+        found = compiled.search(core)
+        if found is not None and rule.allows(found):
+            places = [found.start(name) for name in found.groupdict() if name in rule.fields and name not in STRUCTURAL]
+            end = min((place for place in places if place >= 0), default=found.start())
+            spelled = {word for word in _WORDS.findall(core[found.start() : end].lower()) if word not in own}
+            words |= {word.decode() for word in spelled} & vocabulary.evaluation
+    return words
+
+
+STRUCTURAL = {"step", "planned_steps", "epoch_number", "epoch_step", "epoch_steps", "epochs_planned"}
+"""Fields of a step record that say where it is."""
+_WORDS = re.compile(rb"[a-z]+")
 _DECIMALS = re.compile(rb"(?<=\d)\.\d{1,2}(?=/\d)")
 
 

@@ -26,6 +26,7 @@ from receipt_cli.learn.patterns import (
 )
 from receipt_cli.learn.proofs import (
     ANCHOR,
+    STRUCTURAL,
     Induced,
     before_training,
     reads,
@@ -33,6 +34,7 @@ from receipt_cli.learn.proofs import (
     reads_whole,
     samples_of,
     twin_words,
+    words_between,
     wrong_fields,
 )
 from receipt_cli.learn.readings import INDENT, Reading
@@ -41,7 +43,6 @@ from receipt_cli.learn.vocabulary import Vocabulary
 
 MIN_GATE = 4
 """Bytes of a literal that may gate a rule."""
-MAX_HEAD = 40
 
 
 @dataclass(slots=True)
@@ -76,6 +77,7 @@ def induce(
         if wrong is None:
             return None
         twins = {word for r in others if r.evaluation for word in twin_words(r, rule, compiled, vocabulary)}
+        twins |= {word for r in others if not r.evaluation for word in words_between(r, group, rule, compiled, vocabulary)}
         twins |= {r.told_by for r in others if r.told_by and reads(r, rule, compiled)}
         apart = [*rivals, *(r for r in others if r.indented and not group.main.indented)]
         if any(reads(r, rule, compiled) for r in apart):
@@ -83,13 +85,13 @@ def induce(
         if only is None and any(counts_to_another(group, r) and reads_whole(r, rule, compiled) for r in others):
             only = total_of(group.main)
             continue
-        if not wrong and (not twins or twins <= guards - {ANCHOR}):
+        if not wrong and twins <= guards:
             rule.samples = samples_of(group, rule, compiled)
             return rule if rule.samples else None
-        if not wrong and ANCHOR in guards & twins:
-            return None  # still read: nothing on the line parts them
+        if not wrong and ANCHOR in twins:
+            return None  # nothing on the line parts them
         dropped |= wrong
-        guards |= twins
+        guards |= twins - {ANCHOR}
     return None
 
 
@@ -108,7 +110,7 @@ def _build(
         if not early:
             headed = _under_heading if main.counter.heading is not None and not counters else _headed
             return None if not pieces else headed(group, name, pieces, counters, guards)
-        begin, gates = head(main, early[0], early[-1], counters, anchored=ANCHOR in guards)
+        begin, gates = head(main, early[0], early[-1], counters, group)
         for at in early:
             fields.update(counters[at][1])
         late = [at for at in counters if at > early[-1]]
@@ -138,7 +140,8 @@ def _headed(
         return None
     rest = [*(p for p in extra if p is not None), *(p for p in pieces if p is not first)]
     alone = first.proves and (bool(counters) or not any(p.proves for p in rest))
-    return _finish(group, name, first.pattern, [first.gate], dict(first.fields), rest, guards, proven=alone)
+    begin = _beginnings_of_metric(group, first.place) + first.pattern
+    return _finish(group, name, begin, [first.gate], dict(first.fields), rest, guards, proven=alone)
 
 
 def _under_heading(
@@ -156,7 +159,7 @@ def _under_heading(
     value = metric_value(main.shape, first.place, main.names[first.place], main.roles[first.place], set())
     if value is None or list(first.fields) != [value.field]:
         return None
-    begin, gates = head(main, 0, first.place, {first.place: (value.pattern, None)}, anchored=True)
+    begin, gates = head(main, 0, first.place, {first.place: (value.pattern, None)})
     rest = [p for p in pieces if p is not first]
     return _finish(group, name, begin, gates or [first.gate], dict(first.fields), rest, guards, proven=first.proves)
 
@@ -174,9 +177,9 @@ def _finish(
     reach = rf"[^\n]{{0,{REACH}}}?"
     main = group.main
     pattern = begin
-    if main.indented:
+    if main.indented and not pattern.startswith("^"):
         pattern = rf"(?<=[ \t]{{{INDENT}}}){pattern}"
-    for word in sorted(guards - {ANCHOR}):
+    for word in sorted(guards):
         pattern += rf"(?!{reach}(?<![A-Za-z])(?i:{word})(?![a-z]))"
     proofs: list[str] = []
     headed = any(len(gate) >= MIN_GATE for gate in gates)
@@ -195,7 +198,7 @@ def _finish(
             proofs.append(next(iter(piece.fields)))
             gates = gates if headed else [*gates, piece.gate]
     usable = [g for g in gates if len(g) >= MIN_GATE]
-    if not usable or not (proofs or proven) or not any(s.get("metric") or n not in _STRUCTURAL for n, s in fields.items()):
+    if not usable or not (proofs or proven) or not any(s.get("metric") or n not in STRUCTURAL for n, s in fields.items()):
         return None
     if not proven:
         condition = r"[^\n]*+(*SKIP)(*FAIL)"
@@ -216,9 +219,6 @@ def _finish(
     body["pattern"] = pattern
     body["fields"] = fields
     return Induced(name, body, pattern, group)
-
-
-_STRUCTURAL = {"step", "planned_steps", "epoch_number", "epoch_step", "epoch_steps", "epochs_planned"}
 
 
 def counters_of(main: Reading, idle: bool = False, only: int | None = None) -> dict[int, tuple[str, dict[str, Spec]]]:
@@ -330,40 +330,72 @@ def _piece(reading: Reading, at: int, name: Name, role: Role, taken: set[str]) -
 
 
 def head(
-    main: Reading, first: int, last: int, counters: Mapping[int, tuple[str, object]], *, anchored: bool = False
+    main: Reading, first: int, last: int, counters: Mapping[int, tuple[str, object]], group: Group | None = None
 ) -> tuple[str, list[bytes]]:
-    """Return the pattern from the words before the first counter to the end of the last, and its gates.
-
-    ``anchored``: it begins where the line does.
-    """
+    """Return the pattern from the beginning of the line, as the records of ``group`` have it, to the last counter; its gates."""
     shape = main.shape
-    begin = first
-    while (
-        begin > main.glued + 1 and not any(len(c) >= MIN_GATE for c in chunks(_tail(shape.literals[begin]))) and first - begin < 4
-    ):
-        begin -= 1
-    glued = anchored and main.glued >= 0
-    begin = main.glued + 1 if glued else 0 if anchored else begin
-    opening = shape.literals[begin] if anchored else _tail(shape.literals[begin])
-    if main.glued >= 0 and begin == main.glued + 1:
-        opening = opening.lstrip(b"] ")
-    whole = begin == 0 and opening == shape.literals[0]
-    lettered = any(chr(b).isalpha() for b in opening)
-    pattern = r"^[ \t]*+" if whole and not lettered else ""
-    if lettered and opening.lstrip()[:1].isalnum():
-        pattern = r"(?<![\w/.-])"
-    if anchored:
-        pattern = (r"(?:^|(?<=\]))" if glued else "^") + rf"[ \t]{{0,{INDENT - 1}}}+"
-    gates: list[bytes] = []
+    begin = max(first, main.glued + 1) if main.glued < last else first
+    pattern, gates = _beginnings(main, begin, group)
     for at in range(begin, last + 1):
-        text = opening.lstrip() if at == begin else shape.literals[at]
-        gates += chunks(text)
-        pattern += literal(text) + r"[ \t]*+"
+        if at > begin:
+            gates += chunks(shape.literals[at])
+            pattern += literal(shape.literals[at]) + r"[ \t]*+"
         pattern += counters[at][0] if at in counters else filler(shape.columns[at], shape.literals[at + 1])
-    if pattern.startswith("^") and not anchored:
+    if begin == 0 and not any(chr(b).isalpha() for b in shape.literals[0]):
         pattern += _what_follows(shape.samples[0], last)
     best = max(gates, key=lambda g: (any(chr(b).isalpha() for b in g), len(g)), default=b"")
     return pattern, [best] if len(best) >= MIN_GATE else []
+
+
+def _beginnings(main: Reading, first: int, group: Group | None) -> tuple[str, list[bytes]]:
+    """Return the pattern of how the records of ``group`` begin, up to the ``first`` counter of ``main``; texts of all of them."""
+    begun: dict[str, set[bytes]] = {}
+    for reading in (main, *(group.readings if group is not None else ())):
+        place = first if reading is main else _first_counter(reading)
+        if place is not None and reading.indented is main.indented:
+            pattern, texts = _beginning(reading, place, reading.shape.literals[place])
+            begun.setdefault(pattern, set(texts))
+    return _one_of(list(begun)), sorted(set.intersection(*begun.values()))
+
+
+def _beginnings_of_metric(group: Group, first: int) -> str:
+    """Return the pattern of how the records of ``group`` begin, up to the name of the metric that is ``first`` in most."""
+    role = group.main.roles[first]
+    begun: dict[str, None] = {}
+    for reading in (group.main, *group.readings):
+        alike = (at for at, r in reading.roles.items() if (r.kind, r.metric) == (role.kind, role.metric))
+        at = first if reading is group.main else next(alike, None)
+        if at is None or reading.indented is not group.main.indented:
+            continue
+        left, name = reading.shape.literals[at], reading.names[at]
+        before = b"" if name.before else left[: left.rfind(name.text.encode())] if name.text else left
+        words = re.sub(rb"[^\w)\x80-\xff]+\Z", b"", before)
+        begun.setdefault(_beginning(reading, at, words)[0] + (r"[^\w\n]{0,24}?" if name.text else ""))
+    return _one_of(list(begun))
+
+
+def _beginning(reading: Reading, place: int, last: bytes) -> tuple[str, list[bytes]]:
+    """Return the pattern of how a record begins, up to column ``place``, before which ``last`` stands, and the texts in it."""
+    begin = reading.glued + 1 if reading.glued < place else 0
+    pattern, texts = r"(?:^|(?<=\]))" if begin else "^", list[bytes]()
+    pattern += rf"[ \t]{{{INDENT},}}+" if reading.indented else rf"[ \t]{{0,{INDENT - 1}}}+"
+    for at in range(begin, place + 1):
+        words = reading.shape.literals[at] if at < place else last
+        words = (words.lstrip(b"] ") if begin else words).lstrip() if at == begin else words
+        texts += chunks(words)
+        pattern += literal(words) + r"[ \t]*+"
+        if at < place:
+            pattern += filler(reading.shape.columns[at], reading.shape.literals[at + 1])
+    return pattern, texts
+
+
+def _first_counter(reading: Reading) -> int | None:
+    """Return the place of the first number that counts."""
+    return min((at for at in (reading.counter.step, reading.counter.epoch) if at is not None), default=None)
+
+
+def _one_of(patterns: list[str]) -> str:
+    return patterns[0] if len(patterns) == 1 else f"(?:{'|'.join(patterns)})"
 
 
 def _what_follows(core: bytes, at: int) -> str:
@@ -382,12 +414,3 @@ def _shared_gate(group: Group) -> list[bytes]:
     texts = {chunk for left in group.main.shape.literals for chunk in chunks(left) if len(chunk) >= MIN_GATE}
     shared = [text for text in texts if all(text in core for core in records)]
     return [max(shared, key=lambda text: (len(text), text))] if shared else []
-
-
-def _tail(text: bytes) -> bytes:
-    """Return the end of a literal, from the beginning of a word."""
-    if len(text) <= MAX_HEAD:
-        return text
-    cut = text[-MAX_HEAD:]
-    at = cut.find(b" ")
-    return cut[at + 1 :] if 0 <= at < MAX_HEAD - MIN_GATE else cut

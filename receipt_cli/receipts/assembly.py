@@ -34,6 +34,8 @@ Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
 MAX_VALUE = 64
 """Characters of a value that a problem names."""
+MAX_CANDIDATES = 8
+"""Readings that a receipt lists."""
 MAX_KEYS = 256
 """Keys of cells that a receipt lists of each part of the ledger."""
 LOG_KEYS = ("log_complete", "log_loss", "recovered")
@@ -84,11 +86,10 @@ def assemble(
 
 
 def _primary(derivation: Derivation, phases: Sequence[Document]) -> Document | None:
-    """Return the summary of the primary phase; without steps an empty one where that is certain, else None."""
-    primary = derivation.primary
-    if primary is not None and (derivation.summaries[primary].record_count or derivation.stepless):
-        return phases[primary]
-    return _summary(NOTHING, derivation) if derivation.stepless and primary is None else None
+    """Return the summary of the primary phase; without a phase an empty one if certainly no step was taken, else None."""
+    if derivation.primary is not None:
+        return phases[derivation.primary]
+    return _summary(NOTHING, derivation) if derivation.stepless else None
 
 
 DERIVED = ("summary", "phases", "checks", "failure", "goodput", "derivation")
@@ -264,6 +265,7 @@ def _derivation(derivation: Derivation) -> Document:
             {"id": c.grammar.id, "version": c.grammar.version, "sha256": c.grammar.sha256, "chosen_by": c.chosen_by}
             for c in _primary_first(derivation)
         ],
+        **_candidates(derivation),
         "markers": {"version": derivation.catalogue.version, "sha256": derivation.catalogue.sha256},
         "registry": {"version": derivation.registry.version, "sha256": derivation.registry.sha256},
         "peaks": {"version": load_peaks().version, "sha256": load_peaks().sha256},
@@ -306,6 +308,16 @@ def _derivation(derivation: Derivation) -> Document:
         "check_lines": dict(derivation.check_lines),
         "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],
     }
+
+
+def _candidates(derivation: Derivation) -> Document:
+    """Return the readings that explain step records, where there are several."""
+    found = [c for c in derivation.detection.candidates if c.step_records][:MAX_CANDIDATES]
+    records = max(derivation.log.record_count, 1)
+    listed = [
+        {"grammar": c.id, "record_count": c.step_records, "share": round(min(1, c.step_records / records), 4)} for c in found
+    ]
+    return {"candidates": listed} if len(listed) > 1 else {}
 
 
 def _cells(counts: Counter[str]) -> Document:

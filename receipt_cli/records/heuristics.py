@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import pairwise
 from typing import TypeAlias
 
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import head_ends, unwrap
 from receipt_cli.records.prefilter import Prefilter
 
 METRIC_LINE = compile_later(
@@ -22,11 +20,6 @@ STEP_LINE = compile_later(
 _STEP_WORDS = (b"step", b"iter", b"epoch", b"batch")
 _METRIC_WORDS = (*_STEP_WORDS, b"loss", b"lr", b"acc", b"ppl", b"tok", b"mfu")
 """What such lines begin with: the pattern is tried only behind one of these."""
-ROW = compile_later(rb"[ \t]*(\d{1,9})[ \t,;]{1,8}[-+]?\d{1,9}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?[ \t\r]*\Z")
-ROWS = 5
-"""So many rows of two numbers, the first of which rises, may be steps with their losses."""
-_LAST = 20
-"""Last lines that are searched for rows: with a warning or a heartbeat between them, most are rows."""
 MAX_SEEN = 3
 """Such lines are kept, or counted, up to this many."""
 
@@ -49,22 +42,6 @@ def metric_lines(records: bytes, limit: int, likely: Likely | None = None) -> li
         if len(found) >= limit:
             break
     return found
-
-
-def ends_in_rows(lines: Sequence[bytes]) -> bool:
-    """True where half of the last lines are rows of two numbers without a word, the first of which rises.
-
-    Heads of collectors, blank lines and the lines of others between the rows change nothing.
-    """
-    last = [line for line in map(unwrap, lines) if line.strip()][-_LAST:]
-    counted = [int(row[1]) for row in map(_row, last) if row is not None]
-    enough = len(counted) >= max(ROWS, len(last) / 2)
-    return enough and all(one < other for one, other in pairwise(counted[-ROWS:]))
-
-
-def _row(line: bytes) -> re.Match[bytes] | None:
-    """Return the row that a line is, by itself or behind its heads."""
-    return next((row for at in (0, *head_ends(line)) if (row := ROW.match(line, at)) is not None), None)
 
 
 def _hits(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from codecs import utf_8_decode
 
 from receipt_cli.lazy_dataclass import dataclass
@@ -111,6 +112,40 @@ def normalise(raw: bytes) -> bytes:
     if b"\x08" in raw:
         raw = _BACKSPACE.sub(b"\r", _OVERWRITTEN.sub(b" ", raw))
     return raw
+
+
+_NONFINITE_SIGNS = (
+    b"#QNAN",
+    b"#SNAN",
+    b"#IND",
+    b"#INF",
+    b"(nan)",
+    b"nan(",
+    b"nan.",
+    b"NaN.",
+    b"NaN(",
+    b"NAN",
+    b"nfinity",
+    b"+inf",
+    b"+Inf",
+    b"Inf",
+)
+"""One of these is in every spelling of a number that is not finite, but for those that every reader knows."""
+_NONFINITE = compile_later(
+    rb"(?<=[\s:=(\[,|\"'>])(?P<sign>[+-]?)(?:(?P<nan>1\.\#(?:QNAN|SNAN|IND)\d*|\(nan\)|nan(?:\.0*|\((?:ind|q?nan|snan)[\w]*\))|NAN)"
+    rb"|(?P<inf>1\.\#INF\d*|inf\.0*|(?<![\"']:)(?<![\"']: )(?:infinity|(?<=\+)inf|Inf|INF)))(?=[\s,;)\]}|\"'<%]|\Z)(?!\.?[ \t]+[a-z]+(?:[ \t]+[a-z]|[.!]))",
+    re.IGNORECASE,
+)
+
+
+def spell_nonfinite(raw: bytes) -> bytes:
+    """Return records in which every number that is not finite is spelled ``nan``, ``inf`` or ``-inf``.
+
+    The one table of spellings, for grammars, learned rules and tables alike: ``1.#QNAN``, ``-nan(ind)``, ``nan.0``, ``+Inf``.
+    """
+    if not any(sign in raw for sign in _NONFINITE_SIGNS):
+        return raw
+    return _NONFINITE.sub(lambda found: b"nan" if found["nan"] else b"-inf" if found["sign"] == b"-" else b"inf", raw)
 
 
 def is_utf8(raw: bytes) -> bool:

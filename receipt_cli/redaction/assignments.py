@@ -19,7 +19,8 @@ _SURE = (
     r"|wandb|npm|pypi|slack|registry|deploy|service|account|login|client|admin|private|secret|runner|vault|tracking|mlflow"
     r"|neptune|comet|cloud|discord|telegram|github_app|installation)[ _-]?tokens?"
     r"|secrets?|credentials?|connection[ _-]?string|conn[_-]?str"
-    r"|password|passwd|passphrase|passcode|(?:db|smtp|mysql|pg|redis|ssh|root|admin|mail|ftp|git|sudo)_?pass"
+    r"|password|passwd|passphrase|passcode|passwort|kennwort|mot[ ]de[ ]passe|contrase(?:ñ|n)a|(?<![a-z])senha|wachtwoord|пароль"
+    r"|密码|密碼|口令|パスワード|비밀번호|(?:db|smtp|mysql|pg|redis|ssh|root|admin|mail|ftp|git|sudo)_?pass"
     r"|pwd(?![\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?(?:[/~.]|[a-z]:)))"
 )
 _LOOSE = r"(?:(?<![a-z])(?:token|auth|key)|_(?:token|key|auth))"
@@ -30,7 +31,7 @@ _ANNOTATION = (
 _BETWEEN = (
     rf"{_ANNOTATION}"
     r"(?:\\{0,3}[\"'`])?\]?(?:[ ]{0,24}=[ ]{0,4}(?=[bru]{0,2}\\{0,3}[\"'])"
-    r"|[ ]{0,4}(?::=|=>|->|={1,2}|:|%3a|%3d)[ ]{0,4}|[ ]{1,2}\.{2,80}[ ]{1,2}|[ ]{0,60}[│┃|][ ]{0,4}"
+    r"|[ ]{0,4}(?::=|=>|->|={1,2}|:|\uff1a|%3a|%3d)[ ]{0,4}|[ ]{1,2}\.{2,80}[ ]{1,2}|[ ]{0,60}[│┃|][ ]{0,4}"
     r"|(?<=[\"']),[ ]{0,2}(?=[\"'])|(?<=\w)>(?=[^<\s]))(?:%22|%27)?"
 )
 _DELIMITER = r"[,;&)}\]\"'`]"
@@ -72,7 +73,10 @@ SPOKEN = compile_later(
     r"[\"'`]?(?P<secret>[^\s\"'`\[(,;]{12,})"
 )
 """In a sentence: ``Incorrect API key provided: …``, ``the token is …``; as doubtful as a loose name."""
-SURE_LEADS = ("pass", "pwd", "secret", "key", "token", "credential", "conn")
+SURE_LEADS = (
+    *("pass", "pwd", "secret", "key", "token", "credential", "conn", "kennwort", "contrase", "senha", "wachtwoord"),
+    *("пароль", "密码", "密碼", "口令", "パスワード", "비밀번호"),
+)
 LOOSE_LEADS = ("token", "key", "auth", "password", "secret")
 
 _NAME = compile_later(

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Leads:
-    """Groups of texts in ASCII, by number."""
+    """Groups of texts, by number."""
 
     def __init__(self, groups: Sequence[Sequence[str]]) -> None:
         self._owners: dict[str, list[int]] = {}

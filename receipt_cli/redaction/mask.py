@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.redaction import assignments, places
+from receipt_cli.redaction import assignments, places, prose
 from receipt_cli.redaction.blocks import mask_keys
 from receipt_cli.redaction.forms import FORM_LEADS, FORMS
 from receipt_cli.redaction.leads import Leads
@@ -257,6 +257,9 @@ _NAMED: tuple[tuple[str, tuple[str, ...], re.Pattern[str], IsSecret], ...] = (
     ("named", assignments.LOOSE_LEADS, assignments.LOOSE, _looks_random),
     ("named", assignments.LOOSE_LEADS, assignments.LOOSE_FLAG, _looks_random),
     ("named", assignments.LOOSE_LEADS, assignments.SPOKEN, _looks_random),
+    ("named", prose.LEADS, prose.QUOTED, prose.is_quoted_password),
+    ("named", prose.LEADS, prose.SAID, prose.is_said_password),
+    ("named", prose.LEADS, prose.SAID_LAST, prose.is_last_password),
     ("named", ("password",), places.NETRC, _says_something),
     ("command", ("sshpass", "curl", "docker login", "wandb login", "mysql"), places.COMMAND, _says_something),
 )
@@ -264,5 +267,6 @@ _NAMED: tuple[tuple[str, tuple[str, ...], re.Pattern[str], IsSecret], ...] = (
 _NAMED_LEADS = Leads([leads for _, leads, _, _ in _NAMED])
 _OF_A_LINE = (
     assignments.SURE, assignments.PASS, assignments.SURE_FLAG, assignments.LOOSE, assignments.LOOSE_FLAG, assignments.SPOKEN,
+    prose.QUOTED, prose.SAID, prose.SAID_LAST,
 )  # fmt: skip
 """Patterns that match within one line, and look at no other."""

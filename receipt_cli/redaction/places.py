@@ -37,8 +37,8 @@ SESSION = compile_later(
     r"(?P<secret>[^\s\"',;\[\\]{8,})"
 )
 NETRC = compile_later(
-    r"(?:\blogin[ ]{1,8}\S{1,128}[ ]{1,8}password[ ]{1,8}|(?<![^\n])[ ]{0,8}password[ ]{1,4})"
-    r"(?P<secret>[^\s:=\[]\S{3,256})(?=\s|\Z)"
+    r"(?:\blogin[ ]{1,8}\S{1,128}[ ]{1,8}password[ ]{1,8}|(?P<line>(?<![^\n])[ ]{0,8}password[ ]{1,4}))"
+    r"(?P<secret>[^\s:=\[]\S{3,256})(?(line)(?=[ ]{0,8}(?:\r|\n|\Z))|(?=\s|\Z))"
 )
 COMMAND = compile_later(
     r"(?:\bsshpass[ ]+-p[ ]?|\bcurl\b[^\n]{0,300}?[ ](?:-u|--user)[ ]?|\bdocker[ ]login\b[^\n]{0,200}?[ ]-p[ ]"

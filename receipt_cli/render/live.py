@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from receipt_cli.analysis.checks import CORE
+from receipt_cli.analysis.checks import CORE, contradicted_metrics
 from receipt_cli.follow.hooks import running_failure
 from receipt_cli.follow.snapshot import Figures, Snapshot
 from receipt_cli.lazy_dataclass import NamedTuple
@@ -145,9 +145,9 @@ def _eta(state: Snapshot, remaining: int, summary: Mapping[str, object]) -> _Row
 
 
 def _metrics(figures: Figures) -> Iterator[_Row]:
-    metrics = mapping(figures.summary, "metrics")
+    metrics, doubtful = mapping(figures.summary, "metrics"), contradicted_metrics(figures.summary)
     for names in _SHOWN:
-        name = next((name for name in names if name in metrics), None)
+        name = next((name for name in names if name in metrics and name not in doubtful), None)
         if name is not None:
             yield _metric(name, mapping(metrics, name), figures.series.get(name) or ())
 

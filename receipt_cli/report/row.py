@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from receipt_cli.analysis.checks import CORE, healthy, proven
+from receipt_cli.analysis.checks import CORE, contradicted_metrics, healthy, proven
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.identity import run_id, run_time
 from receipt_cli.report.packing import MAX_NAME, Pool, number
@@ -26,7 +26,7 @@ _TEXTS = (
     "name", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "reason", "category", "memory_metric",
     "path", "model", "signature", "currency",
 )  # fmt: skip
-FAILING, HEALTHY, PROVEN = 0, 1, 2
+FAILING, HEALTHY, PROVEN, UNKNOWN = 0, 1, 2, 3
 _MARKS = {True: "1", False: "0", None: "-"}
 
 
@@ -42,7 +42,8 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
     digest = ".".join(filter(None, (log[:16], earlier)))
     when = run_time(document)
     grammars = document["derivation"]["grammars"]
-    tokens = _figure(summary, registry, "tokens_per_s", "median")
+    doubtful = contradicted_metrics(summary)
+    tokens = _figure(summary, registry, "tokens_per_s", "median") if "tokens_per_s" not in doubtful else None
     derived = _figure(summary, registry, "tokens_per_s", "median", "derived") if tokens is None else None
     memory_name, memory = _memory(summary)
     losses = _figure(summary, registry, "loss", "last")
@@ -57,7 +58,7 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "accelerator": _accelerators(header),
         "trainer": header["software"]["trainer"],
         "grammar": f"{grammars[0]['id']}@v{grammars[0]['version']}" if grammars else None,
-        "state": FAILING if not healthy(checks, document["failure"]) else PROVEN if proven(checks) else HEALTHY,
+        "state": _state(checks, document["failure"]),
         "checks": "".join(_MARKS[checks.get(name)] for name in CHECKS),
         "reason": failure.get("reason"),
         "category": failure.get("category"),
@@ -78,6 +79,11 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "step_tokens": _step_tokens(header["flags"] or {}),
         **_cost(document),
     }
+
+
+def _state(checks: dict[str, bool | None], failure: Mapping[str, Any] | None) -> int:
+    fine = healthy(checks, failure)
+    return UNKNOWN if fine is None else FAILING if not fine else PROVEN if proven(checks) else HEALTHY
 
 
 def _signature(failure: Document) -> str:

@@ -14,17 +14,21 @@ from receipt_cli.scan.candidates import Tried
 from receipt_cli.scan.columns import place
 from receipt_cli.scan.extraction import (
     MAX_EVENTS,
+    NOWHERE,
     Extraction,
     PatternTimeout,
     convert,
     keep_labelled,
     read_record,
 )
-from receipt_cli.scan.extraction.model import join_cells
+from receipt_cli.scan.extraction.model import clean_text, join_cells
+from receipt_cli.scan.forms import JUDGED, note_forms, readable
 from receipt_cli.scan.segment import SegmentBody
 
 PlacedProblems = list[tuple[int, Problem]]
 NAN = float("nan")
+MAX_VALUE = 64
+"""Characters that are kept of a text that is no number."""
 LAST_PLACE = (1 << 16) - 1
 """Of places in a record, those behind it are not told apart: a record is cut there."""
 
@@ -87,8 +91,40 @@ def examine(record: bytes, tried: Iterable[Tried]) -> Outcome:
             outcome.ignored.append((grammar, rule))
         else:
             outcome.read.append((grammar, rule, events))
+    if not outcome.hit:
+        _read_in_part(outcome, record)
     _keep_labelled(outcome, record)
     return outcome
+
+
+def _read_in_part(outcome: Outcome, record: bytes) -> None:
+    """Let the rules of steps and evaluations read a record in which a number is spelled as nobody can read it.
+
+    The record keeps its place and its other numbers; the text in question stays as it is printed.
+    """
+    spelled = readable(record)
+    if spelled == record:
+        return
+    for grammar, rule in outcome.missed:
+        if rule.event not in JUDGED or rule.bounds or rule.table is not None or rule.block is not None:
+            continue
+        try:
+            events = read_record(rule, spelled)
+        except PatternTimeout:
+            continue
+        same = (span for event in events for span in event.spans.values() if record[slice(*span)] == spelled[slice(*span)])
+        if not any(any(48 <= byte <= 57 for byte in record[slice(*span)]) for span in same):
+            continue  # a rule of a table, not a row of it
+        for event in events:
+            for name, span in event.spans.items():
+                event.texts[name] = clean_text(record[slice(*span)]) if span != NOWHERE else event.texts[name]
+            for key, span in [*event.unregistered_spans.items()]:
+                if record[slice(*span)] != spelled[slice(*span)]:
+                    del event.unregistered[key], event.unregistered_spans[key]
+        if events:
+            outcome.read.append((grammar, rule, events))
+    found = {id(rule) for _, rule, _ in outcome.read}
+    outcome.missed = [(grammar, rule) for grammar, rule in outcome.missed if id(rule) not in found]
 
 
 def _keep_labelled(outcome: Outcome, record: bytes) -> None:
@@ -101,6 +137,7 @@ def _keep_labelled(outcome: Outcome, record: bytes) -> None:
         try:
             if read is not None:
                 keep_labelled(record, read)
+                note_forms(record, read)
         except (TimeoutError, MemoryError):
             outcome.late.append((grammar, rule))
 
@@ -142,7 +179,7 @@ class Entry:
         prefix = before(self.record, event.start)
         rank, clock = (read_rank(prefix), read_clock(prefix)) if prefix else (NO_RANK, NAN)
         at = place(self.ordinal, min(event.start, LAST_PLACE))
-        columns = self.body.rules[grammar.ref, rule.name]
+        columns = self.body.rules[self.body.key_of(grammar.ref, rule.name, event.form)]
         row = columns.open_row(at, self.line, rank, clock)
         if event.column:
             getattr(columns, event.column).append(row, join_cells(event.column, event.cells))
@@ -151,6 +188,7 @@ class Entry:
             value, readable = convert(rule.fields[name], text)
             if not readable:
                 self._report(at, "unreadable_value", f"{grammar.ref} {rule.name}.{name}: {text[:64]!r}")
+                columns.unread[name].append(row, text[:MAX_VALUE])
             elif isinstance(value, str):
                 columns.texts[name].append(row, value[:EXCERPT_BYTES])
             elif value is not None:

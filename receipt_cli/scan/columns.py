@@ -134,6 +134,8 @@ class RuleColumns:
     cells: RowTexts = field(default_factory=RowTexts)
     pairs: RowTexts = field(default_factory=RowTexts)
     dropped: Counter[str] = field(default_factory=Counter)
+    unread: dict[str, TextColumn] = field(default_factory=lambda: defaultdict(TextColumn))
+    """Texts of number fields that are no number."""
 
     def __len__(self) -> int:
         return len(self.at)
@@ -164,9 +166,47 @@ class RuleColumns:
             self.texts[name].extend(texts, rows)
         for name, numbers in other.unregistered.items():
             self.unregistered[name].extend(numbers, rows)
+        for name, texts in other.unread.items():
+            self.unread[name].extend(texts, rows)
         self.dropped += other.dropped
         for ours, after in ((self.headers, other.headers), (self.cells, other.cells), (self.pairs, other.pairs)):
             ours.extend(after, rows)
+
+
+def interleaved(parts: Sequence[RuleColumns]) -> RuleColumns:
+    """Return the events of several columns of one rule as one, by their position; ``parts`` are used up."""
+    import numpy as np
+
+    whole, sizes = RuleColumns(), [len(part) for part in parts]
+    at = np.concatenate([part.at.whole() for part in parts])
+    order = np.argsort(at, kind="stable")
+    row = np.empty(len(order), np.int64)
+    row[order] = np.arange(len(order))
+    rows = np.split(row, np.cumsum(sizes)[:-1])
+    whole.at = Cells.of(at[order])
+    for name in ("line", "rank", "clock"):
+        setattr(whole, name, Cells.of(np.concatenate([getattr(part, name).whole() for part in parts])[order]))
+    for group in ("numbers", "unregistered"):
+        for name in dict.fromkeys(name for part in parts for name in getattr(part, group)):
+            held = [
+                (getattr(part, group)[name], new) for part, new in zip(parts, rows, strict=True) if name in getattr(part, group)
+            ]
+            places = np.concatenate([new[column.index] for column, new in held])
+            turn = np.argsort(places, kind="stable")
+            values = np.concatenate([column.values.whole() for column, _ in held])[turn]
+            dense = len(places) == len(order) or bool((places[turn] == np.arange(len(places))).all())
+            getattr(whole, group)[name] = NumberColumn(Cells.of(values), None if dense else Cells.of(places[turn]))
+    for group in ("texts", "unread"):
+        for name in dict.fromkeys(name for part in parts for name in getattr(part, group)):
+            mine = (
+                (getattr(part, group)[name], new) for part, new in zip(parts, rows, strict=True) if name in getattr(part, group)
+            )
+            texts = ((int(new[at]), text) for column, new in mine for at, text in zip(column.rows, column.values, strict=True))
+            for at, text in sorted(texts):
+                getattr(whole, group)[name].append(at, text)
+    for part in parts:
+        whole.dropped += part.dropped
+    return whole
 
 
 T = TypeVar("T")

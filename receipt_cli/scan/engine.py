@@ -29,16 +29,19 @@ from receipt_cli.records.split import (
     first_end,
     invalid_records,
     last_end,
+    spell_nonfinite,
 )
 from receipt_cli.scan.book import Entry, PlacedProblems, examine, excerpt, search_markers
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
+from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.reader import KernelReader
 from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody
+from receipt_cli.scan.settled import join_forms, names_of_rules, settle_forms
 
 Read: TypeAlias = tuple[Rule, RuleColumns]
 """A rule and what it read."""
@@ -197,6 +200,7 @@ class Engine:
             if not last.carriage:
                 body.lines -= 1
             lines += 1
+        settle_forms(body, self._rules_by_key)
         for columns in body.rules.values():
             columns.settle()
         if self._has_steps(body):
@@ -210,8 +214,10 @@ class Engine:
         certain, model = certain_part(record, last_bytes)
         begun = bool(model)
         whole = self._read_alone(record)
+        leads = join_forms(whole)
         if certain != record and whole.rules:
             part = self._read_alone(certain)
+            join_forms(part)
             kept = {key: columns for key, columns in part.rules.items() if key in whole.rules}
             if figures(part) != figures(whole):
                 begun = True
@@ -220,15 +226,20 @@ class Engine:
             refs = {ref for ref, _ in whole.rules}
             read = ((g.ref, r) for g in self.grammars if g.ref in refs for r in g.rules if (g.ref, r.name) in whole.rules)
             facts = {(ref, r.name): {name for name, f in r.fields.items() if f.target[0] == "fact"} for ref, r in read}
-            begun |= drop_open_texts(whole, self._read_alone(record + b"x"), facts)
+            longer = self._read_alone(record + b"x")
+            join_forms(longer)
+            begun |= drop_open_texts(whole, longer, facts)
         if whole.rules and not is_closed(record):
-            begun |= keep_known(whole, body, self._figure_rules)
+            begun |= keep_known(whole, names_of_rules(body), self._figure_rules)
         if model and whole.rules:
-            keep_shared(whole, self._read_alone(model))
+            shared = self._read_alone(model)
+            join_forms(shared)
+            keep_shared(whole, shared)
         if begun:
             detail = "the log ends in this record: its last number may be cut and is not read"
             whole.problems = Bounded(MAX_FIRST)  # what cannot be read here is cut
             whole.problems.add(place(0), Problem("last_record_cut", 1, detail, excerpt(record)))
+        whole.rules = {(ref, name + leads.get((ref, name), "")): columns for (ref, name), columns in whole.rules.items()}
         body.extend(whole)
 
     def _read_alone(self, record: bytes) -> SegmentBody:
@@ -240,7 +251,7 @@ class Engine:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single record that is cut."""
         raw, found = _capped(raw, length, body)
         first = body.records
-        buffer = self._plain(raw)
+        buffer = spell_nonfinite(self._plain(raw))
         if buffer is not raw:
             body.count_nuls(raw)
         if self.kernel is not None:
@@ -288,7 +299,10 @@ class Engine:
             body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like, self._likely)
 
     def _has_steps(self, body: SegmentBody) -> bool:
-        return sum(len(columns) for key, columns in body.rules.items() if key in self._step_rules) >= MAX_SEEN
+        return (
+            sum(len(columns) for (ref, name), columns in body.rules.items() if (ref, name.partition(MARK)[0]) in self._step_rules)
+            >= MAX_SEEN
+        )
 
     def read_record(self, body: SegmentBody, record: bytes, ordinal: int, line: int, bad: bool, problems: PlacedProblems) -> None:
         """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so.

@@ -105,21 +105,21 @@ def drop_open_texts(body: SegmentBody, longer: SegmentBody, facts: Mapping[tuple
     return dropped
 
 
-def keep_known(last: SegmentBody, earlier: SegmentBody, keys: Collection[tuple[str, str]]) -> bool:
-    """Leave of what the rules ``keys`` read of a cut record the names that each rule read before; True if one is dropped.
+def keep_known(last: SegmentBody, earlier: Mapping[tuple[str, str], Collection[str]], keys: Collection[tuple[str, str]]) -> bool:
+    """Leave of what the rules ``keys`` read of a cut record the names that each rule read ``earlier``; True if one is dropped.
 
     Where a rule read nothing before, nothing shows how its records end. Without the step that a rule reads else, the record
     has no place.
     """
     dropped = False
     for key in [key for key in last.rules if key in keys]:
-        columns, known = last.rules[key], earlier.rules.get(key)
-        if known is None or ("step" in known.numbers and "step" not in columns.numbers):
+        columns, known = last.rules[key], earlier.get(key)
+        if known is None or ("step" in known and "step" not in columns.numbers):
             del last.rules[key]
             dropped = True
         else:
-            dropped |= _drop_new_names(columns.numbers, known.numbers)
-            dropped |= _drop_new_names(columns.unregistered, known.unregistered)
+            dropped |= _drop_new_names(columns.numbers, known)
+            dropped |= _drop_new_names(columns.unregistered, known)
     return dropped
 
 

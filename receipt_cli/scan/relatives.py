@@ -17,6 +17,7 @@ from receipt_cli.records.envelope import MASK, before, starts
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import LONGEST, RUN, WORD, Candidates
 from receipt_cli.scan.extraction import DROPPED, NOWHERE, Extraction, Span, read_unregistered
+from receipt_cli.scan.forms import note_forms
 from receipt_cli.scan.layout import Layout
 from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, named_twice
 from receipt_cli.scan.number_forms import is_plain
@@ -128,6 +129,8 @@ class _Relative:
             if not all(self._holds(*pair, record, masked) for pair in zip(events, found, strict=True)):
                 return None
             read.append((grammar, rule, found))
+        for grammar in {grammar.ref: grammar for grammar, _, _ in read}.values():
+            note_forms(record, [(rule, found) for own, rule, found in read if own is grammar])
         return Layout(record, fixed, (), (), Outcome(read, known.ignored, known.missed), self.layout.any_bar)
 
     def _holds(self, event: Extraction, moved: Extraction, record: bytes, masked: bytes) -> bool:

@@ -5,26 +5,27 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.numeric.column import shifted
 from receipt_cli.numeric.ordinals import OrdinalSet
-from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
+from receipt_cli.problems import MAX_FIRST, MAX_NAMED, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.records.place import PRINTED
 from receipt_cli.records.split import Fragment
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
+from receipt_cli.scan.forms import MARK, MAX_FORMS, OTHER
 
 TAIL_KEPT = 32 * 1024
 HEAD_KEPT = 32 * 1024
 """Bytes at the beginning of a log in which the stamps of lines count that no rule reads."""
 KEPT_HITS = 256
 RuleKey = tuple[str, str]
-"""(grammar reference ``id@vN``, rule name)."""
+"""(grammar reference ``id@vN``, rule name), with the form of the records behind the name while they are scanned."""
 Message: TypeAlias = tuple[int, bytes, "int | None"]
 """Position, bytes and exit code of a hit."""
 
@@ -64,6 +65,14 @@ class Hits:
         if len(self.known) > 2 * KEPT_HITS:
             del self.known[KEPT_HITS:-KEPT_HITS]
 
+    def where(self, kept: Callable[[int], bool]) -> Hits:
+        """Return the hits at the positions that are ``kept``."""
+        rows = [row for row in zip(self.at, self.line, self.rank, self.form, strict=True) if kept(row[0])]
+        ats, lines, ranks, forms = zip(*rows, strict=True) if rows else ((), (), (), ())
+        known = [message for message in self.known if kept(message[0])]
+        hosts = {at: host for at, host in self.hosts.items() if kept(at)}
+        return Hits(array("q", ats), array("q", lines), known, array("q", ranks), array("b", forms), hosts)
+
     def extend(self, other: Hits, records: int, lines: int) -> None:
         """Add the hits of the following piece."""
         shift = place(records)
@@ -79,6 +88,51 @@ def count_between(lines: Sequence[int], first: int, last: int) -> int:
     return bisect_left(lines, last) - bisect_left(lines, first)
 
 
+class Doubt(NamedTuple):
+    """Records or numbers of a rule that are left out: why, of which rule and column, how many, where, and what says so.
+
+    ``lines`` are the first of them and the last, ``at`` the positions of the first and the last.
+    """
+
+    kind: str
+    key: RuleKey
+    count: int
+    lines: tuple[int, ...]
+    at: tuple[int, ...]
+    name: str = ""
+    words: str = ""
+    values: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, kind: str, key: RuleKey, parts: Sequence[RuleColumns], name: str = "", words: str = "") -> Doubt:
+        """Return the doubt about all records of ``parts``, or about their numbers in the column ``name``."""
+        rows = sorted((at, line) for part in parts for at, line in zip(part.at, part.line, strict=True))
+        columns = [
+            column for part in parts for column in (part.numbers.get(name), part.unregistered.get(name)) if column is not None
+        ]
+        values = tuple(f"{value:.12g}" for column in columns for value in column.values[:MAX_NAMED])[:MAX_NAMED]
+        lines = tuple(dict.fromkeys(line for _, line in (*rows[: MAX_NAMED - 1], rows[-1])))
+        return cls(kind, key, len(rows), lines, (rows[0][0], rows[-1][0]), name, words, values)
+
+    @classmethod
+    def unread(cls, key: RuleKey, parts: Sequence[RuleColumns], name: str) -> Doubt:
+        """Return the doubt about the records of ``parts`` whose text in the column ``name`` is no number."""
+        found = [(part, part.unread[name]) for part in parts if name in part.unread]
+        rows = sorted(
+            (part.at[row], part.line[row], text)
+            for part, texts in found
+            for row, text in zip(texts.rows, texts.values, strict=True)
+        )
+        lines = tuple(dict.fromkeys(line for _, line, _ in (*rows[: MAX_NAMED - 1], rows[-1])))
+        values = tuple(dict.fromkeys(text for *_, text in rows))[:MAX_NAMED]
+        return cls("figure_unread", key, len(rows), lines, (rows[0][0], rows[-1][0]), name, "", values)
+
+    def moved(self, records: int, lines: int) -> Doubt:
+        """The same, so many records and lines further down."""
+        shift = place(records)
+        return self._replace(lines=tuple(line + lines for line in self.lines), at=tuple(at + shift for at in self.at))
+
+
 @dataclass(slots=True)
 class SegmentBody:
     """The result of whole records. ``records`` and ``lines`` count record ends and ``\\n``."""
@@ -88,6 +142,7 @@ class SegmentBody:
     blank: int = 0
     undecodable: int = 0
     rules: dict[RuleKey, RuleColumns] = field(default_factory=lambda: defaultdict(RuleColumns))
+    forms: dict[RuleKey, set[str]] = field(default_factory=lambda: defaultdict(set))
     near: dict[str, Bounded[NearMiss]] = field(default_factory=lambda: defaultdict(partial(Bounded, MAX_FIRST)))
     ignored: dict[str, OrdinalSet] = field(default_factory=lambda: defaultdict(OrdinalSet))
     undecodable_matched: OrdinalSet = field(default_factory=OrdinalSet)
@@ -97,8 +152,20 @@ class SegmentBody:
     step_like: int = 0
     nul_count: int = 0
     nul_line: int | None = None
+    doubts: list[Doubt] = field(default_factory=list)
     copied: Sequence[int] = ()
     """Numbers of lines of the log that are empty since they copy others or are parts of a later one, ascending."""
+
+    def key_of(self, ref: str, name: str, form: str) -> RuleKey:
+        """Return the key of the columns for records of a rule of one form: those of too many forms share one."""
+        key = ref, name + form
+        if not form or key in self.rules:
+            return key
+        known = self.forms[ref, name]
+        if len(known) >= MAX_FORMS and form not in known:
+            return ref, name + MARK + OTHER
+        known.add(form)
+        return key
 
     def count_nuls(self, raw: bytes) -> None:
         """Count the NUL bytes of the records that follow, as they were printed."""
@@ -110,8 +177,10 @@ class SegmentBody:
     def extend(self, other: SegmentBody) -> None:
         """Add the body of the segment that follows, which is used up."""
         records, lines = self.records, self.lines
-        for key, columns in other.rules.items():
-            self.rules[key].extend(columns, records, lines)
+        for (ref, name), columns in other.rules.items():
+            base, mark, form = name.partition(MARK)
+            self.rules[self.key_of(ref, base, mark + form)].extend(columns, records, lines)
+        self.doubts += [doubt.moved(records, lines) for doubt in other.doubts]
         for name, near in other.near.items():
             self.near[name].extend(near, records, lambda miss: miss.moved(lines))
         for name, ordinals in other.ignored.items():

@@ -33,6 +33,7 @@ from typing import Any, Literal
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, OutputError, UsageError
 from receipt_cli.io.atomic import NameTaken, make_folder, write_atomically, write_new
+from receipt_cli.io.file_kinds import read_regular
 
 RECEIPT = re.compile(r"(?P<log>[0-9a-f]{64})\.(?P<generation>[1-9]\d{0,8})(?:\.run(?P<run>[1-9]\d{0,8}))?\.json")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
@@ -331,12 +332,12 @@ def _listed(folder: Path, start: str = "") -> list[Path]:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise InputError("cannot read the store", where=str(path), why=error.strerror or str(error)) from error
 
 
 def _quarantined(path: Path) -> Quarantined | None:
     with contextlib.suppress(OSError, ValueError, TypeError):
-        return Quarantined(**json.loads(path.read_bytes()))
+        return Quarantined(**json.loads(read_regular(path)))
     return None

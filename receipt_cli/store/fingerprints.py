@@ -105,7 +105,7 @@ class Known:
 
     def _files(self) -> list[Path]:
         try:
-            return sorted(path for path in self._folder.iterdir() if path.suffix == ".txt")
+            return sorted(path for path in self._folder.iterdir() if path.suffix == ".txt" and path.is_file())
         except OSError:
             return []
 

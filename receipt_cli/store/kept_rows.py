@@ -23,6 +23,7 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.schemas import list_schemas
 from receipt_cli.errors import InputError, OutputError
 from receipt_cli.io.atomic import make_folder
+from receipt_cli.io.file_kinds import read_regular
 from receipt_cli.store.files import Store
 from receipt_cli.store.flatten import make_row
 from receipt_cli.store.row_files import list_files
@@ -51,7 +52,7 @@ def keep_rows(store: Store, log_sha256: str, documents: Sequence[Mapping[str, An
     contents = contents or [canonical_bytes(document) for document in documents]
     with contextlib.suppress(OSError, ValueError, InputError, OutputError):  # the receipts are there: rows only save time
         for files in list_files(store, log_sha256):
-            stored = files.receipt.path.read_bytes()
+            stored = read_regular(files.receipt.path)
             if stored in contents:
                 _append(store.root, files.name, files.stamp, make_row(files, documents[contents.index(stored)]))
 
@@ -108,5 +109,5 @@ def _digest(data: bytes) -> bytes:
 
 def _files(root: Path) -> list[Path]:
     with contextlib.suppress(OSError):
-        return sorted(path for path in (root / ".cache" / "rows").iterdir() if path.suffix == ".rows")
+        return sorted(path for path in (root / ".cache" / "rows").iterdir() if path.suffix == ".rows" and path.is_file())
     return []

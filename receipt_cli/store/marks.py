@@ -12,6 +12,7 @@ from pathlib import Path
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import UsageError
 from receipt_cli.io.atomic import NameTaken, make_folder, write_new
+from receipt_cli.io.file_kinds import read_regular
 
 _NAME = re.compile(r"(?P<run>[0-9a-f]{64}(?:\.run[1-9]\d{0,8})?)\.(?P<number>[1-9]\d{0,8})\.json")
 _TAG = re.compile(r"[^\s,]{1,64}\Z")
@@ -44,7 +45,7 @@ def read_marks(path: Path | None) -> Marks:
     """Return the marks in a file; none where there is no file, or a damaged one."""
     if path is not None:
         with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
-            values = json.loads(path.read_bytes())
+            values = json.loads(read_regular(path))
             note = values["note"]
             return Marks(tuple(map(str, values["tags"])), None if note is None else str(note), values["excluded"] is True)
     return NONE

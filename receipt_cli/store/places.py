@@ -18,6 +18,7 @@ from typing import Any
 
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.io.atomic import make_folder, write_atomically
+from receipt_cli.io.file_kinds import read_regular
 
 FIELDS = ("name", "lane", "preset")
 """Fields of ``run`` that a place may state."""
@@ -60,7 +61,7 @@ def write_place(root: Path, scratch: Path, log_sha256: str, place: Place) -> Non
     path = root / place_name(log_sha256, place)
     data = place_bytes(log_sha256, place)
     with contextlib.suppress(OSError):
-        if path.read_bytes() == data:
+        if read_regular(path) == data:
             return
     make_folder(path.parent)
     make_folder(scratch)
@@ -72,7 +73,7 @@ def read_places(files: Sequence[Path]) -> list[Place]:
     places: list[Place] = []
     for path in files:
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
-            values = json.loads(path.read_bytes())
+            values = json.loads(read_regular(path))
             log = values.pop("log_sha256")
             place = Place(**values)
             if path.name.startswith(log) and all(isinstance(v, str | None) for v in values.values()):

@@ -9,12 +9,13 @@ from typing import Any
 
 from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import InputError, ReceiptError
+from receipt_cli.io.file_kinds import SpecialFile, read_regular
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.store.files import Store
 from receipt_cli.store.marks import marks_files, read_marks
 from receipt_cli.store.places import place_files, placed, read_places
 
-_NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+_NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError, SpecialFile)
 
 
 class Refused(ReceiptError):
@@ -28,7 +29,7 @@ def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
     the file may be fine, and leaving it out would change the answer.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
         findings = validate_bytes(data, path.name)
     except OSError as error:
         why = error.strerror or str(error)

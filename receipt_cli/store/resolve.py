@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from receipt_cli.errors import InputError
+from receipt_cli.io.file_kinds import read_regular
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.store.files import Store, StoredReceipt
@@ -113,8 +114,8 @@ def _runs(store: Store) -> Iterator[NamedRun]:
 def _name(receipt: StoredReceipt, files: Sequence[Path]) -> NamedRun:
     places = read_places(files)
     name: str | None = None
-    with contextlib.suppress(OSError, ValueError), receipt.path.open("rb") as file:
-        match = _NAME.search(file.read(_HEAD))
+    with contextlib.suppress(OSError, ValueError):
+        match = _NAME.search(read_regular(receipt.path, _HEAD))
         name = json.loads(match[1]) if match else None
     if name is None:
         name = next((place.name for place in places if place.name is not None), None)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,46 @@ def test_1_for_an_unhealthy_run(tmp_path: Path, good: Path) -> None:
     assert receipt("check", str(log)).returncode == 1
     assert receipt("check", str(good)).returncode == 0
     assert receipt("check", "--exit-code", "3", str(good)).returncode == 1
+
+
+@pytest.fixture
+def unread(good: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Make a receipt without a recognised step."""
+
+    def make(reason: str | None = None) -> Path:
+        document = json.loads(receipt("parse", "--json", str(good)).stdout)
+        document["summary"], document["phases"] = None, []
+        document["checks"] = dict.fromkeys(document["checks"])
+        tail = {"category": "unknown", "line_number": None, "message": None, "log_tail": [], "markers": []}
+        document["failure"] = reason and {"reason": reason, **tail}
+        path = tmp_path / "unread.receipt.json"
+        path.write_text(json.dumps(document), "utf-8")
+        assert receipt("validate", str(path)).returncode == 0
+        return path
+
+    return make
+
+
+def test_4_for_a_receipt_in_which_no_step_was_recognised(unread: Callable[..., Path]) -> None:
+    for reason in (None, "unknown"):
+        done = receipt("check", str(unread(reason)))
+        assert (done.returncode, done.stdout.split(b":")[0]) == (4, b"unknown")
+        assert b"no step line was recognised" in done.stderr
+        assert b"--allow-unknown" in done.stderr
+        assert receipt("check", "--allow-unknown", str(unread(reason))).returncode == 0
+        assert receipt("check", "--allow-unknown", "--proven", str(unread(reason))).returncode == 1
+
+
+def test_1_for_a_failure_in_a_log_that_nobody_reads(unread: Callable[..., Path]) -> None:
+    assert receipt("check", str(unread("interrupted"))).returncode == 1
+    assert receipt("check", "--allow-unknown", str(unread("interrupted"))).returncode == 1
+
+
+def test_0_where_steps_were_read_and_nothing_tells_the_end(good: Path) -> None:
+    done = receipt("check", str(good))
+    assert (done.returncode, done.stdout.split(b":")[0]) == (0, b"unknown")
+    assert receipt("check", "--proven", str(good)).returncode == 1
+    assert receipt("check", "--exit-code", "0", str(good)).stdout.startswith(b"healthy:")
 
 
 def test_1_for_a_log_that_stops_before_its_run_ends(tmp_path: Path) -> None:

@@ -178,6 +178,20 @@ def test_what_cannot_count_is_told_and_passed_over(invoke: Invoke, store: Path, 
     assert len(refused) == 3 and all(row["refusal"] for row in refused)
 
 
+@pytest.mark.parametrize("question", ["store ls STORE", "history STORE", "report STORE -o PAGE"])
+def test_a_named_pipe_in_a_store_is_told_and_passed_over(question: str, invoke: Invoke, store: Path, tmp_path: Path) -> None:
+    receipt = next(Store(store).receipts()).path.name
+    for kind, name in (("receipts", receipt), ("places", f"{receipt[:64]}.{'0' * 16}.json"), ("marks", receipt)):
+        pipe = store / kind / receipt[:2] / name
+        pipe.parent.mkdir(parents=True, exist_ok=True)
+        pipe.unlink(missing_ok=True)
+        os.mkfifo(pipe)
+    words = {"STORE": store, "PAGE": tmp_path / "page.html"}
+    done = invoke(*(words.get(word, word) for word in question.split()))
+    assert done.code == 0
+    assert "not a regular file" in done.stderr
+
+
 def test_answers_for_machines(invoke: Invoke, store: Path) -> None:
     asked = (
         "select 'ä,\"' as a, 1 as b, 2 as b, 'nan'::double as c, '-inf'::double as d, null as e, true as f, [1, 2] as g, "

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipt_cli.analysis.goodput.attempts import SLACK
+from receipt_cli.analysis.goodput.clock_skip import ClockSkip
 from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Wall
-from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life
+from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life, format_clock, is_zoned
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
@@ -51,6 +52,11 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
     if isinstance(found, ClockBack) and stated is None:
         detail = f"a timestamp lies {found.seconds:.0f} s before an earlier one: no wall time is taken from them"
         problems.append(Problem("clock_goes_back", found.line, detail, ""))
+    if isinstance(found, ClockSkip):
+        fields = ("/summary/realised", *(("/goodput",) if stated is None else ()))
+        values = (format_clock(found.before), format_clock(found.after))
+        detail = "the clock leaves out the hour that summer time takes: no wall time is taken from it"
+        problems.append(Problem("clock_skip", found.line, detail, "", (found.line,), values, fields))
     if stated is not None and phases and not chosen:
         problems.append(Problem("wall_of_no_phase", None, "the stated wall time is of a phase that the log does not hold", ""))
     if not any(summary.record_count or phase.fact("training_time_s") is not None for phase, summary in chosen):
@@ -65,10 +71,10 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
     return Account(goodput, problems)
 
 
-def _life(phases: Sequence[Phase], launch: Launch, edges: Edges) -> Life | ClockBack | None:
+def _life(phases: Sequence[Phase], launch: Launch, edges: Edges) -> Life | ClockBack | ClockSkip | None:
     steps = [event for phase in phases for event in phase.step_events]
     lines = (min(e.line for e in steps), max(_last_line(e) for e in steps)) if steps else (1 << 62, 0)
-    return find_life(launch.events, launch.start, edges, lines)
+    return find_life(launch.events, launch.start, edges, lines, local=is_zoned(edges) is not True)
 
 
 def _last_line(event: Event) -> int:

@@ -11,9 +11,10 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
+from receipt_cli.analysis.goodput.clock_skip import HOUR_S, MOST_GAPS, ClockSkip, skips_hour
 from receipt_cli.events.model import Event
 from receipt_cli.events.streams import Gathered
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, may_have_time, plain, read_clock
 
@@ -246,6 +247,9 @@ class _Walk:
     back: float = 0.0
     back_line: int = 0
     whole: bool = True
+    count: int = 0
+    hours: list[ClockSkip] = field(default_factory=list)
+    """Gaps of an hour and more."""
 
     @property
     def broken(self) -> bool:
@@ -253,9 +257,19 @@ class _Walk:
         least, most = JITTER
         return self.back > max(least, min(most, _SHARE * (self.latest - self.first)))
 
+    @property
+    def skip(self) -> ClockSkip | None:
+        """The first gap that is the hour of a change-over."""
+        others = self.latest - self.first - sum(gap.after - gap.before for gap in self.hours)
+        usual = others / max(1, self.count - 1 - len(self.hours))
+        return next((gap for gap in self.hours if skips_hour(gap, usual)), None)
+
     def take(self, clock: float, line: int) -> None:
         if math.isnan(clock):
             return
+        self.count += 1
+        if clock - self.latest >= HOUR_S - 1 and self.latest > -math.inf and len(self.hours) < MOST_GAPS:
+            self.hours.append(ClockSkip(line, self.latest, clock))
         if math.isnan(self.first):
             self.first, self.first_line = clock, line
         if self.latest - clock > self.back:
@@ -274,6 +288,9 @@ class _Walk:
         if not len(clocks):
             return
         self.take(float(clocks[0]), int(lines[0]))
+        self.count += len(clocks) - 1
+        for at in np.flatnonzero(np.diff(clocks) >= HOUR_S - 1)[: max(0, MOST_GAPS - len(self.hours))].tolist():
+            self.hours.append(ClockSkip(int(lines[at + 1]), float(clocks[at]), float(clocks[at + 1])))
         behind = np.maximum(np.maximum.accumulate(clocks), self.latest) - clocks
         worst = int(behind.argmax())
         if behind[worst] > self.back:
@@ -283,15 +300,19 @@ class _Walk:
         self.whole = self.whole and bool((clocks == np.floor(clocks)).all())
 
 
-def find_life(events: Sequence[Event], start: int, edges: Edges, steps: tuple[int, int]) -> Life | ClockBack | None:
+def find_life(
+    events: Sequence[Event], start: int, edges: Edges, steps: tuple[int, int], *, local: bool = True
+) -> Life | ClockBack | ClockSkip | None:
     """Return from when to when the job lived whose ``events`` from position ``start`` on these are.
 
-    ``steps`` are the lines of its first and its last step record. None where no line has a stamp, or where those that have
-    one do not enclose the steps: they are of a part of the job then.
+    ``steps`` are the lines of its first and its last step record, ``local`` says that the stamps name no zone. None where no
+    line has a stamp, or where those that have one do not enclose the steps: they are of a part of the job then.
     """
     walk = _stamps_of(events, start, edges)
     if walk.broken:
         return ClockBack(walk.back_line, walk.back)
+    if local and (skip := walk.skip) is not None:
+        return skip
     if math.isnan(walk.first) or walk.first_line > steps[0] or walk.last_line < steps[1]:
         return None
     return Life(walk.first, walk.latest, 1.0 if walk.whole else 0.0, walk.first_line < steps[0], walk.last_line)

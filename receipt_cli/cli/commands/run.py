@@ -322,11 +322,11 @@ def _said(product: Product) -> str:
     document = product.document
     failure, summary = document["failure"], document["summary"]
     steps = summary["steps"]["record_count"] if summary is not None else None
-    counted = "unknown" if steps is None else steps
+    counted = "no step line recognised" if steps is None else f"{steps} step record{'' if steps == 1 else 's'}"
     good = verdict(document["checks"], failure)
     good = "healthy" if good.startswith("healthy") else good
     said = good if failure is None else f"{good} ({failure['reason']})"
-    return f"{said}, {counted} step record{'' if steps == 1 else 's'}"
+    return f"{said}, {counted}"
 
 
 def _end_as(code: int) -> NoReturn:

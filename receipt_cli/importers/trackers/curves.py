@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import InputError
@@ -172,8 +173,12 @@ class Curves:
             if len(labels) > 1:
                 foreign.add_event("phase", RecordValues(), mine[0].step, phase=label or None)
             printed = {name for _, _, values in records for name in values.metrics}
-            for place, row, values in records:
-                self._add_record(place, row, values, printed)
+            shares = [(place, row, self._shares(place, values, printed)) for place, row, values in records]
+            _drop_superseded([(place, parts) for place, _, parts in shares])
+            for place, row, parts in shares:
+                for kind, share in parts.items():
+                    if share.metrics or share.others or share.facts:
+                        foreign.add_event(kind, share, row.line, clock=row.clock, phase=place.label or None)
         foreign.matched += len(self._rows)
         foreign.stated_first = self.own
         if self._last:
@@ -189,8 +194,8 @@ class Curves:
         row = self._rows[place]
         return read_record(_values(row.values), names, self._foreign.problems, row.line, f"/{place.step}")
 
-    def _add_record(self, place: _Place, row: _Row, values: RecordValues, printed: Set[str]) -> None:
-        """Add the values of a step as up to three events: what is of training, of an evaluation, and of the end.
+    def _shares(self, place: _Place, values: RecordValues, printed: Set[str]) -> dict[str, RecordValues]:
+        """Return the values of a step by kind of event: what is of training, of an evaluation, and of the end.
 
         ``printed`` are the metrics of the phase: where a loss is among them, a step record is one with a loss.
         """
@@ -204,12 +209,8 @@ class Curves:
         for name, value in values.others.items():
             shares["eval" if _EVALUATED.match(name) else "step"].others[name] = value
         shares["end"].facts = values.facts
-        for kind, share in shares.items():
-            if share.metrics or share.others or share.facts:
-                counted = kind != "step" or self._is_step(share, printed, bool(shares["eval"].metrics))
-                self._foreign.add_event(
-                    kind if counted else "header", share, row.line, clock=row.clock, phase=place.label or None
-                )
+        counted = self._is_step(shares["step"], printed, bool(shares["eval"].metrics))
+        return shares if counted else {"header" if kind == "step" else kind: share for kind, share in shares.items()}
 
     def _is_step(self, share: RecordValues, printed: Set[str], evaluated: bool) -> bool:
         """True for a step record; our own exports have no other records with a step, but for what an evaluation printed."""
@@ -252,6 +253,27 @@ class Curves:
             if _OPTIMIZER.fullmatch(name):
                 return metric("learning_rate")
         return dialect.meaning(name) or (IGNORED if name.startswith("_") else other(name))
+
+
+def _drop_superseded(records: Sequence[tuple[_Place, Mapping[str, RecordValues]]]) -> None:
+    """Take out what an evaluation or an end says of an attempt at and behind the step where a later one begins.
+
+    An attempt begins with its first training record, for a name that has none with that name's own first value. The training
+    records themselves are left: that they are overtaken is counted where all restarts are.
+    """
+    begins = math.inf
+    named: dict[str, float] = {}
+    for _, attempt in groupby(reversed(records), key=lambda record: record[0].attempt):
+        mine = list(attempt)
+        for place, parts in mine:
+            for share in (share for kind, share in parts.items() if kind != "step"):
+                for values in (share.metrics, share.others):
+                    for name in [name for name in values if place.step >= min(begins, named.get(name, math.inf))]:
+                        del values[name]
+        begins = min([begins, *(place.step for place, parts in mine if "step" in parts and parts["step"].metrics)])
+        for place, parts in mine:
+            for share in parts.values():
+                named.update((name, min(place.step, named.get(name, math.inf))) for name in (*share.metrics, *share.others))
 
 
 @cache

@@ -44,12 +44,13 @@ def write_verdict(page: Page, document: Mapping[str, object]) -> None:
     failed = text(document, "failure", "reason")
     unknown = [name for name in CORE if truth(checks, name) is None]
     page.gap()
-    if wrong or truth(checks, "has_steps") is None:
-        reasons = wrong or ["nothing shows that there were training steps"]
-        page.flow("", [[Span(f"✗ not healthy: {', '.join(reasons)}", "bad")], *_cause(page, document)], indent=0)
+    if wrong:
+        page.flow("", [[Span(f"✗ not healthy: {', '.join(wrong)}", "bad")], *_cause(page, document)], indent=0)
     elif failed is not None:
         state = "truncated: the log stops before its run ends" if failed == "truncated" else "not healthy: the run failed"
         page.flow("", [[Span(f"✗ {state}", "bad")], *(_cause(page, document) if failed != "truncated" else [])], indent=0)
+    elif truth(checks, "has_steps") is None:
+        page.flow("", [[Span("? unknown: no step line was recognised", "warn")]], indent=0)
     elif unknown:
         page.flow("", [[Span("✓ healthy", "good"), Span(", not proven")], *_cause(page, document)], indent=0)
         page.prose(f"the log does not show {_join([_UNKNOWN[name] for name in unknown])}", "dim", indent=2)

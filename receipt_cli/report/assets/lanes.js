@@ -7,7 +7,7 @@ function lanesPage() {
   return [el('h1', null, 'Lanes'), el('div', {class: 'scroll'}, el('table', {class: 'lanes'}, el('thead', null, el('tr', null, ['lane', 'runs', 'last run', 'healthy', 'figure', 'last', 'over the runs', 'changes', 'newest change'].map((t, i) => el('th', {class: [1, 3, 5, 7].includes(i) ? 'n' : null}, t)))),
     el('tbody', null, rows.map(({lane, i, lead, changes}) => {
       const last = lane.runs[lane.runs.length - 1], newest = changes[changes.length - 1];
-      const healthy = lane.runs.filter(run => R.state[run] > FAILING).length;
+      const healthy = lane.runs.filter(run => isHealthy(run)).length;
       return el('tr', null, el('th', {scope: 'row'}, el('a', {href: lanePlace(i)}, laneName(lane))), el('td', {class: 'n'}, count(lane.runs.length + lane.undated)), el('td', null, last === undefined ? '–' : day(R.at[last])),
         el('td', {class: 'n'}, lane.runs.length ? num(100 * healthy / lane.runs.length, 3) + ' %' : '–'), el('td', null, lead ? label(lead.metric) : '–'), el('td', {class: 'n'}, lead ? measure(lead.metric, lead.values[lead.values.length - 1]) : '–'),
         el('td', null, lead && spark(thinned(lead.values, 120), 140, 22)), el('td', {class: 'n'}, changes.length || '·'),
@@ -24,7 +24,7 @@ function lanePage(number) {
   const lane = D.lanes[number];
   if (!lane) return missing('There is no such lane.');
   const runs = lane.runs, changes = lane.metrics.flatMap(m => m.changes.map(c => ({m, c}))).sort((a, b) => b.c.run - a.c.run);
-  const healthy = runs.filter(run => R.state[run] > FAILING).length;
+  const healthy = runs.filter(run => isHealthy(run)).length;
   const facts = [plural(runs.length, 'run'), runs.length && `${day(R.at[runs[0]])} to ${day(R.at[runs[runs.length - 1]])}`, runs.length && `${num(100 * healthy / runs.length, 3)} % healthy`, lane.undated && `${plural(lane.undated, 'run')} without a time left out`];
   return [el('p', {class: 'crumbs'}, el('a', {href: place('lanes')}, 'Lanes')), el('h1', null, laneName(lane)), el('p', {class: 'span'}, facts.filter(Boolean).join(' · '), ' · ',
     el('a', {href: place('runs', {lane: text(lane.lane), preset: text(lane.preset)})}, 'its runs in a table')),

@@ -32,7 +32,7 @@ function header() {
     q: el('input', {type: 'search', id: 'q', placeholder: 'Search runs  /', 'aria-label': 'Search runs', input: later, spellcheck: 'false', autocomplete: 'off'}),
     lane: el('select', {'aria-label': 'Lane', change: set}, options('lane', 'all lanes')),
     preset: el('select', {'aria-label': 'Preset', change: set}, options('preset', 'all presets')),
-    state: el('select', {'aria-label': 'Health', change: set}, el('option', {value: ''}, 'any health'), el('option', {value: 'failing'}, 'not healthy'), el('option', {value: 'healthy'}, 'healthy'), el('option', {value: 'proven'}, 'proven')),
+    state: el('select', {'aria-label': 'Health', change: set}, el('option', {value: ''}, 'any health'), el('option', {value: 'failing'}, 'not healthy'), el('option', {value: 'healthy'}, 'healthy'), el('option', {value: 'proven'}, 'proven'), el('option', {value: 'unknown'}, 'unknown')),
     clear: el('button', {type: 'button', click: () => { for (const key of ['q', 'lane', 'preset', 'state']) controls[key].value = ''; history.replaceState(null, '', place(readPlace().path[0] || '')); render(false); }}, 'clear'),
     theme: el('button', {type: 'button', id: 'theme', title: 'Colours (t)', click: () => setTheme(remember(THEMES[(THEMES.indexOf(theme) + 1) % 3]))}),
     count: el('span', {id: 'count', role: 'status'}),

@@ -1,6 +1,7 @@
 // Runs, filters and places: which runs are meant, and where their pages are.
 const FAILING = 0, PROVEN = 2;
-const STATES = [['failing', '✗ not healthy'], ['healthy', '✓ healthy, not proven'], ['proven', '✓ healthy and proven']];
+const STATES = [['failing', '✗ not healthy'], ['healthy', '✓ healthy, not proven'], ['proven', '✓ healthy and proven'], ['unknown', '? unknown']];
+const isHealthy = run => R.state[run] === 1 || R.state[run] === PROVEN;
 const ALL = Array.from({length: N}, (_, i) => i);
 const BY_DIGEST = new Map(R.digest.map((digest, i) => [digest, i]));
 
@@ -34,7 +35,7 @@ function chosen(filter) {
   const fields = ['lane', 'preset', 'reason'].filter(field => filter[field] !== undefined);
   const state = STATES.findIndex(([name]) => name === filter.state);
   const sign = filter.sign === undefined ? -1 : Number(filter.sign);
-  return ALL.filter(i => (state < 0 || R.state[i] === state || (state === 1 && R.state[i] > 0))
+  return ALL.filter(i => (state < 0 || R.state[i] === state || (state === 1 && isHealthy(i)))
     && fields.every(field => text(R[field][i]) === filter[field])
     && (sign < 0 || signsOf[i].includes(sign))
     && words.every(word => haystack(i).includes(word)));

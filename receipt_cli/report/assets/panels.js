@@ -24,7 +24,7 @@ function overview(filter) {
 }
 
 function figures(runs) {
-  const dated = runs.filter(i => R.at[i] !== null), healthy = runs.filter(i => R.state[i] > FAILING).length;
+  const dated = runs.filter(i => R.at[i] !== null), healthy = runs.filter(i => isHealthy(i)).length;
   const span = dated.length ? `${day(R.at[dated[0]])} to ${day(R.at[dated[dated.length - 1]])}` : 'no run has a time';
   const lanes = new Set(runs.map(i => text(R.lane[i]) + '\n' + text(R.preset[i]))).size;
   const inside = new Set(runs), changes = D.lanes.flatMap(lane => lane.metrics.flatMap(m => m.changes)).filter(c => inside.has(c.run));

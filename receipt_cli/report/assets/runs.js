@@ -4,7 +4,7 @@ const TABLE = [
   {key: 'at', name: 'time', show: i => iso(R.at[i])},
   {key: 'name', name: 'run', show: i => runLink(i), by: i => text(R.name[i]).toLowerCase()},
   {key: 'model', name: 'model', show: i => text(R.model[i]), by: i => text(R.model[i]).toLowerCase()},
-  {key: 'state', name: 'health', show: i => el('span', {class: 'state ' + STATES[R.state[i]][0]}, ['✗ failing', '✓ healthy', '✓ proven'][R.state[i]])},
+  {key: 'state', name: 'health', show: i => el('span', {class: 'state ' + STATES[R.state[i]][0]}, ['✗ failing', '✓ healthy', '✓ proven', '? unknown'][R.state[i]])},
   {key: 'reason', name: 'failure', show: i => text(R.reason[i]), by: i => text(R.reason[i]) || null},
   {key: 'step', name: 'steps', n: true, show: i => (R.step[i] === null ? '–' : count(R.step[i]) + (R.planned[i] && R.planned[i] > R.step[i] + 1 ? ' of ' + count(R.planned[i]) : ''))},
   {key: 'loss', name: 'last loss', n: true, metric: 'loss'},

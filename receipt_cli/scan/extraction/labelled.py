@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later, regex_later
@@ -94,12 +95,30 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
         if closed or labels[cell.key] > 1 or key in event.unregistered:
             key = f"{DROPPED}{cell.span[0] - event.start}{DROPPED}{cell.key}"
         event.keys.append(cell.key_span)
+        name = _as_field(rule, event, cell.key) if plain and labels[cell.key] == 1 else None
+        if name is not None:
+            event.texts[name], event.spans[name] = cell.text, cell.span
+            continue
         number = read_unregistered(cell.text)
         if number is None:
             event.unread.append(cell.span)
         else:
             event.unregistered[key] = number
             event.unregistered_spans[key] = cell.span
+
+
+def _as_field(rule: Rule, event: Extraction, key: str) -> str | None:
+    """Return the field whose figure a labelled number is, of which the event has no value: a mark may stand before its label."""
+    target = load_registry().by_alias.get(key.lower())
+    if target is None or rule.event not in _KEEPING:
+        return None
+    fields = (
+        n
+        for n, s in rule.fields.items()
+        if s.target == ("metric", target) and (s.type, s.unit, s.value) == ("number", None, None)
+    )
+    name = next(fields, None)
+    return None if name in event.texts else name
 
 
 def _with_heading(record: bytes, cell: Cell) -> Cell:

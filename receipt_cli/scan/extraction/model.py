@@ -41,6 +41,7 @@ class Extraction:
 
     ``cells`` are texts that only other records name, ``column`` says which: ``headers`` the column names of a table, ``cells``
     the cells of its other rows, ``pairs`` key and value of a block's row; ``parts`` are their places, blanks included.
+    ``form`` says what precedes it and how its numbers end (see ``scan/forms.py``).
     """
 
     start: int
@@ -55,10 +56,11 @@ class Extraction:
     column: str = ""
     cells: tuple[str, ...] = ()
     parts: list[Span] = field(default_factory=list)
+    form: str = ""
 
     def reread(self, record: bytes) -> Extraction:
         """Return the event, as far as columns keep it, as ``record`` has it: at the same places."""
-        event = Extraction(self.start, self.end, dict(self.texts), column=self.column)
+        event = Extraction(self.start, self.end, dict(self.texts), column=self.column, form=self.form)
         for name, span in self.spans.items():
             if span != NOWHERE:
                 event.texts[name] = clean_text(record[slice(*span)])
@@ -88,6 +90,7 @@ class Extraction:
             self.column,
             self.cells,
             [move(span) for span in self.parts],
+            self.form,
         )
 
 

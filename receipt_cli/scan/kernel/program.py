@@ -106,8 +106,8 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
     body: list[bytes] = []
     total = 0
     for grammar, rule, events in outcome.read:
-        key = (grammar.ref, rule.name)
         for event in events:
+            key = (grammar.ref, rule.name + event.form)
             try:
                 values = [*(_parts(names, key, sample, event) if event.column else _values(names, key, rule, sample, event))]
             except _ForPython:

@@ -12,6 +12,7 @@ from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
 from receipt_cli.scan.book import Outcome, PlacedProblems, miss
 from receipt_cli.scan.columns import RuleColumns
+from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.kernel.program import MARKER, OF_DIGITS, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
 from receipt_cli.scan.segment import KEPT_HITS, Hits, RuleKey, SegmentBody
@@ -84,12 +85,14 @@ class KernelReader:
 
     def settle(self, body: SegmentBody, outcome: Outcome) -> None:
         """Move what the kernel has of the rules and markers of ``outcome`` to ``body``: what is appended next is behind it."""
-        self._settle(body, ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read))
+        self._settle(body, ((grammar.ref, rule.name + event.form) for grammar, rule, events in outcome.read for event in events))
         self._settle(body, ((MARKER, hit.marker.id) for hit in outcome.marks))
 
     def _settle(self, body: SegmentBody, keys: Iterable[RuleKey]) -> None:
         for key in keys:
-            before = len(body.rules[key]) if key in body.rules else 0
+            name, mark, form = key[1].partition(MARK)
+            booked = key if key[0] == MARKER else body.key_of(key[0], name, mark + form)
+            before = len(body.rules[booked]) if booked in body.rules else 0
             taken = self._kernel.take(self._names.tables.get(key, -1), before)
             if taken is None:
                 continue
@@ -97,7 +100,7 @@ class KernelReader:
             if key[0] == MARKER:
                 self._settle_hits(body.markers[key[1]], at, line, rank, array("q", columns[0][1]))
                 continue
-            known = body.rules[key]
+            known = body.rules[booked]
             known.at.extend_bytes(at)
             known.line.extend_bytes(line)
             known.rank.extend_bytes(rank)

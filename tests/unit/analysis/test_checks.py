@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.analysis.checks import CORE, Checks, healthy, proven
+from receipt_cli.analysis.checks import CORE, Checks, healthy, proven, verdict
 
 pytestmark = pytest.mark.usefixtures("one_engine")
 
@@ -83,7 +83,8 @@ def test_mfu_plausible(toy_receipt: Receipt, mfu: str, want: bool) -> None:
 
 def test_completed(toy_receipt: Receipt) -> None:
     assert toy_receipt(STEPS + DONE)["checks"]["completed"] is True
-    assert toy_receipt(STEPS)["checks"]["completed"] is False
+    assert toy_receipt(STEPS)["checks"]["completed"] is None  # without a plan nothing says that more was to come
+    assert toy_receipt(STEPS.replace(" | loss", "/9 | loss"))["checks"]["completed"] is False
     assert toy_receipt(STEPS + OOM)["checks"]["completed"] is False
 
 
@@ -103,8 +104,27 @@ def test_one_false_check_is_not_healthy(name: str) -> None:
 
 @pytest.mark.parametrize("name", CORE)
 def test_a_null_is_not_proven_and_only_steps_must_be_there(name: str) -> None:
-    assert healthy({**ALL, name: None}) is (name != "has_steps")
+    assert healthy({**ALL, name: None}) is (None if name == "has_steps" else True)
     assert not proven({**ALL, name: None})
+
+
+@pytest.mark.parametrize(
+    ("checks", "reason", "state"),
+    [
+        ({}, None, "healthy and proven"),
+        ({"zero_exit_code": None, "completed": True}, None, "healthy, not proven"),
+        ({"no_oom": None, "completed": None}, None, "healthy, not proven"),
+        ({"zero_exit_code": None, "completed": None}, None, "unknown"),
+        ({"zero_exit_code": None, "completed": False}, "truncated", "truncated"),
+        ({"has_steps": None, "zero_exit_code": None}, None, "unknown"),
+        ({"has_steps": None, "zero_exit_code": None}, "no_grammar_match", "unknown"),
+        ({"has_steps": None, "zero_exit_code": None}, "cuda_oom", "not healthy"),
+        ({"has_steps": None, "zero_exit_code": False}, None, "not healthy"),
+        ({"has_steps": False}, None, "not healthy"),
+    ],
+)
+def test_state_in_a_word(checks: Checks, reason: str | None, state: str) -> None:
+    assert verdict({**ALL, **checks}, None if reason is None else {"reason": reason}) == state
 
 
 def test_all_true() -> None:

@@ -100,8 +100,8 @@ def test_the_rest_of_a_log_is_no_part_of_it(receipt_of: Receipt) -> None:
     assert document["failure"]["reason"] == "child_failed"
 
 
-@pytest.mark.parametrize(("epochs", "want"), [(5, "interrupted"), (12, None)])
-def test_a_ctrl_c_that_python_ignored_ends_a_run_that_was_not_done(receipt_of: Receipt, epochs: int, want: str | None) -> None:
+@pytest.mark.parametrize(("epochs", "want"), [(5, "truncated"), (12, None)])
+def test_a_ctrl_c_that_python_ignored_is_no_reason(receipt_of: Receipt, epochs: int, want: str | None) -> None:
     shutdown = "Exception ignored in: <module 'threading' from '/usr/lib/python3.10/threading.py'>"
     frames = ("Traceback (most recent call last):", '  File "/usr/lib/python3.10/threading.py", line 1567, in _shutdown')
     assert ending(receipt_of(run(epochs, shutdown, *frames, "    lock.acquire()", "KeyboardInterrupt: ")))[0] == want
@@ -112,8 +112,9 @@ def test_output_that_could_not_be_written_is_no_ignored_exception(receipt_of: Re
     assert ending(receipt_of(run(5, stdout, "BrokenPipeError: [Errno 32] Broken pipe")))[0] == "traceback"
 
 
-def test_an_exception_in_a_thread_may_end_a_run(receipt_of: Receipt) -> None:
-    assert ending(receipt_of(run(5, "Exception in thread Thread-3 (learn):", *TRACE)))[0] == "traceback"
+def test_an_exception_in_a_thread_is_no_reason(receipt_of: Receipt) -> None:
+    assert ending(receipt_of(run(5, "Exception in thread Thread-3 (learn):", *TRACE)))[0] == "truncated"
+    assert ending(receipt_of(run(5, "Exception in thread Thread-3 (learn):", *TRACE, *CRASH)))[0] == "traceback"
 
 
 FRAMES = (

@@ -169,7 +169,7 @@ OBSERVED = [
     ("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536", "loss_scale_overflow"),
     ("[launch.py:460:main] Process 73578 exits successfully.", "rank_success"),
     ("a:Sending process 212 closing signal SIGTERM", "elastic_restart"),
-    ("Exception in thread Thread-3 (_monitor):", "ignored_exception"),
+    ("Exception ignored while flushing sys.stdout:", "ignored_exception"),
     ("torchrun finished successfully (code 0)", "wrapper_success"),
 ]
 

@@ -88,7 +88,7 @@ PARTS = [
     ("and before them", bars(0, 12) + drawn(4), [("torchvision", 4, 1)]),
     ("also where an error ends them", drawn(4) + bars(40, 59) + ERROR, [("torchvision", 4, 1)]),
     ("but not behind an error", drawn(4) + ERROR + bars(0, 20, "train"), [("torchvision", 4, 1), ("tqdm", 19, 48)]),
-    ("records between those of the other", nanogpt(3) + titan() + nanogpt(9)[len(nanogpt(3)) :], [("torchtitan", 9, 1)]),
+    ("records between those of the other", nanogpt(3) + titan() + nanogpt(9)[len(nanogpt(3)) :], [("nanogpt", 9, 1)]),
 ]  # fmt: skip
 
 

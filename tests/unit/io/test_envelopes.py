@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.io.envelopes import CUT_AT, LONGEST, Unpacker
 from receipt_cli.io.source import Source
+from receipt_cli.scan.kernel.loading import load_kernel
 
 TIME = "2026-01-02T03:04:05.123456789Z"
 HEAD = f"{TIME} stdout F "
@@ -117,6 +118,23 @@ def test_lines_that_were_cut_are_whole_again_and_keep_their_places() -> None:
     long = "x" * CUT_AT
     docker = b"\n".join(packed(log=text, stream="stdout", time=TIME) for text in (long, long, "tail\n", "next\n")) + b"\n"
     assert unpack(docker).decode() == f"\n\n{HEAD}{long}{long}tail\n{HEAD}next\n"
+
+
+@pytest.mark.parametrize("native", [None, load_kernel()])
+def test_an_entry_without_a_line_end_is_a_part_wherever_docker_keeps_them(native: object) -> None:
+    whole = ["begin\n", "step 1: loss 2.5, time 124.50ms\n", "end\n"]
+    want = [f"{HEAD}{line}" for line in whole]
+    for at in range(1, len(whole[1]) - 1):
+        texts = [whole[0], whole[1][:at], whole[1][at:], whole[2]]
+        lines = [json.dumps({"log": text, "stream": "stdout", "time": TIME}, separators=(",", ":")) + "\n" for text in texts]
+        for size in (1, 100, 1 << 20):
+            data, unpacker = "".join(lines).encode(), Unpacker(native)
+            pieces = [data[start : start + size] for start in range(0, len(data), size)]
+            made = b"".join(map(unpacker.feed, pieces)) + unpacker.rest()
+            assert made.decode() == f"{want[0]}\n{want[1]}{want[2]}"
+            assert list(unpacker.emptied) == [2]
+    stripped = [packed(log=text.rstrip(), stream="stdout", time=TIME).decode() + "\n" for text in whole]
+    assert unpack("".join(stripped).encode()).decode() == "".join(want)
 
 
 ROWS = ["  1/20   3.4G  0.12", "0it [00:00, ?it/s]", "0 train 10.9", "-----0------", "0.5 1e-3", "", "-0.5", "loss: 2.5"]

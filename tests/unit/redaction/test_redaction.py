@@ -48,7 +48,23 @@ SECRETS = {
     "named": ("api_key: '", LETTERS + "'"),
     "password": ('"password": "', LETTERS + '"'),
 }
+SAID = [
+    'the password "{}" was taken', "Passwort: {}", "mot de passe : {}", "contraseña={}", "la contraseña es {}", "пароль: {}",
+    "passphrase is {}", "the password of the vault is {}.", "Kennwort lautet {}", "mot de passe est «{}»", "密码\uff1a{}",
+    "temporary password for user admin is '{}'", "senha: {}", "your password was set to {} today",
+]  # fmt: skip
+PASSWORDS = ["hunter2!", "correct-horse-battery-staple", "Tr0ub4dor&3", "xK9-pQz", "0815-4711"]
 KEPT = [
+    *(f"password is {word}" for word in ("required", "incorrect", "invalid", "wrong", "optional.", "case-sensitive", "empty")),
+    'password authentication failed for user "postgres"',
+    'password for user "admin" was not given',
+    "the password is stored in /etc/receipt/credentials",
+    "Enter the passphrase 'secret' here",
+    "passwords are compared in constant time",
+    "one pass is enough, pass 2 is next",
+    "password was changed 3 days ago",
+    "mot de passe incorrect",
+    "Passwort ist falsch",
     "commit 0123456789abcdef0123456789abcdef01234567",
     "sha256 " + "0123456789abcdef" * 4,
     "/home/user/checkpoints/step_1000/model.safetensors",
@@ -73,6 +89,20 @@ def test_secrets_of_every_kind_are_masked(kind: str) -> None:
     assert found.startswith(head.split("wandb: run")[0].removesuffix("correct horse ").removesuffix('ab"'))
     assert "[redacted:" in found
     assert found.endswith(" and so on")
+
+
+@pytest.mark.parametrize("sentence", SAID)
+def test_a_password_in_a_sentence_is_masked(sentence: str) -> None:
+    for password in PASSWORDS:
+        found = mask_secrets(sentence.format(password))
+        assert found.startswith(sentence.partition("{}")[0].rstrip("'\"«"))
+        assert "[redacted:named]" in found
+        assert password not in found
+
+
+def test_a_word_that_ends_the_line_may_be_one() -> None:
+    assert mask_secrets("the password is swordfish") == "the password is [redacted:named]"
+    assert mask_secrets("the passphrase was swordfish.\nnext") == "the passphrase was [redacted:named].\nnext"
 
 
 @pytest.mark.parametrize("text", KEPT)

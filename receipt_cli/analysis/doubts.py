@@ -1,0 +1,68 @@
+"""Doubts about records and numbers of a log → problems that name the figures which depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from receipt_cli.analysis.summary import Summary
+from receipt_cli.documents.invariants.rule import pointer
+from receipt_cli.events.phases import Phase
+from receipt_cli.grammar.model import Rule
+from receipt_cli.problems import Problem
+from receipt_cli.scan.segment import Doubt, RuleKey
+
+_DETAILS = {
+    "foreign_record": "{count} records with {words!r} before them are not of this training: {rule} leaves them out",
+    "number_ambiguous": "{count} numbers of {name} may be parts of others: a comma or other text follows their digits",
+    "unit_ambiguous": "{count} numbers of {name} are printed in another unit than the rest",
+    "record_cut": "{count} records end inside {name}, where the others go on: the number may be cut",
+    "figure_unread": "{count} records print {name}, and no number could be read",
+}
+_ORDERLESS = ("min", "max", "mean", "median")
+LOSSES = ("loss", "val_loss")
+
+
+def doubts_named(
+    doubts: Sequence[Doubt], rules: Mapping[RuleKey, Rule], phases: Sequence[Phase], summaries: Sequence[Summary]
+) -> list[Problem]:
+    """Return a problem for each doubt about what the ``rules`` read, with the statistics that it makes null."""
+    return [_problem(doubt, rules[doubt.key], phases, summaries) for doubt in doubts if doubt.key in rules]
+
+
+def unread_losses(doubts: Sequence[Doubt], rules: Mapping[RuleKey, Rule]) -> bool:
+    """True if a number of a training or validation loss was left out."""
+    targets = (_target(doubt, rules[doubt.key]) for doubt in doubts if doubt.key in rules and doubt.name)
+    return any(part == "metrics" and name in LOSSES for part, name in targets)
+
+
+def _target(doubt: Doubt, rule: Rule) -> tuple[str, str]:
+    """Return the block of a summary and the name in it of the figure that a doubt is about."""
+    spec = rule.fields.get(doubt.name)
+    if spec is not None and spec.target[0] in ("metric", "other"):
+        return ("metrics" if spec.target[0] == "metric" else "other_metrics"), spec.target[1]
+    return "other_metrics", doubt.name
+
+
+def _problem(doubt: Doubt, rule: Rule, phases: Sequence[Phase], summaries: Sequence[Summary]) -> Problem:
+    part, name = _target(doubt, rule) if doubt.name else ("", "")
+    detail = _DETAILS[doubt.kind].format(count=doubt.count, words=doubt.words, rule=rule.name, name=name)
+    fields = tuple(_fields(doubt, part, name, phases, summaries)) if name else ()
+    return Problem(doubt.kind, doubt.lines[0], detail, "", doubt.lines, doubt.values, fields)
+
+
+def _fields(doubt: Doubt, part: str, name: str, phases: Sequence[Phase], summaries: Sequence[Summary]) -> Iterator[str]:
+    """Yield the statistics of the figure that may be others if the numbers in doubt counted."""
+    primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=0)
+    for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
+        known = (summary.metrics if part == "metrics" else summary.other_metrics).get(name)
+        events = [*phase.step_events, *phase.evals]
+        if known is None or not events:
+            continue
+        if max(event.last_at for event in events) < doubt.at[0] or min(event.at for event in events) > doubt.at[-1]:
+            continue
+        places = summary.places.get(name)
+        first = [] if places is not None and places.first_line < doubt.lines[0] else ["first"]
+        last = [] if places is not None and places.last_line > doubt.lines[-1] else ["last"]
+        for statistic in (*first, *last, *_ORDERLESS):
+            at = ("summary",) if index == primary else ("phases", index, "summary")
+            yield pointer(*at, part, name, statistic)

@@ -1,0 +1,341 @@
+"""Judge the forms of each rule's records, once the whole log is read: which records are the rule's, which numbers are whole.
+
+Laws 1, 8 and 9 of evidence: a record belongs to a rule if it begins as the rule's records begin, and a number is read whole or
+not at all. Each decision is named in ``SegmentBody.doubts``; what depends on it is made null where the figures are known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
+
+from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
+from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.scan.columns import RuleColumns, interleaved
+from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, SERVICE, UNREAD, Form, is_curve, read_form
+from receipt_cli.scan.segment import Doubt, RuleKey, SegmentBody
+
+RARE = 10
+"""A form that fewer than one in so many of a rule's records have is not the rule's."""
+FEW = 3
+"""Records of a rule from which on a single one of another form is not the rule's."""
+_DECIMAL = compile_later(r"[-+]?(?:0|\d+),\d+\Z")
+"""A number with a decimal comma, where it cannot part thousands."""
+COMMON = 0.8
+"""Share of positions that two writers print both, from which on one of them repeats the other's."""
+_POSITIONS = frozenset({("metric", "epoch"), *(("structural", name) for name in ("step", *COUNTERS))})
+
+
+class _Group(NamedTuple):
+    """The records of one form of a rule."""
+
+    form: Form
+    columns: RuleColumns
+
+
+def settle_forms(body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Grammar, int]]]) -> None:
+    """Join the forms of each rule's records in ``body``; those that are not its records, and numbers in doubt, are left out.
+
+    ``rules`` are those that read the columns of a key, each by its grammar and number.
+    """
+    keys: dict[RuleKey, list[str]] = defaultdict(list)
+    body.forms.clear()
+    for ref, name in body.rules:
+        base, mark, form = name.partition(MARK)
+        keys[ref, base].append(mark + form)
+    short: dict[RuleKey, tuple[Rule, list[_Group]]] = {}
+    for key, forms in keys.items():
+        if forms == [""] and not body.rules[key].unread:
+            continue
+        groups = [_Group(read_form(form), body.rules.pop((key[0], key[1] + form))) for form in sorted(forms)]
+        readers = [grammar.rule(number) for grammar, number in rules.get(key, ())]
+        rule = next((rule for rule in readers if rule.event in JUDGED), None)
+        if rule is not None and MARK + OTHER not in forms:
+            groups = _without_foreign(groups, rule, key, body.doubts)
+            _without_doubtful(groups, rule, key, body.doubts)
+            _name_unread(groups, rule, key, body.doubts)
+            _name_labels(groups, rule, key, body.doubts)
+        body.rules[key] = groups[0].columns if len(groups) == 1 else interleaved([group.columns for group in groups])
+        if rule is not None and len(body.rules[key]) <= MAX_CUT:
+            short[key] = rule, groups
+    for (ref, name), (rule, groups) in short.items():
+        others = [
+            (r, body.rules[k])
+            for k, readers in rules.items()
+            if k[0] == ref and k != (ref, name) and k in body.rules
+            for g, n in readers
+            if (r := g.rule(n)).event == rule.event
+        ]
+        _leave_out_shorter((ref, name), rule, groups, others, body)
+
+
+def join_forms(body: SegmentBody) -> dict[RuleKey, str]:
+    """Join the forms of each rule's records in the body of one record; return the forms, which say what is before them."""
+    leads: dict[RuleKey, str] = {}
+    joined: dict[RuleKey, list[RuleColumns]] = defaultdict(list)
+    for (ref, name), columns in body.rules.items():
+        base, mark, form = name.partition(MARK)
+        joined[ref, base].append(columns)
+        leads.setdefault((ref, base), Form(read_form(mark + form).lead).text())
+    body.rules = {key: parts[0] if len(parts) == 1 else interleaved(parts) for key, parts in joined.items()}
+    return leads
+
+
+def names_of_rules(body: SegmentBody) -> dict[RuleKey, set[str]]:
+    """Return the names of the numbers that each rule read, in records of any form."""
+    names: dict[RuleKey, set[str]] = defaultdict(set)
+    for (ref, name), columns in body.rules.items():
+        names[ref, name.partition(MARK)[0]].update(columns.numbers, columns.unregistered)
+    return names
+
+
+def _without_foreign(groups: list[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> list[_Group]:
+    """Return the groups whose records are the rule's, by the words before them (law 1)."""
+    counts = Counter[str]()
+    for group in groups:
+        counts[group.form.lead] += len(group.columns)
+    if len(counts) == 1:
+        return groups
+    total = counts.total()
+    foreign = {lead for lead, n in counts.items() if lead and _is_rare(n, total)}
+    own = [lead for lead in counts if lead not in foreign and not lead.endswith(SERVICE)]
+    if not own:
+        own = [lead for lead in counts if lead not in foreign]
+    if 2 * sum(counts[lead] for lead in counts if lead not in foreign) < total:
+        return groups  # what precedes the records is free text
+    main = max(own, key=lambda lead: (counts[lead], not lead, -_first_at(groups, lead)))
+    foreign |= {lead for lead in own if lead not in ("", main) and _repeats(groups, main, lead, rule)}
+    if "" in own and main and _repeats(groups, "", main, rule):
+        foreign.add(main)  # a plain record and one with words before it: the plain one is the training's
+    for lead in sorted(foreign):
+        rows = [group.columns for group in groups if group.form.lead == lead]
+        doubts.append(Doubt.of("foreign_record", key, rows, words=lead))
+    return [group for group in groups if group.form.lead not in foreign]
+
+
+def _is_rare(count: int, total: int) -> bool:
+    return count * RARE < total or (count == 1 and total >= FEW)
+
+
+def _first_at(groups: Iterable[_Group], lead: str) -> int:
+    return min(group.columns.at[0] for group in groups if group.form.lead == lead)
+
+
+def _repeats(groups: Sequence[_Group], main: str, lead: str, rule: Rule) -> bool:
+    """True if the records behind ``lead`` are at positions of those behind ``main``, between them or few: another writer."""
+    names = [name for name, spec in rule.fields.items() if spec.target in _POSITIONS]
+    ours, theirs = _positions(groups, main, names), _positions(groups, lead, names)
+    if not ours or not theirs:
+        return False
+    common = sum(position in ours for position in theirs)
+    spans = [
+        [at for group in groups if group.form.lead == one for at in (group.columns.at[0], group.columns.at[-1])]
+        for one in (main, lead)
+    ]
+    among = min(spans[0]) < max(spans[1]) and min(spans[1]) < max(spans[0])
+    few = len(theirs) < len(ours) if not main else 3 * len(theirs) <= len(ours)
+    return common >= COMMON * len(theirs) and (among or few)
+
+
+def _positions(groups: Iterable[_Group], lead: str, names: Sequence[str]) -> set[tuple[float | None, ...]]:
+    found: set[tuple[float | None, ...]] = set()
+    for group in groups:
+        if group.form.lead == lead:
+            columns = [dict(zip(c.rows, c.values, strict=True)) for n in names if (c := group.columns.numbers.get(n)) is not None]
+            found |= {tuple(column.get(row) for column in columns) for row in range(len(group.columns))} if columns else set()
+    return found
+
+
+def _without_doubtful(groups: list[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
+    """Leave out the numbers of ``groups`` that may not be whole (law 8), and convert those printed in another unit."""
+    names = {name for group in groups for name in (*group.columns.numbers, *group.columns.unregistered)}
+    for name in sorted(names):
+        having = [group for group in groups if _column(group, name) is not None]
+        _leave_out_parts(having, name, groups, rule, key, doubts)
+        _convert(having, name, key, doubts)
+        _leave_out_cut(having, name, groups, key, doubts)
+
+
+def _name_labels(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
+    """Name the figures whose label some records print without a number, if the others have one (law 9)."""
+    for name in sorted({name for group in groups for name, kind in group.form.doubts if kind == UNREAD}):
+        lacking = [group for group in groups if (name, UNREAD) in group.form.doubts]
+        rows = sum(len(group.columns) for group in groups if group not in lacking)
+        held = sum(len(column.values) for group in groups if (column := _column(group, name)) is not None)
+        if held and RARE * held >= (RARE - 1) * rows:
+            doubts.append(Doubt.of("figure_unread", key, [group.columns for group in lacking], name=name))
+
+
+def _name_unread(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
+    """Name the figures of which some records print a text that is no number (law 9)."""
+    for name in sorted({name for group in groups for name in group.columns.unread}):
+        if rule.fields[name].target[0] == "metric":
+            doubts.append(Doubt.unread(key, [group.columns for group in groups], name))
+
+
+def _column(group: _Group, name: str):  # type: ignore[no-untyped-def]
+    return group.columns.numbers.get(name) or group.columns.unregistered.get(name)
+
+
+def _drop(groups: Sequence[_Group], name: str, kind: str, key: RuleKey, doubts: list[Doubt]) -> None:
+    doubts.append(Doubt.of(kind, key, [group.columns for group in groups], name=name))
+    for group in groups:
+        group.columns.numbers.pop(name, None)
+        group.columns.unregistered.pop(name, None)
+
+
+def _leave_out_parts(
+    having: list[_Group], name: str, groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]
+) -> None:
+    spec = rule.fields.get(name)
+    if spec is not None and (spec.type == "integer" or spec.target[0] == "structural"):
+        return
+    unread = [text for group in groups if name in group.columns.unread for text in group.columns.unread[name].values]
+    kinds = {id(group): dict(group.form.doubts).get(name) for group in having}
+    count = Counter[str | None]()
+    for group in having:
+        count[kinds[id(group)]] += len(_column(group, name).values)
+    parts = [group for group in having if kinds[id(group)] == PART]
+    glued = [group for group in having if kinds[id(group)] == GLUED] if 2 * count[GLUED] < count.total() else []
+    grouped = [group for group in having if kinds[id(group)] == GROUPED]
+    decimal = any(_DECIMAL.match(text) for text in unread)
+    if grouped and not parts and not decimal:
+        curve = spec is not None and is_curve(spec)
+        plain = [value for group in having if kinds[id(group)] is None for value in _column(group, name).values]
+        least = min(value for group in grouped for value in _column(group, name).values)
+        whole = all(value == int(value) and abs(value) < 1000 for value in plain if abs(value) < 1e15)
+        if not curve or (plain and whole and least >= 1000):
+            grouped = []  # 998, 999, 1,000: the commas part thousands
+    if parts or grouped:
+        _drop([*parts, *grouped], name, "number_ambiguous", key, doubts)
+    if glued:
+        _drop(glued, name, "number_ambiguous", key, doubts)
+
+
+def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt]) -> None:
+    """Convert the values of a column that are printed in another unit than most of it, if both are known."""
+    having = [group for group in having if _column(group, name) is not None]
+    count = Counter[str]()
+    for group in having:
+        count[dict(group.form.units).get(name, "")] += len(_column(group, name).values)
+    if len(count) < 2:
+        return
+    usual = max(count, key=lambda unit: (count[unit], unit))
+    for group in having:
+        unit = dict(group.form.units).get(name, "")
+        if unit == usual:
+            continue
+        factor = _factor(unit, usual)
+        if factor is None:
+            _drop([group], name, "unit_ambiguous", key, doubts)
+        elif factor != 1:
+            column = _column(group, name)
+            column.values = type(column.values)("d", [float(Decimal(repr(value)) * factor) for value in column.values])
+
+
+_PREFIXES = {"k": 1000, "K": 1000, "M": 10**6, "G": 10**9, "T": 10**12}
+_TIMES = {
+    "ns": "1e-9",
+    "us": "1e-6",
+    "ms": "1e-3",
+    "s": "1",
+    "sec": "1",
+    "secs": "1",
+    "second": "1",
+    "seconds": "1",
+    "min": "60",
+    "h": "3600",
+}
+
+
+@lru_cache(256)
+def _factor(unit: str, usual: str) -> Decimal | None:
+    """Return how many of ``usual`` one ``unit`` is; None if they do not measure the same."""
+    one, other = _scale(unit), _scale(usual)
+    return one[0] / other[0] if one is not None and other is not None and one[1] == other[1] else None
+
+
+def _scale(unit: str) -> tuple[Decimal, str] | None:
+    """Return how large a unit is, and of what: ``ktokens/s`` is 1000 of ``token/s``."""
+    if unit in _TIMES:
+        return Decimal(_TIMES[unit]), "s"
+    what, slash, per = unit.partition("/")
+    if not slash:
+        return None
+    size = Decimal(1) / Decimal(_TIMES[per]) if per in _TIMES else None
+    if size is None:
+        return None
+    if what[:1] in _PREFIXES and len(what) > 2:
+        size, what = size * _PREFIXES[what[0]], what[1:]
+    what = what.lower().removesuffix("s")
+    return size, {"tok": "token"}.get(what, what)
+
+
+def _leave_out_cut(having: list[_Group], name: str, groups: Sequence[_Group], key: RuleKey, doubts: list[Doubt]) -> None:
+    """Leave out a number with which a line ends if its siblings go on behind it, or print more decimals.
+
+    The first record of a run may lack what the others end with: a rate, say, which needs two of them.
+    """
+    having = [group for group in having if _column(group, name) is not None]
+    ends = [group for group in having if group.form.last is not None and group.form.last[0] == name]
+    total, first = sum(len(group.columns) for group in groups), min(group.columns.at[0] for group in groups)
+    for decimals in (0, 1):
+        cut = [group for group in ends if group.form.last == (name, decimals) and group.columns.at[0] > first]
+        count = sum(len(group.columns) for group in cut)
+        others = [group for group in groups if group not in cut]
+        if not cut or count > MAX_CUT or not _is_rare(count, total) or any(_is_whole(group, name) for group in cut):
+            continue
+        more = {group.form.last[1] for group in ends if group not in cut and group.form.last is not None}
+        if all(group in ends for group in others):  # all end with it: the number of decimals is fixed, or large
+            short = bool(more) and ((len(more) == 1 and max(more) > decimals) or min(more) >= decimals + MANY)
+        else:
+            printed = [v for g in having if g not in cut for v in _column(g, name).values[:MAX_SAMPLE]]
+            short = decimals < max(map(_decimals, printed), default=0)
+        if short:
+            _drop(cut, name, "record_cut", key, doubts)
+
+
+def _leave_out_shorter(
+    key: RuleKey, rule: Rule, groups: list[_Group], others: Sequence[tuple[Rule, RuleColumns]], body: SegmentBody
+) -> None:
+    """Leave out a number that ends its line if another rule of the grammar reads it of many records, with more decimals."""
+    for group in groups:
+        name, decimals = group.form.last or ("", 0)
+        target = rule.fields[name].target if name in rule.fields else None
+        if decimals > 1 or target is None or target[0] != "metric" or name not in group.columns.numbers or _is_whole(group, name):
+            continue
+        printed = [
+            value
+            for other, columns in others
+            for field, spec in other.fields.items()
+            if spec.target == target and field in columns.numbers and len(columns) >= FEW
+            for value in columns.numbers[field].values[:MAX_SAMPLE]
+        ]
+        if len(printed) >= FEW and decimals < max(map(_decimals, printed)):
+            _drop([group], name, "record_cut", key, body.doubts)
+            body.rules[key].numbers.pop(name, None)
+
+
+def _is_whole(group: _Group, name: str) -> bool:
+    """True for a number that is likely to be printed with few digits: 0 or 1, unless it is a loss, and what is not finite."""
+    values = _column(group, name).values
+    return any(not math.isfinite(value) or (value in (0, 1) and "loss" not in name) for value in values)
+
+
+MAX_CUT = 2
+"""Records of one form that may have been cut: more of them are printed so."""
+MANY = 3
+"""Decimals fewer than all others print, where these are not of one number, that show that a number was cut."""
+MAX_SAMPLE = 256
+"""Values of a column from which its usual number of decimals is read."""
+
+
+def _decimals(value: float) -> int:
+    if not math.isfinite(value) or value == int(value):
+        return 0
+    exponent = Decimal(repr(value)).as_tuple().exponent
+    return -exponent if isinstance(exponent, int) and exponent < 0 else 0

@@ -1,0 +1,81 @@
+"""Law 1 for learned rules: a record is read only if it begins as those records do that the rule was made from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.derive import Derivation, derive
+from receipt_cli.io.source import Source
+from tests.tools.examples import costly
+
+FORMS = (
+    "step {n}: loss {x:.4f} lr 0.001",
+    "Iteration {n} | loss={x:.4f} | acc={n}.5%",
+    "loss: {x:.4f}, global_step: {n}, lr: 0.001",
+    "2026-01-02 10:00:01,123 - INFO - Epoch [{e}/4] Batch [{b}/10] Loss: {x:.4f} ({x:.4f})",
+    "Epoch {n}/40 - train_loss: {x:.4f} - val_loss: {x:.2f} - 12s",
+    "train | epoch {e} | batch {b}/10 | loss {x:.4f} | ppl 12.5",
+)
+WORDS = ("Profiling ", "Dry run ", "Teacher ", "Reference model ", "autotune: ", "[calibration] ", 'old log: "', "best so far: ")
+COUNT = 40
+
+
+def printed(form: str) -> list[str]:
+    return [form.format(n=n, e=1 + (n - 1) // 10, b=1 + (n - 1) % 10, x=4 - n / 50) for n in range(1, COUNT + 1)]
+
+
+def foreign(form: str, words: str, at: int, loss: float) -> str:
+    """Return a record of another model: ``words`` before what the line says, behind the logger's head."""
+    line = form.format(n=at, e=1 + (at - 1) // 10, b=1 + (at - 1) % 10, x=loss)
+    head = "2026-01-02 10:00:01,123 - INFO - "
+    return head + words + line.removeprefix(head) if line.startswith(head) else words + line
+
+
+def read(lines: list[str], folder: Path) -> Derivation:
+    path = folder / "run.log"
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return derive(Source(str(path)))
+
+
+def figures(derivation: Derivation) -> object:
+    assert derivation.primary is not None
+    summary = derivation.summaries[derivation.primary]
+    loss = summary.metrics["loss"]
+    return summary.first, summary.last, summary.record_count, summary.restart_count, loss.first, loss.last, loss.min, loss.max
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(60), deadline=None)
+@given(
+    form=st.sampled_from(FORMS),
+    words=st.sampled_from(WORDS),
+    places=st.lists(st.integers(1, COUNT), min_size=1, max_size=3, unique=True),
+    loss=st.sampled_from([0.0001, 77.7]),
+)
+def test_what_other_words_precede_is_no_record(form: str, words: str, places: list[int], loss: float, tmp_path: Path) -> None:
+    lines = printed(form)
+    wanted = figures(read(lines, tmp_path))
+    for at in sorted(places, reverse=True):
+        lines.insert(at - 1, foreign(form, words, at, loss))
+    assert figures(read(lines, tmp_path)) == wanted
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["epoch: {n} end, loss: {x:.4f}", "epoch: {n} validation, acc: 0.5, loss: 9.5"],
+        ["epoch {n} loss {x:.4f}", "epoch {n} holdout loss 0.5"],
+        ["step {n} | loss {x:.4f}", "dev step {n} | loss 0.5"],
+    ],
+)
+def test_a_word_between_the_counter_and_the_figures_tells_of_what_they_are(lines: list[str], tmp_path: Path) -> None:
+    every = [line.format(n=n, x=4 - n / 50) for n in range(COUNT) for line in lines]
+    assert figures(read(every, tmp_path)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
+
+
+def test_records_of_one_kind_may_begin_in_several_ways(tmp_path: Path) -> None:
+    lines = [f"[{'gpu' if n % 2 else 'cpu'} 0] iter {n}: loss {4 - n / 50:.4f}" for n in range(COUNT)]
+    assert figures(read(lines, tmp_path)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
