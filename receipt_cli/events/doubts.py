@@ -22,9 +22,10 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
         found.append(Problem(KIND, launch.doubtful, detail, ""))
     detail = "read as the same launch: the steps begin anew, behind an error that a program may catch or at the time of others"
     found += [Problem(KIND, line, detail, "") for line in launch.contested]
-    for phase in phases:
+    for index, phase in enumerate(phases):
         begins = [attempt[0] for attempt in phase.attempts if attempt and attempt[0].position is not None]
-        if not phase.superseded or not begins or _is_later(begins[-1], phase.step_events[0]):
+        standing = [event for attempt in phase.attempts[:-1] for event in attempt]
+        if not phase.superseded or not begins or sum(event.records for event in standing) > 1:
             continue
         if begins[-1].line in launch.contested:
             continue
@@ -34,13 +35,17 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
         again = [(place, loss) for place, loss in islice(_losses(phase.attempts[-1]), len(before)) if place in before]
         if again and all(loss != before[place] for place, loss in again):
             detail = f"read as another attempt of one launch: but from {_named(begins[-1])} on all losses are others"
-            found.append(Problem(KIND, begins[-1].line, detail, ""))
+            fields = [field for event in standing for field in _fields(index, event)]
+            lines = tuple(event.line for event in (*standing, begins[-1]))
+            found.append(Problem(KIND, begins[-1].line, detail, "", lines if fields else (), (), tuple(fields)))
     return found
 
 
-def _is_later(event: Event, first: Event) -> bool:
-    """True for a record behind the place of the ``first`` one, or that does not say its place as that does."""
-    return (event.step is None) != (first.step is None) or (event.position or 0.0) > (first.position or 0.0)
+def _fields(index: int, first: Event) -> Iterator[str]:
+    """Yield the figures of a phase that depend on whether its ``first`` record is of the attempt that stands behind it."""
+    yield f"/phases/{index}/summary/steps/first"
+    for name in first.metrics:
+        yield from (f"/phases/{index}/summary/metrics/{name}/{key}" for key in ("first", "min", "max", "mean", "median"))
 
 
 def _named(event: Event) -> str:

@@ -155,3 +155,13 @@ def test_a_counter_that_begins_again_is_told(length: int, stride: int) -> None:
     document = read([line(step, 4 - n / length / 3) for n, step in enumerate(steps)])
     told = document["derivation"].get("launches", {"count": 1})["count"] > 1
     assert told or document["summary"]["steps"]["restart_count"] or kinds(document)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_attempt_behind_one_record_may_be_another_launch(first: int) -> None:
+    shown = [f"Train Epoch: 1 [{64 * n}/640 ({10 * n}%)]\tLoss: {2.3 - n / 5:.6f}" for n in range(10)]
+    again = [f"Train Epoch: 1 [{64 * n}/640 ({10 * n}%)]\tLoss: {2.25 - n / 5:.6f}" for n in range(first, 10)]
+    document = read([*shown, "", "time: 39.4", *again])
+    assert document["summary"]["steps"]["record_count"] == 10
+    assert document["summary"]["metrics"]["loss"]["first"] == (None if first else 2.25)
+    assert "launch_doubtful" in kinds(document)
