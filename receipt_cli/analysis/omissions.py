@@ -56,7 +56,7 @@ def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         contests = [contest for contest in phase.contests if contest.other.rule.event != JUMP]
         if contests:
-            again = sum(contest.stands is not None for contest in contests)
+            again = sum(contest.stands is not None and contest.other.step is not None for contest in contests)
             detail = f"{len(contests)} records come again with other values, or between others, and nothing restarted"
             fields = [*_undecided(contests, summary), *(["steps/record_count"] if again < len(contests) else [])]
             found += _problems("step_printed_twice", index, contests, detail, fields)

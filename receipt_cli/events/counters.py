@@ -233,20 +233,18 @@ def _positions(event: Event, begin: int, end: int) -> list[float]:
 def comes_again(positions: Sequence[float]) -> list[int]:
     """Return the records whose position, an epoch, is that of the one before, though an epoch tells records apart.
 
-    It does where it is printed finely enough to rise with each record. Then only a tenth of them may not, or each comes equally
-    often: several processes print them.
+    It does where fractions of it are printed so finely that it rises with each record. Whole epochs do where only a tenth of the
+    records share one, or where each comes twice: two processes print them.
     """
     again = [at for at, (one, other) in enumerate(pairwise(positions), 1) if one == other]
     rises = sorted(other - one for one, other in pairwise(positions) if other > one)
     if not again or len(rises) < FEWEST:
         return []
     unit = resolution(positions) or 1.0
-    if unit < 1.0 and rises[len(rises) // 2] < 1.5 * unit:
-        return []  # it is rounded to the same digits
+    if unit < 1.0:  # else it is rounded to the same digits
+        return again if rises[len(rises) // 2] >= 1.5 * unit else []
     times = Counter(Counter(positions).values())
-    each, most = max(times.items(), key=lambda item: item[1])
-    alike = each > 1 and most >= OF_POSITIONS * times.total()
-    return again if alike or len(again) <= (1 - OF_POSITIONS) * len(positions) else []
+    return again if times[2] >= OF_POSITIONS * times.total() or len(again) <= (1 - OF_POSITIONS) * len(positions) else []
 
 
 def attempts_by_epoch(events: Sequence[Event]) -> tuple[list[list[Event]], list[Event], list[Contest]]:

@@ -22,27 +22,41 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
         found.append(Problem(KIND, launch.doubtful, detail, ""))
     detail = "read as the same launch: the steps begin anew, behind an error that a program may catch or at the time of others"
     found += [Problem(KIND, line, detail, "") for line in launch.contested]
-    for phase in phases:
-        begins = [attempt[0] for attempt in phase.attempts if attempt and attempt[0].step is not None]
-        if not phase.superseded or not begins or (first := begins[-1]).step != phase.step_events[0].step:
+    for index, phase in enumerate(phases):
+        begins = [attempt[0] for attempt in phase.attempts if attempt and attempt[0].position is not None]
+        standing = [event for attempt in phase.attempts[:-1] for event in attempt]
+        if not phase.superseded or not begins or sum(event.records for event in standing) > 1:
             continue
-        if first.line in launch.contested:
+        if begins[-1].line in launch.contested:
             continue
-        before: dict[int, float] = {}
-        for step, loss in _losses(sorted(phase.superseded, key=attrgetter("at"))):
-            before.setdefault(step, loss)
-        again = list(islice(_losses(phase.attempts[-1]), len(before)))
-        if again and all(step in before and loss != before[step] for step, loss in again):
-            detail = f"read as another attempt of one launch: but from step {first.step} on all losses are others"
-            found.append(Problem(KIND, first.line, detail, ""))
+        before: dict[float, float] = {}
+        for place, loss in _losses(sorted(phase.superseded, key=attrgetter("at"))):
+            before.setdefault(place, loss)
+        again = [(place, loss) for place, loss in islice(_losses(phase.attempts[-1]), len(before)) if place in before]
+        if again and all(loss != before[place] for place, loss in again):
+            detail = f"read as another attempt of one launch: but from {_named(begins[-1])} on all losses are others"
+            fields = [field for event in standing for field in _fields(index, event)]
+            lines = tuple(event.line for event in (*standing, begins[-1]))
+            found.append(Problem(KIND, begins[-1].line, detail, "", lines if fields else (), (), tuple(fields)))
     return found
 
 
-def _losses(events: Iterable[Event]) -> Iterator[tuple[int, float]]:
-    """Yield step and loss of each record that prints both."""
+def _fields(index: int, first: Event) -> Iterator[str]:
+    """Yield the figures of a phase that depend on whether its ``first`` record is of the attempt that stands behind it."""
+    yield f"/phases/{index}/summary/steps/first"
+    for name in first.metrics:
+        yield from (f"/phases/{index}/summary/metrics/{name}/{key}" for key in ("first", "min", "max", "mean", "median"))
+
+
+def _named(event: Event) -> str:
+    return f"epoch {event.position:g}" if event.step is None else f"step {event.step}"
+
+
+def _losses(events: Iterable[Event]) -> Iterator[tuple[float, float]]:
+    """Yield place and loss of each record that prints both."""
     for record in chain.from_iterable(map(expand, events)):
-        if record.step is not None and "loss" in record.metrics:
-            yield record.step, record.metrics["loss"]
+        if record.position is not None and "loss" in record.metrics:
+            yield record.position, record.metrics["loss"]
 
 
 def carry_doubts(whole: Sequence[Launch], parts: Sequence[list[Launch]]) -> None:

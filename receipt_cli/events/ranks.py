@@ -115,9 +115,11 @@ def sole_rank(events: list[Event], unseen: Iterable[int] = ()) -> list[Event]:
     ranks = {event.rank for event in events}.union(unseen) - {NO_RANK}
     if len(ranks) == 1:
         [rank] = ranks
-        bare = {key for key, counts in _counts(events).items() if 2 * counts[NO_RANK] > counts.total() > counts[NO_RANK]}
+        bare = {
+            key for key, counts in _counts(events, placed=False).items() if 2 * counts[NO_RANK] > counts.total() > counts[NO_RANK]
+        }
         for event in events:
-            event.rank = event.rank if rule_of(event) in bare else rank
+            event.rank = event.rank if bare and rule_of(event) in bare else rank
     return events
 
 
@@ -140,11 +142,15 @@ def leading_rank(events: list[Event]) -> list[Event]:
     return [e for e in events if not (_other(e, leaders) and _place(e) in led[rule_of(e)])]
 
 
-def _counts(events: Iterable[Event]) -> dict[tuple[str, str], Counter[int]]:
-    """Return how many records of each rule of steps each rank prints; those without a label, but not of bars, as ``NO_RANK``."""
+def _counts(events: Iterable[Event], *, placed: bool = True) -> dict[tuple[str, str], Counter[int]]:
+    """Return how many records of each rule of steps each rank prints; those without a label, but not of bars, as ``NO_RANK``.
+
+    Only those ``placed``: they say where training is.
+    """
     counts: dict[tuple[str, str], Counter[int]] = {}
     for event in events:
-        if event.rule.event == "step" and not (event.rank == NO_RANK and event.rule.redraw) and _place(event) is not None:
+        bar = event.rank == NO_RANK and event.rule.redraw
+        if event.rule.event == "step" and not bar and not (placed and _place(event) is None):
             counts.setdefault(rule_of(event), Counter())[event.rank] += event.drawn
     return counts
 

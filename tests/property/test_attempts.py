@@ -22,14 +22,14 @@ numbers = st.floats(1e-3, 1e3).map(lambda value: round(value, 4))
 def runs(draw: st.DrawFn) -> list[Attempt]:
     """Return attempts of (step, loss), each of which begins before the last step of the one before, none at the start.
 
-    From the very start it may be another run: see ``test_fold_launches``.
+    From the very start, or behind a single record, it may be another run: see ``test_fold_launches`` and ``test_law_counters``.
     """
     attempts: list[Attempt] = []
     start = draw(st.integers(0, 20))
     for _ in range(draw(st.integers(1, 5))):
-        losses = draw(st.lists(numbers, min_size=3, max_size=30))
+        losses = draw(st.lists(numbers, min_size=4, max_size=30))
         attempts.append([(start + n, loss) for n, loss in enumerate(losses)])
-        start = draw(st.integers(attempts[0][0][0] + 1, attempts[-1][-1][0] - 1))
+        start = draw(st.integers(attempts[0][0][0] + 2, attempts[-1][-1][0] - 1))
     return attempts
 
 

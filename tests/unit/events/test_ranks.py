@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.events.ranks import sole_rank
+from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import NO_RANK
 
 pytestmark = pytest.mark.usefixtures("one_engine")
@@ -17,6 +18,8 @@ Receipt = Callable[..., dict[str, Any]]
 
 class Record:
     """Stands in for an event: only its rank is asked for."""
+
+    rule = Rule("memory", "header", (b"memory",))
 
     def __init__(self, rank: int) -> None:
         self.rank = rank

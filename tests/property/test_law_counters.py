@@ -1,0 +1,167 @@
+"""Counters wrap, epochs begin again, folds repeat, launches restart, and a counter may jump: each is told, none is made up."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.events.counters import block_behind, comes_again, full_at_zero, jumps_at_end
+from receipt_cli.receipts.production import Request, produce
+
+pytestmark = pytest.mark.usefixtures("one_engine")
+
+Document = dict[str, Any]
+
+
+def read(lines: list[str]) -> Document:
+    with tempfile.NamedTemporaryFile("w", suffix=".log") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+        file.flush()
+        document: Document = produce(Request(path=file.name)).document
+    return document
+
+
+def kinds(document: Document) -> set[str]:
+    return {problem["kind"] for problem in document["derivation"]["problems"]["first"]}
+
+
+def line(step: int, loss: float) -> str:
+    return f"iter {step}: loss {loss:.4f}, time {100 + step % 7}.00ms, mfu 40.00%"
+
+
+@settings(max_examples=200)
+@given(st.integers(3, 40), st.integers(1, 500), st.integers(0, 10**6), st.integers(1, 30), st.data())
+def test_only_what_goes_on_where_it_was_is_a_block(count: int, stride: int, first: int, size: int, data: st.DataObject) -> None:
+    before = [first + n * stride for n in range(count)]
+    follows = [before[-1] + n * stride for n in range(1, 40)]
+    behind = data.draw(st.integers(0, count - 1))
+    resumed = [before[behind] + n * stride for n in range(40)]
+    assert block_behind(before, follows) == 0
+    assert block_behind(before, resumed) == 0  # a restart goes through where it was
+    pasted = [first + n * stride for n in range(min(size, count - 1))]
+    assert block_behind(before, [*pasted, *follows]) == len(pasted)
+    far = data.draw(st.integers(1, 3))
+    jumps = [before[-1] + 100 * stride * count + n for n in range(far)]
+    assert block_behind(before, [*jumps, *follows[far:]]) == far
+
+
+@settings(max_examples=100)
+@given(st.integers(4, 60), st.integers(1, 500), st.integers(11, 10**4))
+def test_a_last_counter_beyond_the_stride(count: int, stride: int, strides: int) -> None:
+    steps = [n * stride for n in range(count)]
+    last = steps[-1] + strides * stride
+    assert not jumps_at_end(steps)
+    assert jumps_at_end([*steps, last])
+    assert not jumps_at_end([*steps, last], last)
+
+
+@settings(max_examples=100)
+@given(st.integers(2, 6), st.integers(2, 20))
+def test_a_counter_modulo_the_length(epochs: int, records: int) -> None:
+    wrapped = [(epoch, n % records) for epoch in range(epochs) for n in range(1, records + 1)]
+    assert full_at_zero(wrapped) == [at for at, (_, n) in enumerate(wrapped) if n == 0]
+    assert full_at_zero([(epoch, n) for epoch in range(epochs) for n in range(records)]) == []
+    assert full_at_zero([*wrapped, *wrapped[:-1]]) == [] or wrapped[-1][1] == 0
+
+
+@settings(max_examples=100)
+@given(st.integers(6, 60), st.sampled_from([0.004, 0.25, 1.0]))
+def test_an_epoch_comes_again(count: int, stride: float) -> None:
+    places = [round(n * stride, 2) for n in range(1, count + 1)]
+    twice = [place for place in places for _ in range(2)]
+    assert comes_again(places) == []
+    assert bool(comes_again(twice)) == (stride != 0.004)
+
+
+@settings(max_examples=20)
+@given(st.sampled_from([8, 30, 200]), st.sampled_from([1, 10, 500]), st.data())
+def test_a_jump_is_named_and_restarts_nothing(length: int, stride: int, data: st.DataObject) -> None:
+    at = data.draw(st.integers(4, length - 1))
+    lines = [line(n * stride, 4 - n / length) for n in range(length)]
+    lines[at] = line(at * stride + 20_000 * stride, 4 - at / length)
+    document = read(lines)
+    assert "step_jump" in kinds(document)
+    steps = document["summary"]["steps"]
+    assert steps["restart_count"] == 0
+    assert steps["last"] == (None if at == length - 1 else (length - 1) * stride)
+
+
+@settings(max_examples=6)
+@given(st.integers(4, 5), st.integers(8, 12))
+def test_modulo_records_all_count(epochs: int, records: int) -> None:
+    lines = [
+        f"Epoch: {epoch}/{epochs}, iter: {10 * n % (10 * records)}/{10 * records} lr: 0.1 loss: {3 - epoch / 50 - n / 500:.4f}"
+        for epoch in range(1, epochs + 1)
+        for n in range(1, records + 1)
+    ]
+    document = read(lines)
+    steps = document["summary"]["steps"]
+    assert (steps["record_count"], steps["restart_count"]) == (epochs * records, 0)
+    assert document["checks"]["steps_monotonic"] is True
+
+
+@settings(max_examples=15)
+@given(st.lists(st.integers(2, 5), min_size=2, max_size=4))
+def test_launches_without_steps_are_not_added_up(launches: list[int]) -> None:
+    lines = [
+        f"Epoch[{epoch}] Batch [{batch}]\tSpeed: {30 + number}.00 samples/sec\tTrain-Acc=0.7{epoch}{number}"
+        for number, epochs in enumerate(launches)
+        for epoch in range(epochs)
+        for batch in (20, 40)
+    ]
+    document = read(lines)
+    count = document["summary"]["steps"]["record_count"]
+    told = document["derivation"].get("launches", {"count": 1})["count"] + document["summary"]["steps"]["restart_count"]
+    assert count is None or (count < len(lines) and told == len(launches))
+
+
+@pytest.mark.parametrize("word", ["fold_{}", "Fold {}", "seed={}", "trial-{}"])
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_named_folds_are_runs(word: str, count: int) -> None:
+    lines = [
+        f"[{word.format(fold)}] epoch {epoch}/4 step {step}/5 loss {4 - fold / 8 - epoch / 2 - step / 100:.4f}"
+        for fold in range(count)
+        for epoch in range(1, 5)
+        for step in range(1, 6)
+    ]
+    document = read(lines)
+    last = document["summary"]["metrics"]["loss"]["last"]
+    assert last in (None, round(4 - (count - 1) / 8 - 2 - 5 / 100, 4))
+    assert document["summary"]["steps"]["restart_count"] in (0, None)
+
+
+def test_a_step_that_comes_again_while_the_loss_scale_halves() -> None:
+    scales = [2.0**32, 2.0**31, 2.0**30, 2.0**29, 2.0**28, 2.0**28, 2.0**28, 2.0**28]
+    lines = [
+        f"DLL 2024-05-01 10:0{n}:00.000000 - Iteration: {max(1, n - 2)}  loss : {11.1 - n / 100:.4f}  loss_scaler : {scale:.0f} "
+        for n, scale in enumerate(scales)
+    ]
+    document = read(lines)
+    assert document["summary"]["steps"]["restart_count"] == 0
+    assert document["summary"]["metrics"]["loss"]["first"] in (None, 11.1)
+    assert "step_printed_twice" in kinds(document)
+
+
+@settings(max_examples=15)
+@given(st.sampled_from([10, 40, 200]), st.sampled_from([1, 10]))
+def test_a_counter_that_begins_again_is_told(length: int, stride: int) -> None:
+    steps = [n * stride for n in range(length)] * 2
+    assert any(after < before for before, after in pairwise(steps))
+    document = read([line(step, 4 - n / length / 3) for n, step in enumerate(steps)])
+    told = document["derivation"].get("launches", {"count": 1})["count"] > 1
+    assert told or document["summary"]["steps"]["restart_count"] or kinds(document)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_attempt_behind_one_record_may_be_another_launch(first: int) -> None:
+    shown = [f"Train Epoch: 1 [{64 * n}/640 ({10 * n}%)]\tLoss: {2.3 - n / 5:.6f}" for n in range(10)]
+    again = [f"Train Epoch: 1 [{64 * n}/640 ({10 * n}%)]\tLoss: {2.25 - n / 5:.6f}" for n in range(first, 10)]
+    document = read([*shown, "", "time: 39.4", *again])
+    assert document["summary"]["steps"]["record_count"] == 10
+    assert document["summary"]["metrics"]["loss"]["first"] == (None if first else 2.25)
+    assert "launch_doubtful" in kinds(document)

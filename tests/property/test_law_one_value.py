@@ -1,0 +1,151 @@
+"""One position has one value: what depends on the choice between two is null and named, and all else is read."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.receipts.production import Request, produce
+
+pytestmark = pytest.mark.usefixtures("one_engine")
+
+FOREIGN = 77.5
+STATISTICS = ("first", "last", "min", "max", "mean", "median")
+Document = dict[str, Any]
+
+
+def read(lines: list[str]) -> Document:
+    with tempfile.NamedTemporaryFile("w", suffix=".log") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+        file.flush()
+        document: Document = produce(Request(path=file.name)).document
+    return document
+
+
+def line(step: int, loss: float) -> str:
+    return f"iter {step}: loss {loss:.4f}, time {100 + step % 7}.00ms, mfu 40.00%"
+
+
+def printed(losses: list[float], epochs: list[str]) -> list[str]:
+    tail = "'grad_norm': 1.5, 'learning_rate': 1e-05"
+    return [f"{{'loss': {loss:.4f}, {tail}, 'epoch': {epoch}}}" for loss, epoch in zip(losses, epochs, strict=True)]
+
+
+def told(document: Document, kind: str) -> list[Document]:
+    return [problem for problem in document["derivation"]["problems"]["first"] if problem["kind"] == kind]
+
+
+def assert_only_nulls(plain: Document, document: Document) -> None:
+    """Assert that no figure of the loss is another one, and that each null is named."""
+    before, after = plain["summary"]["metrics"]["loss"], document["summary"]["metrics"]["loss"]
+    fields = [field for problem in document["derivation"]["problems"]["first"] for field in problem["fields"]]
+    for name in STATISTICS:
+        assert after[name] == before[name] or (after[name] is None and f"/phases/0/summary/metrics/loss/{name}" in fields), name
+
+
+lengths, strides = st.sampled_from([8, 9, 30, 150, 400]), st.sampled_from([1, 10, 250])
+
+
+@settings(max_examples=16)
+@given(lengths, strides, st.data())
+def test_a_record_that_comes_again_with_another_loss(length: int, stride: int, data: st.DataObject) -> None:
+    at, count = data.draw(st.integers(0, length - 1)), data.draw(st.integers(1, 3))
+    before = data.draw(st.booleans())
+    lines = [line(n * stride, 4 - n / length) for n in range(length)]
+    plain = read(lines)
+    place = at if before else at + 1
+    document = read([*lines[:place], *[line(at * stride, FOREIGN + n) for n in range(count)], *lines[place:]])
+    [problem] = told(document, "step_printed_twice")
+    assert len(problem["lines"]) == min(4, 2 * count)
+    assert f"{FOREIGN}" in problem["values"]
+    steps, wanted = document["summary"]["steps"], plain["summary"]["steps"]
+    assert [steps[k] for k in ("first", "last", "restart_count")] == [wanted[k] for k in ("first", "last", "restart_count")]
+    assert steps["record_count"] == wanted["record_count"]
+    assert_only_nulls(plain, document)
+    loss = document["summary"]["metrics"]["loss"]
+    assert loss["max"] is None
+    assert (loss["first"] is None) == (at == 0)
+    assert (loss["last"] is None) == (at == length - 1)
+
+
+@settings(max_examples=8)
+@given(lengths, strides)
+def test_a_second_series_leaves_nothing(length: int, stride: int) -> None:
+    lines = [text for n in range(length) for text in (line(n * stride, 4 - n / length), line(n * stride, FOREIGN))]
+    document = read(lines)
+    assert document["summary"]["steps"]["record_count"] == length
+    assert all(document["summary"]["metrics"]["loss"][name] is None for name in STATISTICS)
+    assert told(document, "step_printed_twice")
+
+
+@settings(max_examples=8)
+@given(lengths, strides, st.integers(2, 4))
+def test_copies_are_no_contradiction(length: int, stride: int, copies: int) -> None:
+    lines = [line(n * stride, 4 - n / length) for n in range(length)]
+    plain, document = read(lines), read([text for text in lines for _ in range(copies)])
+    assert not told(document, "step_printed_twice")
+    before, after = (each["summary"]["metrics"]["loss"] for each in (plain, document))
+    assert [after[name] for name in STATISTICS] == [before[name] for name in STATISTICS]
+
+
+@settings(max_examples=12)
+@given(st.sampled_from([14, 40, 300]), strides, st.data())
+def test_a_block_of_another_run_in_the_middle(length: int, stride: int, data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 5))
+    at = data.draw(st.integers(size + 2, length - 2))
+    lines = [line(n * stride, 4 - n / length) for n in range(length)]
+    plain = read(lines)
+    document = read([*lines[:at], *[line(n * stride, FOREIGN) for n in range(size)], *lines[at:]])
+    assert told(document, "step_printed_twice")
+    assert document["summary"]["steps"]["restart_count"] == 0
+    assert "launches" not in document["derivation"]
+    assert_only_nulls(plain, document)
+
+
+@settings(max_examples=8)
+@given(st.sampled_from([14, 40, 300]), strides, st.data())
+def test_a_label_beside_records_without_one(length: int, stride: int, data: st.DataObject) -> None:
+    at, count = data.draw(st.integers(1, length - 6)), data.draw(st.integers(1, 4))
+    lines = [line(n * stride, 4 - n / length) for n in range(length)]
+    plain = read(lines)
+    others = {at + n: f"[rank3]: {line((at + n) * stride, FOREIGN)}" for n in range(count)}
+    document = read([text for n, own in enumerate(lines) for text in ([others[n]] if n in others else []) + [own]])
+    assert document["summary"]["metrics"]["loss"] | {"places": None} == plain["summary"]["metrics"]["loss"] | {"places": None}
+    assert document["summary"]["steps"]["restart_count"] == 0
+
+
+@pytest.mark.parametrize("epoch", ["0.25", "0.125"])
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_that_print_an_epoch_and_no_step(epoch: str, ranks: int) -> None:
+    epochs = [f"{n * float(epoch):.{len(epoch) - 2}f}" for n in range(1, 9)]
+    of_each = [printed([3 - n / 10 + rank / 100 for n in range(1, 9)], epochs) for rank in range(ranks)]
+    lines = [f"[1,{rank}]<stdout>: {text}" for texts in zip(*of_each, strict=True) for rank, text in enumerate(texts)]
+    summary = read(lines)["summary"]
+    assert summary["steps"]["record_count"] == 8
+    assert summary["metrics"]["loss"]["first"] == 2.9
+
+
+def test_a_dictionary_that_comes_again_with_another_loss() -> None:
+    lines = [
+        f"{{'loss': {3 - n / 20:.4f}, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': {n / 20:.2f}}}" for n in range(1, 21)
+    ]
+    plain = read(lines)
+    document = read([*lines[:9], lines[9], lines[9].replace("2.5000", str(FOREIGN)), *lines[10:]])
+    assert told(document, "step_printed_twice")
+    assert_only_nulls(plain, document)
+    again = read([*lines[:9], lines[9], lines[9], *lines[10:]])
+    assert again["summary"]["steps"]["record_count"] == 20
+    assert not told(again, "step_printed_twice")
+
+
+def test_an_epoch_that_is_rounded_tells_no_records_apart() -> None:
+    lines = [
+        f"{{'loss': {3 - n / 50:.4f}, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': {n * 0.004:.2f}}}" for n in range(1, 51)
+    ]
+    document = read(lines)
+    assert document["summary"]["steps"]["record_count"] == 50
+    assert not told(document, "step_printed_twice")
