@@ -9,7 +9,7 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "bottleneck": "BOTTLENECK_RULE",
-    "checks": "CORE Checks deciding_lines evaluate healthy proven TRUNCATED verdict",
+    "checks": "CORE Checks TRUNCATED deciding_lines evaluate healthy no_step_recognised proven proves_no_step verdict",
     "consistency": "phase_facts",
     "diagnosis": "diagnose",
     "failure": "Ending Sighting judge",
