@@ -206,7 +206,7 @@ def read_generically(
 def _without_quoted(detection: Detection) -> Detection:
     """Return the detection without trainers that printed one kind of record only, and seldom: those lines are quoted."""
     known = {c.id: c for c in detection.candidates}
-    kept = (c for c in detection.chosen if not (known[c.grammar.id].step_records and known[c.grammar.id].rules < 2))
+    kept = (c for c in detection.chosen if not (known[c.grammar.id].step_records and known[c.grammar.id].lone))
     return detection._replace(chosen=tuple(kept))
 
 

@@ -307,7 +307,7 @@ def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -
         if any(b < a for (_, a), (_, b) in pairwise(seen)):
             return False
         if rises < 2 or group.count < vocabulary.min_records:
-            return _rich(group, readings) or _drawn(group, readings) or _unambiguous(group, rises)
+            return _rich(group, readings) or _drawn(group, readings) or _unambiguous(group, readings, rises)
     step = main.counter.step
     total = step is not None and main.shape.columns[step].kind == FRACTION
     epoch = main.counter.epoch
@@ -356,13 +356,16 @@ def _rich(group: Group, readings: Sequence[Reading]) -> bool:
     return all(value is not None and value <= EARLY for value in values)
 
 
-def _unambiguous(group: Group, rises: int) -> bool:
-    """Return whether one or two records name a step that counts up, or counts to a total, and a loss."""
+def _unambiguous(group: Group, readings: Sequence[Reading], rises: int) -> bool:
+    """Return whether one or two records name a step that counts up, or counts to a total, and a loss that no others print."""
     main, step = group.main, group.main.counter.step
     if main.loss is None or step is None or main.counter.mode != GLOBAL or main.bar or main.tier < 4:
         return False
-    total = main.shape.columns[step].kind == FRACTION and len([at for at in main.roles if main.names[at].sure]) >= RICH
-    return bool(main.names[step].words) and main.names[main.loss].sure and (total or rises == group.count - 1 > 0)
+    others = [r.counter.step for r in without(readings, group.readings) if r.loss is not None]
+    sure = sum(main.names[at].sure for at in main.roles)
+    total = not others and main.shape.columns[step].kind == FRACTION and sure >= RICH
+    named = bool(main.names[step].words) and main.names[main.loss].sure and set(others) <= {None}
+    return named and (total or rises == group.count - 1 > 0)
 
 
 def _drawn(group: Group, readings: Sequence[Reading]) -> bool:
