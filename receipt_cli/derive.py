@@ -31,14 +31,7 @@ from receipt_cli.analysis.summary import Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
-from receipt_cli.detect.generic import (
-    GENERIC,
-    is_generic,
-    leaves_lines,
-    outnumbered,
-    read_generically,
-    wanted,
-)
+from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_launches
@@ -212,12 +205,10 @@ class Plan:
     def _read_whole(self, gathered: Gathered, detection: Detection, choice: Choice | None, workers: int | None) -> Reading:
         engine, forced, streams = self.engine, self.forced, gathered.streams
         grammars = [chosen.grammar for chosen in detection.chosen]
-        unread = forced is None and choice is None and leaves_lines(engine, gathered.body, detection)
-        unread = unread and (wanted(detection) or outnumbered(engine, gathered.body, detection))
+        unread = forced is None and choice is None and may_be_another(engine, gathered.body, detection)
         lacking: list[Lack] = []
         if unread or (choice is not None and choice.generic):
-            many = self.one_of_many
-            second = read_generically(streams, gathered, detection, workers, lacking, self.site, one_of_many=many, first=engine)
+            second = read_generically(streams, gathered, detection, workers, lacking, self.site, engine, many=self.one_of_many)
             if second is not None:
                 engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
@@ -228,8 +219,8 @@ class Plan:
         for launch in launches if len(launches) > 1 else ():
             recount_epochs(launch.events)
         launches[0] = launches[0]._replace(line=gathered.lines[0] + 1)
-        found = Reading(engine, gathered, body, self.options, detection, grammars, events, launches, told, tuple(lacking))
-        return replace(found, registry=self.site.registry)
+        read = (engine, gathered, body, self.options, detection, grammars, events, launches, told, tuple(lacking))
+        return Reading(*read, registry=self.site.registry)
 
 
 @dataclass(frozen=True)
@@ -345,18 +336,17 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))
-    stepless = not unread and proves_no_step(every, ending, (grammar.layer for grammar in grammars))
+    stepless = not unread and proves_no_step(every, ending, [grammar.layer for grammar in grammars])
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
     lost = lost or unread_losses(body.doubts, read_by)
     checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost)
     metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
     own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
     problems = _problems(body, [*reading.gathered.problems, *own])
-    timed = when is not None and primary is not None
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
     return Derivation(
         log=log,
-        log_time=None if timed else reading.log_time,
+        log_time=None if when is not None and primary is not None else reading.log_time,
         options=options,
         detection=reading.detection,
         summaries=tuple(summaries),

@@ -9,7 +9,7 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "bottleneck": "BOTTLENECK_RULE",
-    "checks": "CORE Checks contradicted_metrics deciding_lines evaluate healthy proven TRUNCATED UNKNOWN verdict",
+    "checks": "CORE Checks contradicted_metrics deciding_lines evaluate healthy no_step_recognised proven proves_no_step TRUNCATED UNKNOWN verdict",
     "consistency": "phase_facts rates_contradicted",
     "diagnosis": "diagnose",
     "failure": "Ending Sighting judge",

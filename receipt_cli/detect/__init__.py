@@ -8,7 +8,7 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "choose": "Choice Chosen Detection count_explained detect",
-    "generic": "GENERIC is_generic learn_streams leaves_lines load_generic outnumbered read_generically wanted",
+    "generic": "GENERIC is_generic learn_streams load_generic may_be_another read_generically wanted",
     "parts": "gaps_of_launches gaps_of_trainers read_parts",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

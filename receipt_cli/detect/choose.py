@@ -39,6 +39,11 @@ class Candidate(NamedTuple):
     """Its few records stand among those of another grammar: somebody pasted or quoted them."""
 
     @property
+    def lone(self) -> bool:
+        """True where all that its rules read is one kind of record, or hardly any record."""
+        return self.rules < 2 or self.records < MIN_SECONDARY
+
+    @property
     def score(self) -> tuple[int, int, int]:
         """Trainers with steps first, then libraries and then mere formats with steps, then whoever explains most alone."""
         if self.alone_steps:
@@ -218,7 +223,7 @@ def _is_quoted(candidate: Candidate, candidates: Sequence[Candidate], steps: Map
     The other one reads more steps: it owns the log.
     """
     mine = steps[candidate.id]
-    if not mine or candidate.rules > 1:
+    if not mine or not candidate.lone:
         return False
     for other in candidates:
         if other.id == candidate.id or other.alone_steps <= max(candidate.alone_steps, MIN_SECONDARY - 1):

@@ -110,6 +110,11 @@ def wanted(detection: Detection) -> bool:
     return not any(c.grammar.layer in ("trainer", "format") and known[c.grammar.id].step_records for c in detection.chosen)
 
 
+def may_be_another(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
+    """Return whether another reading than that of the chosen grammars may own the log: one of what they leave unread."""
+    return leaves_lines(engine, body, detection) and (wanted(detection) or outnumbered(engine, body, detection))
+
+
 def outnumbered(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
     """Return whether more records are unread than the chosen trainers printed steps: another one may own the log."""
     if detection.tie or not detection.chosen:
@@ -150,14 +155,14 @@ def read_generically(
     workers: int | None = None,
     lacking: list[Lack] | None = None,
     site: Site = NO_SITE,
+    first: Engine | None = None,
     *,
-    one_of_many: bool = False,
-    first: Engine,
+    many: bool = False,
 ) -> Fallback | None:
     """Return the second reading of a log, or None where it shows no certain training.
 
     ``streams`` were read before; a log that cannot be read again, or that has changed since, has no second reading.
-    ``lacking`` as for ``learn_streams``. ``one_of_many``: the process reads further logs, never two at a time: what it learns
+    ``lacking`` as for ``learn_streams``. ``many``: the process reads further logs, never two at a time: what it learns
     again is read with the engine that it has. ``first``: the engine that scanned the log.
     """
     vocabulary = vocabulary_of(site)
@@ -176,11 +181,11 @@ def read_generically(
         return None
     if again is None:
         return None
-    grammar, engine = _engine(learned, base, vocabulary, site.catalogue, _engines if one_of_many else {})
+    grammar, engine = _engine(learned, base, vocabulary, site.catalogue, _engines if many else {})
     once_more = gather(engine, again, workers)
     if not _same(streams, again):
         return None
-    both = (first, gathered.body), (engine, once_more.body)
+    both = (first or engine, gathered.body), (engine, once_more.body)
     if rival and _count_own(*both, others, learned, grammar) < least:
         return None
     kept = _with_steps_of(engine, once_more.body, grammar, learned, base)
@@ -201,7 +206,7 @@ def read_generically(
 def _without_quoted(detection: Detection) -> Detection:
     """Return the detection without trainers that printed one kind of record only, and seldom: those lines are quoted."""
     known = {c.id: c for c in detection.candidates}
-    kept = (c for c in detection.chosen if not (known[c.grammar.id].step_records and known[c.grammar.id].rules < 2))
+    kept = (c for c in detection.chosen if not (known[c.grammar.id].step_records and known[c.grammar.id].lone))
     return detection._replace(chosen=tuple(kept))
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from receipt_cli.learn.metric_names import Name, Sort, counter_of, names_alone
+from receipt_cli.learn.metric_names import LOSS, PART, SCORE, Name, Role, Sort, counter_of, names_alone
 from receipt_cli.learn.shapes import Shape
-from receipt_cli.learn.tokens import NUMBER
+from receipt_cli.learn.tokens import NUMBER, Token
 from receipt_cli.learn.vocabulary import Vocabulary
 
 
@@ -78,3 +79,31 @@ def _in_company(names: Sequence[Name], shape: Shape, vocabulary: Vocabulary) -> 
         twin = after and any(other.words == name.words and not other.evaluation for other in found)
         found.append(replace(name, evaluation=True) if twin else name)
     return found
+
+
+FITS = 0.005
+"""A perplexity is the power of a loss if their difference is no more than so much of it: both are rounded."""
+
+
+def fit_perplexity(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], shape: Shape) -> None:
+    """Take for the loss the one of several on a line whose power the perplexity beside it is: ``avg loss 9.0, ppl 8103.1``."""
+    powers = found.get("perplexity", [])
+    losses = [
+        at for at, name in enumerate(names) if "loss" in name.words and not name.evaluation and shape.columns[at].kind == NUMBER
+    ]
+    if len(powers) != 1 or len(losses) < 2 or not found.get("loss"):
+        return
+    fitting = [at for at in losses if _is_power(shape.columns[powers[0]].values, shape.columns[at].values)]
+    if len(fitting) == 1 and fitting != found["loss"]:
+        for at in found["loss"]:
+            roles[at] = Role(PART)
+            found.setdefault(f"{SCORE} {names[at].words}", []).append(at)
+        roles[fitting[0]] = Role(LOSS, metric="loss")
+        found["loss"] = fitting
+
+
+def _is_power(powers: Sequence[Token], losses: Sequence[Token]) -> bool:
+    """Return whether nearly each of ``powers`` is e to the power of the loss beside it."""
+    pairs = [(p.value, x.value) for p, x in zip(powers, losses, strict=False) if p.value and x.value is not None and p.value > 0]
+    close = sum(abs(math.log(power) - loss) <= FITS * max(1, abs(loss)) for power, loss in pairs)
+    return len(pairs) > 0 and close >= 0.9 * len(pairs)

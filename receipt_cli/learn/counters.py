@@ -20,7 +20,7 @@ from receipt_cli.learn.counting import (
     first_epoch,
     open_steps,
 )
-from receipt_cli.learn.headings import counted_values, find_headings
+from receipt_cli.learn.headings import beginning, counted_values, find_headings
 from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, STEP, counter_of
 from receipt_cli.learn.readings import Reading, leave_out_errors, read_shape, without
 from receipt_cli.learn.shapes import MAX_HERALDS, Shape
@@ -84,7 +84,9 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     parts = [part for group in groups.values() for part in _launches(_without_rare_beginnings(group))]
     fit = [g for g in parts if not _lags(g) and _enough(g, readings, vocabulary)]
     fit = fit or [g for g in parts if _shown_before(g) and _enough(g, readings, vocabulary)]
-    fit.sort(key=lambda g: g.score, reverse=True)
+    fit = sorted(fit, key=lambda g: (not _sums_up(g, fit), g.score), reverse=True)
+    if fit and _is_outnumbered(fit[0], readings):
+        fit = []
     chosen: list[Group] = []
     for group in fit:
         first, last = group.span
@@ -95,6 +97,31 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
         if len(chosen) == MAX_GROUPS:
             break
     return chosen, readings
+
+
+MANY = 4
+"""So many times the records of one kind are too many to be what a few scores stand for."""
+
+
+def _sums_up(group: Group, groups: Sequence[Group]) -> bool:
+    """Return whether records of epochs are the means of steps that another group prints between them, one for four of them."""
+    first, last = group.span
+    return group.main.counter.mode == EPOCHS and any(
+        g.main.counter.mode == GLOBAL and g.main.tier == group.main.tier == 4 and first < g.span[1] and g.span[0] < last
+        for g in groups
+        if g is not group and g.count * MANY >= group.count
+    )
+
+
+def _is_outnumbered(group: Group, readings: Sequence[Reading]) -> bool:
+    """Return whether the records of a group have only scores, and many more of another kind count with figures that move."""
+    others = without(readings, group.readings) if group.main.tier < 3 else []
+    return any(
+        r.counter.mode == GLOBAL and not (r.counter.tentative or r.evaluation or r.bar)
+        and r.shape.count >= MANY * group.count
+        and any(len({t.value for t in c.values}) * 2 > len(c.values) for c in r.shape.columns if not c.integer)
+        for r in others
+    )  # fmt: skip
 
 
 RARE = 10
@@ -112,16 +139,6 @@ def _without_rare_beginnings(group: Group) -> Group:
         return group
     kept = [words for words, count in counts.items() if count == most or (count > 1 and count * RARE >= group.count)]
     return Group([r for r in group.readings if beginning(r) in kept])
-
-
-def beginning(reading: Reading) -> tuple[bytes, ...]:
-    """Return the words of three letters or more before the first counter, or before the first metric."""
-    counters = [at for at in (reading.counter.step, reading.counter.epoch) if at is not None]
-    first = min(counters or list(reading.roles)[:1], default=0)
-    return tuple(word for text in reading.shape.literals[: first + 1] for word in _LONG_WORD.findall(text.lower()))
-
-
-_LONG_WORD = re.compile(rb"[a-z]{3,}")
 
 
 def _launches(group: Group) -> list[Group]:
@@ -290,7 +307,7 @@ def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -
         if any(b < a for (_, a), (_, b) in pairwise(seen)):
             return False
         if rises < 2 or group.count < vocabulary.min_records:
-            return _rich(group, readings) or _drawn(group, readings)
+            return _rich(group, readings) or _drawn(group, readings) or _unambiguous(group, readings, rises)
     step = main.counter.step
     total = step is not None and main.shape.columns[step].kind == FRACTION
     epoch = main.counter.epoch
@@ -337,6 +354,18 @@ def _rich(group: Group, readings: Sequence[Reading]) -> bool:
     if any(r.loss is not None and r.counter.step is not None for r in without(readings, group.readings)):
         return False
     return all(value is not None and value <= EARLY for value in values)
+
+
+def _unambiguous(group: Group, readings: Sequence[Reading], rises: int) -> bool:
+    """Return whether one or two records name a step that counts up, or counts to a total, and a loss that no others print."""
+    main, step = group.main, group.main.counter.step
+    if main.loss is None or step is None or main.counter.mode != GLOBAL or main.bar or main.tier < 4:
+        return False
+    others = [r.counter.step for r in without(readings, group.readings) if r.loss is not None]
+    sure = sum(main.names[at].sure for at in main.roles)
+    total = not others and main.shape.columns[step].kind == FRACTION and sure >= RICH
+    named = bool(main.names[step].words) and main.names[main.loss].sure and set(others) <= {None}
+    return named and (total or rises == group.count - 1 > 0)
 
 
 def _drawn(group: Group, readings: Sequence[Reading]) -> bool:

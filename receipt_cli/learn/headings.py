@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
@@ -175,3 +176,13 @@ def in_turn(heads: Shape, records: Shape, *, again: int = 0) -> bool:
     steps = [b - a for a, b in pairwise([0, *before])]
     once_more = sum(not step for step in steps)
     return once_more <= spare and all(step <= 1 + max(0, lacking) + once_more for step in steps)
+
+
+def beginning(reading: Reading) -> tuple[bytes, ...]:
+    """Return the words of three letters or more before the first counter, or before the first metric."""
+    counters = [at for at in (reading.counter.step, reading.counter.epoch) if at is not None]
+    first = min(counters or list(reading.roles)[:1], default=0)
+    return tuple(word for text in reading.shape.literals[: first + 1] for word in _LONG_WORD.findall(text.lower()))
+
+
+_LONG_WORD = re.compile(rb"[a-z]{3,}")

@@ -83,9 +83,10 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
         values = induce_values(readings, vocabulary) if not rules else []
         if values:
             rules, sure = values, True
-    if not rules:
+    records = sum(rule.records for rule in rules)
+    if records < vocabulary.min_records:
         rows = induce_table(table.settle(), vocabulary)
-        rules, sure = ([rows], "loss" in rows.fields) if rows is not None else ([], False)
+        rules, sure = ([rows], "loss" in rows.fields) if rows is not None and rows.records > records else (rules, sure)
     if not rules:
         steps = induce_steps(readings)
         rules = [steps] if steps is not None else []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from receipt_cli.grammar.parts import PARTS
 from receipt_cli.learn.counting import counted_unit
 from receipt_cli.learn.metric_names import OTHERS, PART, Name, Role, counter_of
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.readings import INDENT, Reading
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, ORDINALS, RATE, SCALED, TIME
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -203,3 +203,28 @@ def bare_figures(main: Reading, vocabulary: Vocabulary) -> dict[int, Role]:
         if plain and spoken and moves and not apart and counter_of(words, vocabulary) is None and len(found) < MOST_BARE:
             found[at] = Role(PART, unit="percent" if name.unit == "%" else None)
     return found
+
+
+def beginning_of(reading: Reading, place: int, last: bytes) -> tuple[str, list[bytes]]:
+    """Return the pattern of how a record begins, up to column ``place``, before which ``last`` stands, and the texts in it."""
+    begin = reading.glued + 1 if reading.glued < place else 0
+    pattern, texts = r"(?:^|(?<=\]))" if begin else "^", list[bytes]()
+    pattern += rf"[ \t]{{{INDENT},}}+" if reading.indented else rf"[ \t]{{0,{INDENT - 1}}}+"
+    for at in range(begin, place + 1):
+        words = reading.shape.literals[at] if at < place else last
+        words = (words.lstrip(b"] ") if begin else words).lstrip() if at == begin else words
+        texts += chunks(words)
+        pattern += literal(words) + r"[ \t]*+"
+        if at < place:
+            pattern += filler(reading.shape.columns[at], reading.shape.literals[at + 1])
+    return pattern, texts
+
+
+def first_counter(reading: Reading) -> int | None:
+    """Return the place of the first number that counts."""
+    return min((at for at in (reading.counter.step, reading.counter.epoch) if at is not None), default=None)
+
+
+def one_of(patterns: list[str]) -> str:
+    """Return the pattern of what one of ``patterns`` matches."""
+    return patterns[0] if len(patterns) == 1 else f"(?:{'|'.join(patterns)})"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from receipt_cli.learn.column_names import read_names
+from receipt_cli.learn.column_names import fit_perplexity, read_names
 from receipt_cli.learn.counting import (
     ABSENT,
     EPOCHS,
@@ -273,6 +273,7 @@ def _metrics(
     chosen: dict[int, Role] = {}
     _weigh(found, roles, names, counted=counter.mode != ABSENT)
     _pair_evaluation(found, roles, names, vocabulary)
+    fit_perplexity(found, roles, names, shape)
     for places in found.values():
         ranked = sorted(places, key=lambda at: (_rank(roles[at]), at))
         if len(ranked) == 1 or _rank(roles[ranked[0]]) < _rank(roles[ranked[1]]):

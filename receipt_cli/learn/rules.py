@@ -16,13 +16,16 @@ from receipt_cli.learn.patterns import (
     REACH,
     Spec,
     bare_figures,
+    beginning_of,
     chunks,
     context,
     counter_value,
     filler,
+    first_counter,
     full_counter,
     literal,
     metric_value,
+    one_of,
 )
 from receipt_cli.learn.proofs import (
     ANCHOR,
@@ -351,11 +354,11 @@ def _beginnings(main: Reading, first: int, group: Group | None) -> tuple[str, li
     """Return the pattern of how the records of ``group`` begin, up to the ``first`` counter of ``main``; texts of all of them."""
     begun: dict[str, set[bytes]] = {}
     for reading in (main, *(group.readings if group is not None else ())):
-        place = first if reading is main else _first_counter(reading)
+        place = first if reading is main else first_counter(reading)
         if place is not None and reading.indented is main.indented:
-            pattern, texts = _beginning(reading, place, reading.shape.literals[place])
+            pattern, texts = beginning_of(reading, place, reading.shape.literals[place])
             begun.setdefault(pattern, set(texts))
-    return _one_of(list(begun)), sorted(set.intersection(*begun.values()))
+    return one_of(list(begun)), sorted(set.intersection(*begun.values()))
 
 
 def _beginnings_of_metric(group: Group, first: int) -> str:
@@ -370,32 +373,8 @@ def _beginnings_of_metric(group: Group, first: int) -> str:
         left, name = reading.shape.literals[at], reading.names[at]
         before = b"" if name.before else left[: left.rfind(name.text.encode())] if name.text else left
         words = re.sub(rb"[^\w)\x80-\xff]+\Z", b"", before)
-        begun.setdefault(_beginning(reading, at, words)[0] + (r"[^\w\n]{0,24}?" if name.text else ""))
-    return _one_of(list(begun))
-
-
-def _beginning(reading: Reading, place: int, last: bytes) -> tuple[str, list[bytes]]:
-    """Return the pattern of how a record begins, up to column ``place``, before which ``last`` stands, and the texts in it."""
-    begin = reading.glued + 1 if reading.glued < place else 0
-    pattern, texts = r"(?:^|(?<=\]))" if begin else "^", list[bytes]()
-    pattern += rf"[ \t]{{{INDENT},}}+" if reading.indented else rf"[ \t]{{0,{INDENT - 1}}}+"
-    for at in range(begin, place + 1):
-        words = reading.shape.literals[at] if at < place else last
-        words = (words.lstrip(b"] ") if begin else words).lstrip() if at == begin else words
-        texts += chunks(words)
-        pattern += literal(words) + r"[ \t]*+"
-        if at < place:
-            pattern += filler(reading.shape.columns[at], reading.shape.literals[at + 1])
-    return pattern, texts
-
-
-def _first_counter(reading: Reading) -> int | None:
-    """Return the place of the first number that counts."""
-    return min((at for at in (reading.counter.step, reading.counter.epoch) if at is not None), default=None)
-
-
-def _one_of(patterns: list[str]) -> str:
-    return patterns[0] if len(patterns) == 1 else f"(?:{'|'.join(patterns)})"
+        begun.setdefault(beginning_of(reading, at, words)[0] + (r"[^\w\n]{0,24}?" if name.text else ""))
+    return one_of(list(begun))
 
 
 def _what_follows(core: bytes, at: int) -> str:

@@ -1,0 +1,97 @@
+"""Law 3: the reading that explains the training owns the log; a line of another trainer takes over nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.receipts.production import Request, produce
+from tests.tools.examples import costly
+
+pytestmark = pytest.mark.usefixtures("one_engine")
+TITAN = "grad_norm: 1.5  memory: 1.00GiB(1.00%)  tps: 100  mfu: 42.44%"
+TRAINERS = {
+    "nanogpt": "iter {n}: loss {x:.4f}, time 10.00ms, mfu 1.00%",
+    "torchtitan": f"step: {{n}}  loss:  {{x:.4f}}  {TITAN}",
+    "hf-trainer": "{{'loss': {x:.4f}, 'grad_norm': 2.8125, 'learning_rate': 4.75e-05, 'epoch': 0.{n}}}",
+    "jsonl": '{{"step": {n}, "loss": {x:.4f}, "lr": 0.001}}',
+    "maxtext": "completed step: {n}, seconds: 1.234, TFLOP/s/device: 9.1, Tokens/s/device: 9.5, total_weights: 9, loss: {x:.4f}",
+}
+OWN = {
+    "own steps": "step {n}: loss {x:.4f} lr 0.001",
+    "own epochs": "Epoch {n}/30 - train_loss: {x:.4f} - val_loss: 2.5 - 12s",
+    "own batches": "train | epoch 1 | batch {n}/30 | loss {x:.4f} | ppl 9.5",
+    "own table": "| {n} | {x:.4f} | 0.001 |",
+}
+COUNT = 30
+
+
+def printed(form: str) -> list[str]:
+    head = ["| step | loss | lr |", "|---|---|---|"] if form.startswith("| ") else []
+    return [*head, *(form.format(n=n, x=4 - n / 50) for n in range(1, COUNT + 1))]
+
+
+def receipt(lines: list[str], folder: Path) -> dict[str, Any]:
+    path = folder / "run.log"
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return produce(Request(path=str(path), workers=1)).document
+
+
+def figures(document: dict[str, Any]) -> object:
+    summary = document["summary"]
+    loss = summary["metrics"]["loss"]
+    return summary["steps"] | {"first_line": 0, "last_line": 0}, {key: loss[key] for key in ("first", "last", "min", "max")}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(60), deadline=None)
+@given(
+    name=st.sampled_from([*TRAINERS, *OWN]),
+    other=st.sampled_from([*TRAINERS]),
+    at=st.integers(0, COUNT),
+    count=st.integers(1, 6),
+)
+def test_quoted_lines_of_another_trainer_change_nothing(name: str, other: str, at: int, count: int, tmp_path: Path) -> None:
+    own = {**TRAINERS, **OWN}[name]
+    lines = printed(own)
+    inside = 0 < at < COUNT
+    if other == name or (count > 1 and not inside):
+        return  # several before or behind the run may be a run of their own
+    wanted = figures(receipt(lines, tmp_path))
+    quoted = [TRAINERS[other].format(n=1000 + n, x=0.0001) for n in range(count if inside else 1)]
+    place = at + len(lines) - COUNT if at else 0
+    assert figures(receipt([*lines[:place], *quoted, *lines[place:]], tmp_path)) == wanted
+
+
+@pytest.mark.parametrize("known", [1, 2])
+def test_more_unread_steps_than_read_ones_own_the_log(known: int, tmp_path: Path) -> None:
+    lines = [*printed(TRAINERS["nanogpt"])[:known], *printed(OWN["own steps"])]
+    document = receipt(lines, tmp_path)
+    assert (document["summary"]["steps"]["record_count"], document["derivation"]["grammars"][0]["id"]) == (COUNT, "generic")
+    competed = [(one["grammar"], one["record_count"]) for one in document["derivation"]["candidates"]]
+    assert competed == [("generic", COUNT), ("nanogpt", known)]
+
+
+def test_steps_that_count_on_around_others_are_one_phase(tmp_path: Path) -> None:
+    steps, others = printed(TRAINERS["torchtitan"]), printed(TRAINERS["nanogpt"])[:9]
+    document = receipt([*steps[:12], *others, *steps[12:]], tmp_path)
+    assert [(phase["name"], phase["summary"]["steps"]["record_count"]) for phase in document["phases"]] == [(None, COUNT)]
+
+
+LOSSES = "step {n}, avg loss: {x:.6f}, normalized loss: {y:.6f}, ppl: {p:.4f}"
+
+
+def test_of_several_losses_the_one_whose_power_the_perplexity_is_stands(tmp_path: Path) -> None:
+    lines = [LOSSES.format(n=n, x=9 - n / 10, y=7.6 - n / 10, p=2.718281828459045 ** (9 - n / 10)) for n in range(20)]
+    loss = receipt(lines, tmp_path)["summary"]["metrics"]["loss"]
+    assert (loss["first"], loss["last"]) == (9, 7.1)
+
+
+def test_means_of_epochs_do_not_own_the_steps_between_them(tmp_path: Path) -> None:
+    epochs = [f"Epoch {n} completed. Average loss: {4.7 - n / 10:.4f}" for n in range(1, 6)]
+    lines = [epochs[0], "Step 50, Loss: 4.8445", *epochs[1:3], "Step 100, Loss: 6.0545", *epochs[3:]]
+    summary = receipt(lines, tmp_path)["summary"]
+    assert (summary["steps"]["last"], summary["metrics"]["loss"]["last"]) == (100, 6.0545)
