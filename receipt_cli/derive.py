@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
-from receipt_cli.analysis.consistency import phase_facts, rates_contradicted
+from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
@@ -20,7 +20,7 @@ from receipt_cli.analysis.goodput.log_time import find_log_time
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
-from receipt_cli.analysis.omissions import loss_missing
+from receipt_cli.analysis.omissions import loss_missing, rates_contradicted
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.options import Options as Options
@@ -40,6 +40,7 @@ from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, window
 from receipt_cli.events.model import Event, Ledger, ReadEvents
 from receipt_cli.events.phases import first_facts, split_phases
+from receipt_cli.events.printed_digits import PrintedDigits
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
 from receipt_cli.events.seeds import with_seed
 from receipt_cli.events.step_numbers import number_steps
@@ -282,11 +283,11 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     shown = largest(every)
     phases = [every[index] for index in shown]
     summaries: list[Summary] = []
-    known, among = dict[str, float | str](), set(shown)
+    known, among, digits = dict[str, float | str](), set(shown), PrintedDigits(partial(engine.columns, body))
     for index, phase in enumerate(every):
         known = phase_facts(phase, known)
         if index in among:
-            summaries.append(summarise(phase, known, registry, options.facts))
+            summaries.append(summarise(phase, known, registry, options.facts, digits))
     own_body = window(reading.body, launch)
     near, announced = may_train(reading.lacks), False
     if not grammars:  # else the ending does not depend on it
@@ -317,8 +318,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         summary.time = when
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
-    own += rates_contradicted((summary.consistency, summary.places) for summary in summaries)
-    own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
+    own += [*rates_contradicted(summaries), *left_out(len(every) - len(phases), ranks), *spent.problems]
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))

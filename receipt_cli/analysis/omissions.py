@@ -1,8 +1,8 @@
-"""The problem of a summary that lacks the training loss."""
+"""Problems of a summary: it lacks the training loss, or its rates contradict its own steps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.phases import Phase
@@ -30,4 +30,17 @@ def loss_missing(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[
         if rule is not None and unnamed:
             detail = f"none of the {summary.record_count} step records has the training loss that {rule.name} reads; they have "
             found.append(Problem("loss_missing", steps[0].line, detail + ", ".join(list(unnamed)[:8]), ""))
+    return found
+
+
+def rates_contradicted(summaries: Iterable[Summary]) -> list[Problem]:
+    """Return a problem for each printed rate of a phase that its own steps and their time contradict, MFU left out."""
+    found = list[Problem]()
+    for summary in summaries:
+        for one in summary.consistency:
+            if not one.consistent and one.metric != "mfu_ratio":
+                line = summary.places[one.metric].last_line if one.metric in summary.places else None
+                detail = f"{one.metric} is printed as {one.reported:g}, the log's own steps and their time give {one.derived:.6g}"
+                lines = () if line is None else (line,)
+                found.append(Problem("rate_contradicted", line, detail, "", lines, (f"{one.reported:g}", f"{one.derived:.6g}")))
     return found

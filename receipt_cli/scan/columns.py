@@ -134,6 +134,8 @@ class RuleColumns:
     cells: RowTexts = field(default_factory=RowTexts)
     pairs: RowTexts = field(default_factory=RowTexts)
     dropped: Counter[str] = field(default_factory=Counter)
+    printed: dict[str, set[int | None]] = field(default_factory=lambda: defaultdict(set))
+    """By column of numbers: how many digits behind the point its texts show in base units; None for one that leaves it open."""
 
     def __len__(self) -> int:
         return len(self.at)
@@ -165,6 +167,8 @@ class RuleColumns:
         for name, numbers in other.unregistered.items():
             self.unregistered[name].extend(numbers, rows)
         self.dropped += other.dropped
+        for name, digits in other.printed.items():
+            self.printed[name] |= digits
         for ours, after in ((self.headers, other.headers), (self.cells, other.cells), (self.pairs, other.pairs)):
             ours.extend(after, rows)
 
