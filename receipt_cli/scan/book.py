@@ -159,7 +159,7 @@ class Entry:
         for key, number in event.unregistered.items():
             columns.unregistered[key].append(row, number)
         for name, digits in decimals_in(self.record, rule, event).items():
-            columns.printed[name].add(digits)
+            columns.add_digits(name, digits)
 
     def _report(self, at: int, kind: str, detail: str) -> None:
         self.problems.append((at, Problem(kind, self.line, detail, excerpt(self.printed))))

@@ -134,8 +134,11 @@ class RuleColumns:
     cells: RowTexts = field(default_factory=RowTexts)
     pairs: RowTexts = field(default_factory=RowTexts)
     dropped: Counter[str] = field(default_factory=Counter)
-    printed: dict[str, set[int | None]] = field(default_factory=lambda: defaultdict(set))
-    """By column of numbers: how many digits behind the point its texts show in base units; None for one that leaves it open."""
+    printed: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
+    """By column of numbers: how many digits behind the point its texts show in base units, ascending, each once.
+
+    None, the first then, stands for a text that leaves it open.
+    """
 
     def __len__(self) -> int:
         return len(self.at)
@@ -147,6 +150,12 @@ class RuleColumns:
         self.rank.append(rank)
         self.clock.append(clock)
         return len(self.at) - 1
+
+    def add_digits(self, name: str, *digits: int | None) -> None:
+        """Note how many digits behind the point a number of column ``name`` shows."""
+        known = self.printed.get(name, ())
+        if not {*digits} <= {*known}:
+            self.printed[name] = tuple(sorted({*known, *digits}, key=lambda number: (number is not None, number or 0)))
 
     def settle(self) -> None:
         """Count the cells of columns that are for counting alone, and let go of these."""
@@ -168,7 +177,7 @@ class RuleColumns:
             self.unregistered[name].extend(numbers, rows)
         self.dropped += other.dropped
         for name, digits in other.printed.items():
-            self.printed[name] |= digits
+            self.add_digits(name, *digits)
         for ours, after in ((self.headers, other.headers), (self.cells, other.cells), (self.pairs, other.pairs)):
             ours.extend(after, rows)
 

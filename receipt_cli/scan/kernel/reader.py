@@ -129,7 +129,7 @@ class KernelReader:
         if group == "printed":
             for text in {*array("q", values)}:
                 for field, digits in json.loads(self._names.texts.listed[text]).items():
-                    columns[field].add(digits)
+                    known.add_digits(field, digits)
             return
         if rows is None:
             rows = array("q", range(before, before + len(values) // 8)).tobytes()
