@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_step_recognised, proves_no_step
 from receipt_cli.analysis.completed import begins_program, closes
-from receipt_cli.analysis.consistency import phase_facts, rates_contradicted
+from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.doubts import doubts_named, unread_losses
 from receipt_cli.analysis.explanation import Explanation, explain
@@ -22,7 +22,7 @@ from receipt_cli.analysis.goodput.log_time import find_log_time
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
-from receipt_cli.analysis.omissions import find_omissions, loss_doubts
+from receipt_cli.analysis.omissions import find_omissions, loss_doubts, rates_contradicted
 from receipt_cli.analysis.progress.checkpoints import without_unsaved
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
@@ -44,6 +44,7 @@ from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, window
 from receipt_cli.events.model import Event, Ledger, ReadEvents
 from receipt_cli.events.phases import Phase, first_facts, split_phases
+from receipt_cli.events.printed_digits import PrintedDigits
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
 from receipt_cli.events.seeds import with_seed
 from receipt_cli.events.step_numbers import number_steps
@@ -291,11 +292,11 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     shown = largest(every)
     phases = [every[index] for index in shown]
     summaries: list[Summary] = []
-    known, among = dict[str, float | str](), set(shown)
+    known, among, digits = dict[str, float | str](), set(shown), PrintedDigits(partial(engine.columns, body))
     for index, phase in enumerate(every):
         known = phase_facts(phase, known)
         if index in among:
-            summaries.append(summarise(phase, known, registry, options.facts))
+            summaries.append(summarise(phase, known, registry, options.facts, digits))
     own_body = window(reading.body, launch)
     unread = body.step_like >= MAX_SEEN or any(lack.counted for lack in reading.lacks)
     ending = judge(
@@ -331,7 +332,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own += doubts_named(body.doubts, read_by, phases, summaries)
     own += loss_doubts(phases, summaries, primary)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
-    own += rates_contradicted((summary.consistency, summary.places) for summary in summaries)
+    own += rates_contradicted(summaries)
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"

@@ -10,7 +10,7 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "bottleneck": "BOTTLENECK_RULE",
     "checks": "CORE Checks contradicted_metrics deciding_lines evaluate healthy no_step_recognised proven proves_no_step TRUNCATED UNKNOWN verdict",
-    "consistency": "phase_facts rates_contradicted",
+    "consistency": "phase_facts",
     "diagnosis": "diagnose",
     "failure": "Ending Sighting judge",
     "explanation": "Explanation explain",
@@ -20,7 +20,7 @@ PUBLIC = {
     "goodput.timestamps": "Edges LogTime Stamps find_time is_zoned log_edges",
     "limits": "largest dropped left_out lowest",
     "memory": "MEMORY_RULE",
-    "omissions": "find_omissions",
+    "omissions": "find_omissions loss_doubts rates_contradicted",
     "progress.checkpoints": "Checkpoints",
     "spikes": "SPIKES_RULE Spikes",
     "stated.completion": "contradicted",

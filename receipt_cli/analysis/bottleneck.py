@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from receipt_cli.analysis.trend import Course, course
+from receipt_cli.events.printed_digits import Digits
 from receipt_cli.events.series import Series
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.precision import resolution
@@ -77,12 +79,18 @@ class _Vote(NamedTuple):
 
 
 def judge(
-    metrics: Mapping[str, Statistic], series: Series, *, cycle: float | None = None, restarted: bool = False
+    metrics: Mapping[str, Statistic],
+    series: Series,
+    *,
+    cycle: float | None = None,
+    restarted: bool = False,
+    digits: Mapping[str, Digits] = MappingProxyType({}),
 ) -> Bottleneck | None:
     """Return what holds a phase up, by the statistics of its metrics and their values.
 
-    ``cycle`` is the median time from one step to the next, where a bar prints it. A pool that was ``restarted`` with its run
-    says nothing by its course. None where the phase prints none of the figures that could tell.
+    ``cycle`` is the median time from one step to the next, where a bar prints it; ``digits`` are those that were printed, if
+    known. A pool that was ``restarted`` with its run says nothing by its course. None where the phase prints none of the
+    figures that could tell.
     """
     printed = {name: metrics[name] for name in (*FEEDING, STEP, *PARTS) if name in metrics}
     medians = {name: s.median for name, s in printed.items() if s.median is not None}
@@ -90,7 +98,8 @@ def judge(
         return None
     counts = {name: s.record_count - s.nonfinite_count for name, s in printed.items()}
     known = {name: median for name, median in medians.items() if counts[name] >= MIN_RECORDS}
-    doubt = {name: _half_unit(series.steady(name)) for name in (STEP, "data_time_s", "dispatch_wait_s") if name in known}
+    told = [name for name in (STEP, "data_time_s", "dispatch_wait_s") if name in known]
+    doubt = {name: _half_unit(series.steady(name), digits.get(name)) for name in told}
     if not any(name in known for name in (*FEEDING, *PARTS)):
         return Bottleneck("unknown", medians, f"fewer than {MIN_RECORDS} steady records say it")
     pool = course(series, POOL) if POOL in known and not restarted else None
@@ -211,11 +220,13 @@ def _data_vote(
     return _Vote("unknown", f"{says}, printed too coarsely to tell")
 
 
-def _half_unit(values: Values) -> float:
-    """Return how far a printed value may be from the true one: half a unit of the last digit that the values show.
+def _half_unit(values: Values, digits: Digits | None) -> float:
+    """Return how far a printed value may be from the true one: half a unit of the last digit printed, or that the values show.
 
     Where whole numbers show none, half a second.
     """
+    if digits is not None:
+        return (digits.unit or 1.0) / 2
     return (resolution(values[:LOOKED_AT]) or 1.0) / 2
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.places import Places
+from receipt_cli.events.printed_digits import Digits
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic
-from receipt_cli.problems import Problem
 
 
 class Comparison(NamedTuple):
@@ -35,17 +34,19 @@ def tokens_per_step(facts: Mapping[str, float | str]) -> float | None:
     return None
 
 
-def compare(metric: str, reported: Statistic | None, derived: Statistic | None) -> Comparison | None:
+def compare(
+    metric: str, reported: Statistic | None, derived: Statistic | None, digits: Digits | None = None
+) -> Comparison | None:
     """Return the comparison of two medians, or None where one is missing or zero, or the ratio is beyond float64.
 
-    They agree, too, where they are nearer to each other than half a unit of the last digit printed.
+    They agree, too, where they are nearer to each other than half a unit of the last digit printed: of ``digits``, if known.
     """
     if reported is None or derived is None or not reported.median or not derived.median:
         return None
     ratio = reported.median / derived.median
     if not math.isfinite(ratio):
         return None
-    near = abs(reported.median - derived.median) <= _half_digit(reported)
+    near = abs(reported.median - derived.median) <= (_half_digit(reported) if digits is None else (digits.unit or 0.0) / 2)
     return Comparison(metric, reported.median, derived.median, ratio, near or abs(ratio - 1) <= TOLERANCE)
 
 
@@ -72,19 +73,6 @@ def of_session(first: int, last: int, records: int, metrics: Mapping[str, Statis
     ratio = counted / done
     printed = {name: s.last for name, s in metrics.items() if s.definition == MEAN and name.endswith("s_per_s") and s.last}
     return [Comparison(name, rate, rate / ratio, ratio, False) for name, rate in printed.items()]
-
-
-def rates_contradicted(summaries: Iterable[tuple[Iterable[Comparison], Mapping[str, Places]]]) -> list[Problem]:
-    """Return a problem for each printed rate of a phase that its own steps and their time contradict, MFU left out."""
-    found = list[Problem]()
-    for compared, places in summaries:
-        for one in compared:
-            if not one.consistent and one.metric != "mfu_ratio":
-                line = places[one.metric].last_line if one.metric in places else None
-                detail = f"{one.metric} is printed as {one.reported:g}, the log's own steps and their time give {one.derived:.6g}"
-                lines = () if line is None else (line,)
-                found.append(Problem("rate_contradicted", line, detail, "", lines, (f"{one.reported:g}", f"{one.derived:.6g}")))
-    return found
 
 
 def _half_digit(printed: Statistic) -> float:

@@ -19,7 +19,9 @@ def diagnose(summaries: Sequence[Summary], ranks: Sequence[Mapping[int, RankFigu
     for number, (summary, printed) in enumerate(zip(summaries, ranks, strict=True)):
         restarted = summary.restart_count > 0
         out_of_memory = ending.reason == "cuda_oom" and number == len(summaries) - 1
-        summary.bottleneck = judge(summary.metrics, summary.series, cycle=_cycle(summary), restarted=restarted)
+        summary.bottleneck = judge(
+            summary.metrics, summary.series, cycle=_cycle(summary), restarted=restarted, digits=summary.printed_digits
+        )
         message = ending.message if out_of_memory else None
         summary.memory = tell(summary.series, printed, message, restarted=restarted)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from receipt_cli.analysis.checks import LOSSES
@@ -183,3 +183,16 @@ def _places(piece: Piece) -> Iterator[int]:
     """Yield the positions of the records that have the values of a piece."""
     for part in piece.parts or (piece,):
         yield from map(int, part.places)
+
+
+def rates_contradicted(summaries: Iterable[Summary]) -> list[Problem]:
+    """Return a problem for each printed rate of a phase that its own steps and their time contradict, MFU left out."""
+    found = list[Problem]()
+    for summary in summaries:
+        for one in summary.consistency:
+            if not one.consistent and one.metric != "mfu_ratio":
+                line = summary.places[one.metric].last_line if one.metric in summary.places else None
+                detail = f"{one.metric} is printed as {one.reported:g}, the log's own steps and their time give {one.derived:.6g}"
+                lines = () if line is None else (line,)
+                found.append(Problem("rate_contradicted", line, detail, "", lines, (f"{one.reported:g}", f"{one.derived:.6g}")))
+    return found

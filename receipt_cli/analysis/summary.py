@@ -24,6 +24,7 @@ from receipt_cli.definitions.metrics import Registry
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.places import Places, find_places
+from receipt_cli.events.printed_digits import Digits, PrintedDigits
 from receipt_cli.events.series import (
     Figure,
     Numbers,
@@ -80,6 +81,8 @@ class Summary:
     dropped_others: int = 0
     places: dict[str, Places] = field(default_factory=dict)
     """Where the figures of metrics are in the log, those outside the registry too, by name."""
+    printed_digits: dict[str, Digits] = field(default_factory=dict)
+    """How many digits the values of the same metrics were printed with, where the rules tell."""
     lines: tuple[int | None, int | None] = (None, None)
     """The lines of the first and of the last step record."""
     contradictions: tuple[Contradiction, ...] = ()
@@ -90,10 +93,16 @@ NOTHING = Summary(None, None, None, None, 0, 0, 0, SteadyState(0, 0, 0), None, N
 """The summary of a log without a phase: no steps, which is a finding and not an absence."""
 
 
-def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry, stated: Sequence[StatedFact] = ()) -> Summary:
+def summarise(
+    phase: Phase,
+    facts: Mapping[str, float | str],
+    registry: Registry,
+    stated: Sequence[StatedFact] = (),
+    digits: PrintedDigits | None = None,
+) -> Summary:
     """Return the summary of ``phase``; ``facts`` are the run's, as far as they hold for this phase.
 
-    ``stated`` facts complete what is recomputed where the log prints none.
+    ``stated`` facts complete what is recomputed where the log prints none, ``digits`` are those that the rules read.
     """
     steps = phase.steps
     numbered = [e for e in steps if e.step is not None]
@@ -117,6 +126,9 @@ def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry
     events = sorted([*steps, *phase.evals, *beside], key=lambda e: e.at)
     _metrics(summary, events, steady, registry)
     _others(summary, events)
+    summary.printed_digits = digits.of(events, summary.places) if digits is not None else {}
+    for name, shown in summary.printed_digits.items():
+        summary.places[name].resolution = shown.unit
     _derive(summary, phase, steady, facts, stated)
     _progress(summary, phase, facts)
     summary.consistency += _session(summary, phase)
@@ -235,7 +247,8 @@ def _derive(
     for name, one in made.found.items():
         summary.derived[name] = (one.statistic, one.inputs)
         summary.series.recomputed[name] = (steps, one.figure)
-        found = compare(name, summary.metrics.get(name), one.statistic) if one.comparable else None
+        digits = summary.printed_digits.get(name)
+        found = compare(name, summary.metrics.get(name), one.statistic, digits) if one.comparable else None
         if found is not None:
             summary.consistency.append(found)
     summary.flags = find_oddities(steps, phase.standalone_events, summary.metrics, made, summary.consistency)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.numeric.intervals import interval, mean_spread
-from receipt_cli.numeric.precision import resolution
+from receipt_cli.numeric.precision import printed_unit
 
 MIN_COMMON = 4
 """Places that both curves need for a comparison."""
@@ -26,6 +26,8 @@ class Curve:
 
     places: Sequence[float] | Floats
     values: Sequence[float] | Floats
+    digits: Mapping[str, int] | None = None
+    """With how many digits they were printed; None where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveCompari
     if len(common) < MIN_COMMON:
         return None
     apart = second - first
-    floor = max(resolution(left[1].tolist()), resolution(right[1].tolist()))
+    floor = max(printed_unit(a.digits, left[1].tolist()), printed_unit(b.digits, right[1].tolist()))
     unequal = np.flatnonzero(np.abs(apart) >= floor) if floor else np.flatnonzero(apart)
     leaving = _departure(apart, floor)
     tail = apart[-max(1, len(apart) // _TAIL) :]

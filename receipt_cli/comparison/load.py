@@ -69,7 +69,7 @@ def _curves(product: Product, axis: Axis) -> dict[str, Curve]:
             steps, values = series.curve(name)
             places = steps if axis == "step" else places_along(product, steps, axis)
             if places is not None:
-                curves[name] = Curve(places, values)
+                curves[name] = Curve(places, values, product.document["summary"]["metrics"][name].get("printed_digits"))
     return curves
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from receipt_cli.definitions.metrics import Metric, Registry
 from receipt_cli.numeric.intervals import Spread, difference, drift, median_spread
-from receipt_cli.numeric.precision import resolution
+from receipt_cli.numeric.precision import printed_unit
 
 Outcome = Literal["better", "worse", "different", "no_evidence", "below_precision", "equal", "incomparable", "lost", "gained"]
 Basis = Literal["within_run", "between_runs", "none"]
@@ -166,7 +166,8 @@ def _floor(runs: Sequence[Figures]) -> float:
     """Return the coarsest printed precision among ``runs``: half a unit of the last digit on each side."""
     named = ("first", "last", "min", "max")
     shown = [f.values if f.values is not None else [f.statistic[n] for n in named if f.statistic[n] is not None] for f in runs]
-    return max((resolution(values) for values in shown), default=0.0)
+    digits = [f.statistic.get("printed_digits") for f in runs]
+    return max((printed_unit(*each) for each in zip(digits, shown, strict=True)), default=0.0)
 
 
 def _outcome(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from receipt_cli.comparison.comparable import Document, FieldDifference, judge
 from receipt_cli.comparison.policy import Policy
-from receipt_cli.numeric.precision import resolution
+from receipt_cli.numeric.precision import printed_unit
 
 SCHEMA_VERSION = "reproducibility/1.1"
 STEPS = 100
@@ -25,7 +25,7 @@ _DECIDES = ("/header/flags/", "/header/execution/")
 _START = "/header/flags/start_step"
 _SLACK = 1 + 1e-9
 _DISTINCT = 8
-"""Distinct values needed to infer the printed digits; among fewer, the last digits may all be zero by chance."""
+"""Distinct values that show a fixed number of digits: of fewer, zeros at the end may not have been printed, or not be seen."""
 
 Answer = Literal["yes", "no", "unknown"]
 Question = Literal["rerun", "resume"]
@@ -175,6 +175,13 @@ def _steps(document: Document) -> Mapping[str, Any]:
     return (document.get("summary") or {}).get("steps") or {}
 
 
+def _digits(document: Document, name: str) -> Mapping[str, int] | None:
+    """Return with how many digits a metric of a run was printed; None if its receipt does not say."""
+    metrics = (document.get("summary") or {}).get("metrics") or {}
+    digits: Mapping[str, int] | None = (metrics.get(name) or {}).get("printed_digits")
+    return digits
+
+
 def _missing(name: str) -> dict[str, Any]:
     because = "not printed, or not read"
     return {"metric": name, "same": None, "because": because, "compared": 0, "first": None, "last": None, "departs": None}
@@ -193,7 +200,8 @@ def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None, *, 
         first, last = max(head[0] for head in heads), min(head[-1] for head in heads)
         heads = [[step for step in head if first <= step <= last] for head in heads]
     common = sorted(set(heads[0]) & set(heads[1]))
-    near = _Near(known, common, tolerance)
+    digits = [_digits(side.document, name) for side in (a, b)]
+    near = _Near(known, common, tolerance, digits)
     departs = next((step for step in common if not near(known[0][step], known[1][step])), None)
     result: dict[str, Any] = {
         "metric": name,
@@ -224,9 +232,15 @@ def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None, *, 
 class _Near:
     """Whether two values are equal: as printed, or within a relative tolerance."""
 
-    def __init__(self, known: Sequence[Mapping[int, float]], common: Sequence[int], tolerance: float | None) -> None:
+    def __init__(
+        self,
+        known: Sequence[Mapping[int, float]],
+        common: Sequence[int],
+        tolerance: float | None,
+        digits: Sequence[Mapping[str, int] | None] = (None, None),
+    ) -> None:
         values = [{v for step in common if math.isfinite(v := points[step])} for points in known]
-        units = [resolution(sorted(side)) for side in values]
+        units = [printed_unit(shown, sorted(side)) for shown, side in zip(digits, values, strict=True)]
         coarse = units.index(max(units))
         self._half = units[coarse] / 2 if units[0] != units[1] and len(values[coarse]) >= _DISTINCT else 0.0
         self._tolerance = tolerance or 0.0

@@ -19,6 +19,7 @@ PUBLIC = {
     "places": "Places find_places",
     "model": "Event Ledger Meaning ReadEvents expand in_order numbers_of part_of records_at",
     "phases": "Phase first_facts last_steps split_phases",
+    "printed_digits": "Digits PrintedDigits",
     "ranks": "RankFigures leading_rank rank_figures sole_rank",
     "relays": "Relay as_retained is_relay lengths_of starts_of",
     "rows": "RowRun",

@@ -13,7 +13,7 @@ PUBLIC = {
     "intervals": "INTERVAL_RULE MIN_VALUES Spread difference drift interval mean_spread median_spread without_outliers",
     "lazy_numpy": "np",
     "ordinals": "OrdinalSet count_switches ordinals_at ordinals_from ordinals_in",
-    "precision": "TOLERANCE resolution",
+    "precision": "TOLERANCE printed_unit resolution",
     "spill": "ascends gathered joined picked pieces rises scratch show slices take",
     "statistics": "Statistic Values describe exact_mean exact_median count_above exact_sum finite quantiles value_range",
 }

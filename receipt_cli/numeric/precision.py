@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 MAX_LOOKED_AT = 2000
@@ -13,6 +13,13 @@ _EXACT_POWER = 22
 """The largest power of ten that is a float."""
 TOLERANCE = 0.02
 """Reported and derived medians that differ by no more than this share are consistent: printed digits and async timing."""
+
+
+def printed_unit(digits: Mapping[str, int] | None, values: Iterable[float]) -> float:
+    """Return the unit of the last digit as printed (``printed_digits`` of a receipt), else the one that ``values`` show."""
+    if digits is None:
+        return resolution(values)
+    return float(Decimal(1).scaleb(-digits["greatest"])) if digits["greatest"] > 0 else 0.0
 
 
 def resolution(values: Iterable[float]) -> float:

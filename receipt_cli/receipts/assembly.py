@@ -151,8 +151,8 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
 
 
 def _places(summary: Summary, name: str) -> Document:
-    places = summary.places.get(name)
-    return {} if places is None else {"places": asdict(places)}
+    places, digits = summary.places.get(name), summary.printed_digits.get(name)
+    return {} if places is None else {"places": asdict(places), "printed_digits": digits and digits._asdict()}
 
 
 def _checkpoints(found: Checkpoints | None) -> Document | None:

@@ -23,6 +23,7 @@ from receipt_cli.scan.extraction import (
 )
 from receipt_cli.scan.extraction.model import clean_text, join_cells
 from receipt_cli.scan.forms import JUDGED, note_forms, readable
+from receipt_cli.scan.number_forms import decimals_in
 from receipt_cli.scan.segment import SegmentBody
 
 PlacedProblems = list[tuple[int, Problem]]
@@ -205,6 +206,8 @@ class Entry:
                 columns.numbers[name].append(row, value)
         for key, number in event.unregistered.items():
             columns.unregistered[key].append(row, number)
+        for name, digits in decimals_in(self.record, rule, event).items():
+            columns.add_digits(name, digits)
 
     def _report(self, at: int, kind: str, detail: str) -> None:
         self.problems.append((at, Problem(kind, self.line, detail, excerpt(self.printed))))

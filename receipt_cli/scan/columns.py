@@ -136,6 +136,11 @@ class RuleColumns:
     dropped: Counter[str] = field(default_factory=Counter)
     unread: dict[str, TextColumn] = field(default_factory=lambda: defaultdict(TextColumn))
     """Texts of number fields that are no number."""
+    printed: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
+    """By column of numbers: how many digits behind the point its texts show in base units, ascending, each once.
+
+    None, the first then, stands for a text that leaves it open.
+    """
 
     def __len__(self) -> int:
         return len(self.at)
@@ -147,6 +152,12 @@ class RuleColumns:
         self.rank.append(rank)
         self.clock.append(clock)
         return len(self.at) - 1
+
+    def add_digits(self, name: str, *digits: int | None) -> None:
+        """Note how many digits behind the point a number of column ``name`` shows."""
+        known = self.printed.get(name, ())
+        if not {*digits} <= {*known}:
+            self.printed[name] = tuple(sorted({*known, *digits}, key=lambda number: (number is not None, number or 0)))
 
     def settle(self) -> None:
         """Count the cells of columns that are for counting alone, and let go of these."""
@@ -169,6 +180,8 @@ class RuleColumns:
         for name, texts in other.unread.items():
             self.unread[name].extend(texts, rows)
         self.dropped += other.dropped
+        for name, digits in other.printed.items():
+            self.add_digits(name, *digits)
         for ours, after in ((self.headers, other.headers), (self.cells, other.cells), (self.pairs, other.pairs)):
             ours.extend(after, rows)
 
@@ -206,6 +219,8 @@ def interleaved(parts: Sequence[RuleColumns]) -> RuleColumns:
                 getattr(whole, group)[name].append(at, text)
     for part in parts:
         whole.dropped += part.dropped
+        for name, digits in part.printed.items():
+            whole.add_digits(name, *digits)
     return whole
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.units import MAX_TEXT, find_factor, is_grouped, shift_of, split_suffix
 from receipt_cli.grammar.digit_sensitivity import kept_after
-from receipt_cli.grammar.model import Field
+from receipt_cli.grammar.model import Field, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import MASK
-from receipt_cli.scan.extraction import Span
+from receipt_cli.scan.extraction import NOWHERE, Extraction, Span
+from receipt_cli.scan.extraction.model import DROPPED
 
 if TYPE_CHECKING:
     import regex
@@ -99,7 +100,41 @@ def scale_of(masked: bytes, unit: str | None) -> Scale | None:
     return Scale(len(number), times, power, math.ldexp(1.0, binary)) if times <= MAX_TIMES else None
 
 
+def decimals_in(record: bytes, rule: Rule, event: Extraction) -> dict[str, int | None]:
+    """Return how many digits behind the point each number of an event shows in base units; see ``decimals_of``."""
+    found: dict[str, int | None] = {}
+    for name, span in (*event.spans.items(), *event.unregistered_spans.items()):
+        spec, masked = rule.fields.get(name), record[slice(*span)].strip().translate(MASK)
+        if name.startswith(DROPPED) or (spec is not None and spec.type not in ("number", "integer")):
+            continue
+        if span == NOWHERE:
+            found[name] = None
+        elif b"0" in masked:  # else NaN, or nothing
+            found[name] = printed_decimals(spec, masked) if masked.isascii() else None
+    return found
+
+
 _ONES = bytes.maketrans(b"0", b"1")
+
+
+@lru_cache(4096)
+def decimals_of(masked: bytes, unit: str | None) -> int | None:
+    """Return the digits behind the point that numbers ``masked`` show in base units, if they are printed in ``unit``.
+
+    ``131.97`` ms are 0.13197 s: five. None where an exponent, or a unit that is no power of ten, leaves that open.
+    """
+    scale = scale_of(masked, unit)
+    if scale is None or scale.times != 1 or scale.factor != 1.0 or b"e" in masked[: scale.length].lower():
+        return None
+    return len(masked[: scale.length].partition(b".")[2]) - scale.power
+
+
+def printed_decimals(spec: Field | None, masked: bytes) -> int | None:
+    """Return the same of the whole text of a field, or of a number outside of any; see ``number_form``."""
+    if spec is None:
+        return decimals_of(masked, None)
+    start, end = number_form(spec, masked).span if spec.value is not None else (0, len(masked))
+    return decimals_of(masked[start:end], spec.unit) if end > start else None
 
 
 def _factors(factor: Decimal) -> tuple[int, int, int]:

@@ -61,6 +61,7 @@ class Extraction:
     def reread(self, record: bytes) -> Extraction:
         """Return the event, as far as columns keep it, as ``record`` has it: at the same places."""
         event = Extraction(self.start, self.end, dict(self.texts), column=self.column, form=self.form)
+        event.spans, event.unregistered_spans = self.spans, self.unregistered_spans
         for name, span in self.spans.items():
             if span != NOWHERE:
                 event.texts[name] = clean_text(record[slice(*span)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from receipt_cli.records.place import form_of, read_host
 from receipt_cli.scan.extraction import NOWHERE, Extraction, Span, convert, read_unregistered
 from receipt_cli.scan.extraction.model import clean_text, join_cells
 from receipt_cli.scan.layout import Layout, Prefix, read_day
-from receipt_cli.scan.number_forms import MAX_INTEGER_DIGITS, Scale, is_plain, number_form, scale_of
+from receipt_cli.scan.number_forms import MAX_INTEGER_DIGITS, Scale, decimals_in, is_plain, number_form, scale_of
 from receipt_cli.scan.row_texts import ZEROS, places_of
 from receipt_cli.scan.segment import RuleKey
 
@@ -206,6 +207,8 @@ def _values(names: Names, key: RuleKey, rule: Rule, sample: bytes, event: Extrac
             yield _value(DECIMAL, column, (span[0], span[0] + scale.length), scale)
         else:
             yield _value(ASKED_NUMBER, column, span, resolver=names.resolver("unregistered", _read_other))
+    digits = json.dumps(decimals_in(sample, rule, event))
+    yield _text_value(CONSTANT_TEXT, names.columns[key, "printed", ""], (0, 0), names.texts[digits])
 
 
 def _reader(names: Names, spec: Field, constant: str | None) -> Callable[[bytes], Answer]:

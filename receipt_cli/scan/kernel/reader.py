@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -127,6 +128,11 @@ class KernelReader:
         columns = getattr(known, group)
         if group in ("numbers", "unregistered"):
             columns[name].extend_bytes(values, rows, before)
+            return
+        if group == "printed":
+            for text in {*array("q", values)}:
+                for field, digits in json.loads(self._names.texts.listed[text]).items():
+                    known.add_digits(field, digits)
             return
         if rows is None:
             rows = array("q", range(before, before + len(values) // 8)).tobytes()
