@@ -67,11 +67,12 @@ def named_of(path: Path, name: str) -> Iterator[Named]:
 
 
 def _named(name: str, problem: dict[str, Any]) -> Named:
-    return Named(name, problem["kind"], problem["line_number"], problem["detail"], tuple(problem["values"]), len(problem["fields"]))
+    kind, line, detail, values, fields = (problem[key] for key in ("kind", "line_number", "detail", "values", "fields"))
+    return Named(name, kind, line, detail, tuple(values), len(fields))
 
 
 def table(found: list[Named], count: int) -> str:
-    """Return a row for each law and kind: on how many logs of ``count`` it fires, how many figures are null, and on which logs."""
+    """Return a row for each law and kind: on how many of ``count`` logs it fires, how many figures are null, and where."""
     lines = ["| law | kind | logs | of all | problems | null | on |", "|--:|---|--:|--:|--:|--:|---|"]
     for law, kinds in LAWS.items():
         for kind in kinds:
@@ -79,7 +80,8 @@ def table(found: list[Named], count: int) -> str:
             logs = sorted({one.log for one in those})
             on = ", ".join(logs[:SHOWN]) + (f" and {len(logs) - SHOWN} more" if len(logs) > SHOWN else "")
             share = f"{100 * len(logs) / max(count, 1):.1f} %"
-            lines.append(f"| {law} | `{kind}` | {len(logs)} | {share} | {len(those)} | {sum(one.fields for one in those)} | {on} |")
+            null = sum(one.fields for one in those)
+            lines.append(f"| {law} | `{kind}` | {len(logs)} | {share} | {len(those)} | {null} | {on} |")
     return "\n".join(lines)
 
 

@@ -461,7 +461,7 @@ def resumed(log: Log, draw: random.Random) -> Lines | None:
     return log.with_lines(log.records[number].at + 1, "Resuming from the last checkpoint", *again)
 
 
-@kind("a middle record whose step is far too high", may=_FEWER + "|/other_metrics/")
+@kind("a middle record whose step is far too high", may=_LOST)
 def step_far(log: Log, draw: random.Random) -> Lines | None:
     record = log.records[log.middle]
     return None if record.number is None else log.instead({record.at: record.made(step=int(FAR))})
