@@ -12,11 +12,38 @@ from tests.tools.injections import GOOD, KINDS, VERDICTS, Log, Stated, judge, lo
 pytestmark = pytest.mark.usefixtures("one_engine")
 
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
-NAMES = """nanogpt/char-ok nanochat/base-accum2-gradnorm-2025-11 hf-trainer/printer-v5 mlx-lm/lora flair/tagger jsonl/step
-litgpt/tinyllama-2023 receipt-emit/plain-loop""".split()
+NAMES = (
+    "nanogpt/char-ok",
+    "nanochat/base-accum2-gradnorm-2025-11",
+    "hf-trainer/printer-v5",
+    "mlx-lm/lora",
+    "flair/tagger",
+    "jsonl/step",
+    "litgpt/tinyllama-2023",
+    "receipt-emit/plain-loop",
+)
 OWN = ("script/epochs", "script/updates", "script/dicts", "script/words")
-KEPT = """message words_before_first other_model earlier_best quoted settings_line other_record correction second_writer
-twice_middle twice_last decimal_commas nonfinite absent torn evaluation_bar lines_twice long_line coloured""".split()
+KEPT = (
+    "message",
+    "words_before_first",
+    "other_model",
+    "earlier_best",
+    "quoted",
+    "settings_line",
+    "other_record",
+    "correction",
+    "second_writer",
+    "twice_middle",
+    "twice_last",
+    "decimal_commas",
+    "nonfinite",
+    "absent",
+    "torn",
+    "evaluation_bar",
+    "lines_twice",
+    "long_line",
+    "coloured",
+)
 """Kinds of the table that no log of these may fail."""
 
 

@@ -14,15 +14,43 @@ from tests.tools.injections import HIGH, KINDS, LOW, Log, log_of, read_stated, s
 pytestmark = pytest.mark.usefixtures("one_engine")
 
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
-SHIPPED = """nanogpt/char-ok nanochat/base-accum2-gradnorm-2025-11 megatron-lm/2024-throughput-done hf-trainer/printer-v5
-mlx-lm/lora flair/tagger maxtext/step-2024-eval litgpt/pretrain-one-batch-a-step forgather/rates-beside-loss lerobot/complete
-joeynmt/v1-two-epochs jsonl/step llm-c/train-gpt2cu-d12 openpcdet/complete receipt-emit/plain-loop verl/sft-2026
-detectron2/console-complete torchvision/classification-cpu""".split()
+SHIPPED = (
+    "nanogpt/char-ok",
+    "nanochat/base-accum2-gradnorm-2025-11",
+    "megatron-lm/2024-throughput-done",
+    "hf-trainer/printer-v5",
+    "mlx-lm/lora",
+    "flair/tagger",
+    "maxtext/step-2024-eval",
+    "litgpt/pretrain-one-batch-a-step",
+    "forgather/rates-beside-loss",
+    "lerobot/complete",
+    "joeynmt/v1-two-epochs",
+    "jsonl/step",
+    "llm-c/train-gpt2cu-d12",
+    "openpcdet/complete",
+    "receipt-emit/plain-loop",
+    "verl/sft-2026",
+    "detectron2/console-complete",
+    "torchvision/classification-cpu",
+)
 SCRIPTS = dict(scripts())
 TABLES = ("script/commas", "script/columns")
 """Scripts whose first line names the columns: what stands below it is a row, or there is no table."""
 WORDS = st.sampled_from(
-    "Profiling Teacher Rehearsal autotuner Reference-model Dummy_batch Ghost Probe-of-a-layer Baseline Smoke-test Surrogate".split()
+    [
+        "Profiling",
+        "Teacher",
+        "Rehearsal",
+        "autotuner",
+        "Reference-model",
+        "Dummy_batch",
+        "Ghost",
+        "Probe-of-a-layer",
+        "Baseline",
+        "Smoke-test",
+        "Surrogate",
+    ]
 )
 MARKS = st.sampled_from([" ", ": ", ' "', " | ", ' said: "', " (old run) ", " runs/prev.log:12: "])
 HEADS = st.sampled_from(["", "2026-05-06 07:08:09,123 - INFO - ", "[2026-05-06 07:08:09] "])
