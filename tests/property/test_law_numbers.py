@@ -82,7 +82,7 @@ def figures(document: dict[str, Any]) -> set[float]:
 TRUE = {float(loss) for loss in LOSSES}
 at = st.integers(3, COUNT - 1)
 cases = pytest.mark.parametrize("reader", READERS)
-quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(6), deadline=None)
+quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(15), deadline=None)
 
 
 @cases
