@@ -1,0 +1,97 @@
+"""Law 1: a record belongs to a rule only if it starts where the rule's records start; others are named and change no figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.tools.examples import costly
+from tests.tools.injections import HIGH, KINDS, LOW, Log, log_of, read_stated, scripts, verdict_of
+
+pytestmark = pytest.mark.usefixtures("one_engine")
+
+LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
+SHIPPED = (
+    "nanogpt/char-ok",
+    "nanochat/base-accum2-gradnorm-2025-11",
+    "megatron-lm/2024-throughput-done",
+    "hf-trainer/printer-v5",
+    "mlx-lm/lora",
+    "flair/tagger",
+    "maxtext/step-2024-eval",
+    "litgpt/pretrain-one-batch-a-step",
+    "forgather/rates-beside-loss",
+    "lerobot/complete",
+    "joeynmt/v1-two-epochs",
+    "jsonl/step",
+    "llm-c/train-gpt2cu-d12",
+    "openpcdet/complete",
+    "receipt-emit/plain-loop",
+    "verl/sft-2026",
+    "detectron2/console-complete",
+    "torchvision/classification-cpu",
+)
+SCRIPTS = dict(scripts())
+TABLES = ("script/commas", "script/columns")
+"""Scripts whose first line names the columns: what stands below it is a row, or there is no table."""
+WORDS = st.sampled_from(
+    [
+        "Profiling",
+        "Teacher",
+        "Rehearsal",
+        "autotuner",
+        "Reference-model",
+        "Dummy_batch",
+        "Ghost",
+        "Probe-of-a-layer",
+        "Baseline",
+        "Smoke-test",
+        "Surrogate",
+    ]
+)
+MARKS = st.sampled_from([" ", ": ", ' "', " | ", ' said: "', " (old run) ", " runs/prev.log:12: "])
+HEADS = st.sampled_from(["", "2026-05-06 07:08:09,123 - INFO - ", "[2026-05-06 07:08:09] "])
+PLACES = st.sampled_from(["first", "middle", "last"])
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory, one_engine: None) -> dict[str, Log]:
+    path = tmp_path_factory.mktemp("laws") / "run.log"
+    texts = {name: (LOGS / f"{name}.log").read_bytes() for name in SHIPPED} | SCRIPTS
+    found = {name: log_of(name, text, path) for name, text in texts.items()}
+    assert None not in found.values()
+    return {name: log for name, log in found.items() if log is not None}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(120), deadline=None)
+@given(st.sampled_from([*SHIPPED, *SCRIPTS]), PLACES, WORDS, MARKS, HEADS, st.sampled_from([HIGH, LOW]))
+def test_a_record_behind_foreign_words_changes_no_figure_and_is_named(
+    logs: dict[str, Log], tmp_path: Path, name: str, place: str, word: str, mark: str, head: str, loss: str
+) -> None:
+    log = logs[name]
+    if place == "first" and name in TABLES:
+        place = "middle"
+    number = {"first": 0, "middle": log.middle, "last": len(log.records) - 1}[place]
+    record = log.records[number]
+    made = record.made(loss, before=word + mark)
+    line = head.encode() + made[record.begin :] if head else made
+    path = tmp_path / "run.log"
+    path.write_bytes(b"\n".join(log.with_lines(record.at + (place == "last"), line)) + b"\n")
+    verdict = verdict_of(KINDS["message"], log.stated, read_stated(path))
+    assert verdict.word == "unchanged", (line, verdict)
+    if name in SHIPPED:
+        assert verdict.problems == ("foreign_record",), line
+
+
+@pytest.mark.parametrize("all_of_them", [True, False])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_precedes_most_records_is_not_foreign(logs: dict[str, Log], tmp_path: Path, name: str, all_of_them: bool) -> None:
+    log = logs[name]
+    path = tmp_path / "run.log"
+    led = {record.at: record.made(before="Student ") for number, record in enumerate(log.records) if number % 5 or all_of_them}
+    path.write_bytes(b"\n".join(log.instead(led)) + b"\n")
+    verdict = verdict_of(KINDS["message"], log.stated, read_stated(path))
+    assert (verdict.word, verdict.problems) == ("unchanged", ())
