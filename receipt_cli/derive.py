@@ -33,6 +33,7 @@ from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
+from receipt_cli.detect.unread import training_unread
 from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_launches
 from receipt_cli.events.build import read_events
@@ -342,6 +343,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     lost = lost or unread_losses(body.doubts, read_by)
     checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost)
     metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
+    steps = max((event.last_line for phase in every for event in phase.steps), default=None)
+    own += training_unread(engine, grammars, _last_lines(reading, number), steps)
     own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
     problems = _problems(body, [*reading.gathered.problems, *own])
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}

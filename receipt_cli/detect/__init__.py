@@ -10,5 +10,6 @@ PUBLIC = {
     "choose": "Choice Chosen Detection count_explained detect",
     "generic": "GENERIC is_generic learn_streams load_generic may_be_another read_generically wanted",
     "parts": "gaps_of_launches gaps_of_trainers read_parts",
+    "unread": "training_unread",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

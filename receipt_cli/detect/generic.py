@@ -172,9 +172,10 @@ def read_generically(
     doubted = any(grammar.layer != "benchmark" for grammar in base)
     try:
         learned, same = learn_streams(streams, vocabulary, lacking)
-        if learned is None or not same or ((doubted or rival) and not learned.sure):
+        if learned is None or not same:
             return None
-        if rival and learned.steps < least:
+        if ((doubted or rival) and not learned.sure) or (rival and learned.steps < least):
+            _refuse(learned, lacking)
             return None
         again = _reopened(streams)
     except InputError:  # gone since it was read
@@ -190,6 +191,7 @@ def read_generically(
         return None
     kept = _with_steps_of(engine, once_more.body, grammar, learned, base)
     if kept is None:
+        _refuse(learned, lacking)
         return None
     grammar = kept
     once_more.body.near.clear()  # near misses of rules learned from this very log mean nothing
@@ -201,6 +203,14 @@ def read_generically(
     candidate = Candidate(INDUCED, INDUCED, count, count, count, count, len(learned.rules))
     found = Detection(chosen, (candidate, *detection.candidates))
     return Fallback(engine, once_more, found, grammar)
+
+
+def _refuse(learned: Learned, lacking: list[Lack] | None) -> None:
+    """Give ``lacking`` the records that were learned and are not read: they count, so the log may have steps."""
+    rules = [rule for rule in learned.rules if rule.body["event"] == "step" and rule.samples]
+    if lacking is not None:
+        why = "too unsure beside what a grammar reads"
+        lacking += [Lack(rule.samples[0].decode("utf-8", "replace"), rule.records, why, counted=True) for rule in rules]
 
 
 def _without_quoted(detection: Detection) -> Detection:

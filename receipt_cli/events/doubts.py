@@ -9,7 +9,7 @@ from operator import attrgetter
 from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
-from receipt_cli.problems import Problem
+from receipt_cli.problems import MAX_FIELDS, Problem
 
 KIND = "launch_doubtful"
 
@@ -17,25 +17,28 @@ KIND = "launch_doubtful"
 def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
     """Return a problem for a launch that only its records show, and for each phase whose steps began anew otherwise."""
     found: list[Problem] = []
+    firsts = [(index, next(iter(phase.steps), None)) for index, phase in enumerate(phases)]
+    undecided = tuple(field for index, first in firsts if first is not None for field in _fields(index, first))[:MAX_FIELDS]
     if launch.doubtful is not None:
         detail = "read as another launch: its records begin anew and are others, but nothing else shows a start of the program"
-        found.append(Problem(KIND, launch.doubtful, detail, ""))
+        found.append(Problem(KIND, launch.doubtful, detail, "", (), (), undecided))
     detail = "read as the same launch: the steps begin anew, behind an error that a program may catch or at the time of others"
-    found += [Problem(KIND, line, detail, "") for line in launch.contested]
+    found += [Problem(KIND, line, detail, "", (), (), undecided) for line in launch.contested]
     for index, phase in enumerate(phases):
         begins = [attempt[0] for attempt in phase.attempts if attempt and attempt[0].position is not None]
         standing = [event for attempt in phase.attempts[:-1] for event in attempt]
-        if not phase.superseded or not begins or sum(event.records for event in standing) > 1:
+        if not phase.superseded or not begins:
             continue
+        alone = sum(event.records for event in standing) <= 1
         if begins[-1].line in launch.contested:
             continue
         before: dict[float, float] = {}
         for place, loss in _losses(sorted(phase.superseded, key=attrgetter("at"))):
             before.setdefault(place, loss)
         again = [(place, loss) for place, loss in islice(_losses(phase.attempts[-1]), len(before)) if place in before]
-        if again and all(loss != before[place] for place, loss in again):
+        if again and all(loss != before[place] if alone else _far(loss, before[place]) for place, loss in again):
             detail = f"read as another attempt of one launch: but from {_named(begins[-1])} on all losses are others"
-            fields = [field for event in standing for field in _fields(index, event)]
+            fields = [field for event in standing for field in _fields(index, event)] if alone else [*_extremes(index, begins[-1])]
             lines = tuple(event.line for event in (*standing, begins[-1]))
             found.append(Problem(KIND, begins[-1].line, detail, "", lines if fields else (), (), tuple(fields)))
     return found
@@ -46,6 +49,17 @@ def _fields(index: int, first: Event) -> Iterator[str]:
     yield f"/phases/{index}/summary/steps/first"
     for name in first.metrics:
         yield from (f"/phases/{index}/summary/metrics/{name}/{key}" for key in ("first", "min", "max", "mean", "median"))
+
+
+def _extremes(index: int, event: Event) -> Iterator[str]:
+    """Yield the figures of a phase that depend on which of two records of one step counts."""
+    for name in event.metrics:
+        yield from (f"/phases/{index}/summary/metrics/{name}/{key}" for key in ("min", "max", "mean", "median"))
+
+
+def _far(one: float, other: float) -> bool:
+    """True for losses that no two runs from one checkpoint print at one step: they differ by more than half of the larger."""
+    return 2 * abs(one - other) > max(abs(one), abs(other))
 
 
 def _named(event: Event) -> str:

@@ -12,7 +12,7 @@ PUBLIC = {
         "CLOCK_MASKED ENVELOPE MASK NO_RANK REPEATED UNIX_MASKED before behind_heads form_of_heads head_ends is_blind "
         "may_have_time plain read_clock read_moment read_rank split_rank starts time_of_day unwrap without_count"
     ),
-    "heuristics": "MAX_SEEN METRIC_LINE count_step_lines metric_lines",
+    "heuristics": "MAX_SEEN METRIC_LINE STEP_LINE count_step_lines metric_lines",
     "literals": "LITERALS NotALiteral Number Text Value parse_object",
     "place": "ACTOR LOGGED MENTIONED PRINTED form_of is_indented read_host",
     "prefilter": "Prefilter",

@@ -95,3 +95,16 @@ def test_means_of_epochs_do_not_own_the_steps_between_them(tmp_path: Path) -> No
     lines = [epochs[0], "Step 50, Loss: 4.8445", *epochs[1:3], "Step 100, Loss: 6.0545", *epochs[3:]]
     summary = receipt(lines, tmp_path)["summary"]
     assert (summary["steps"]["last"], summary["metrics"]["loss"]["last"]) == (100, 6.0545)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(30), deadline=None)
+@given(name=st.sampled_from(["nanogpt", "torchtitan"]), count=st.integers(0, 9), word=st.sampled_from(["finetune", "val", "B"]))
+def test_unread_records_behind_the_last_step_leave_the_end_open(name: str, count: int, word: str, tmp_path: Path) -> None:
+    lines = printed(TRAINERS[name])
+    whole = receipt(lines, tmp_path)["checks"]["completed"]
+    others = [f"{word} pass: step {n}/200 my_loss {3 - n / 50:.4f} lr 0.1 {n}.5ms" for n in range(count)]
+    document = receipt([*lines, *others], tmp_path)
+    unread = [p for p in document["derivation"]["problems"]["first"] if p["kind"] == "training_unread"]
+    named = count >= 3 and word != "val"
+    assert (document["checks"]["completed"], len(unread)) == ((None, 1) if named else (whole, 0))
+    assert not unread or (unread[0]["fields"], unread[0]["line_number"]) == (["/checks/completed"], COUNT + 1)
