@@ -101,7 +101,8 @@ def main(arguments: list[str]) -> int:
             values = " ".join(one.values)
             print(f"{one.kind}: {one.log}:{one.line}: {one.detail} [{values}] {one.fields} null", file=sys.stderr)
         fired = len({one.log for one in found})
-        parts.append(f"## {"/".join(folder.parts[-2:])}: {len(logs)} logs, {fired} with something named\n\n{table(found, len(logs))}\n")
+        head = f"## {'/'.join(folder.parts[-2:])}: {len(logs)} logs, {fired} with something named"
+        parts.append(f"{head}\n\n{table(found, len(logs))}\n")
     text = "\n".join(parts)
     print(text)
     if options.results is not None:

@@ -31,7 +31,7 @@ def judged(engine: Engine, segment: Segment) -> Judged:
         for key, kept in body.rules.items()
         for name, column in kept.numbers.items()
     }
-    return sorted(body.doubts), columns
+    return sorted(body.doubts), dict(sorted(columns.items()))
 
 
 def record(n: int, loss: str | None = None, before: str = "", time: str = "131.97ms") -> str:
