@@ -65,6 +65,11 @@ class NearMiss(NamedTuple):
         return self._replace(line_number=self.line_number + lines)
 
 
+def pointer(*parts: str | int) -> str:
+    """Return the RFC 6901 JSON pointer of the value that ``parts`` lead to."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
 class Lack(NamedTuple):
     """A kind of record that looks like training and was not read: its first record, how many there are, and why."""
 

@@ -9,9 +9,14 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "bottleneck": "BOTTLENECK_RULE",
-    "checks": "CORE Checks contradicted_metrics deciding_lines evaluate healthy no_step_recognised proven proves_no_step TRUNCATED UNKNOWN verdict",
+    "checks": (
+        "CORE Checks contradicted_metrics deciding_lines evaluate healthy no_step_recognised proven proves_no_step TRUNCATED "
+        "UNKNOWN verdict"
+    ),
+    "completed": "begins_program closes",
     "consistency": "phase_facts",
     "diagnosis": "diagnose",
+    "doubts": "doubts_named unread_losses",
     "failure": "Ending Sighting judge",
     "explanation": "Explanation explain",
     "goodput.account": "Account account",
@@ -21,7 +26,7 @@ PUBLIC = {
     "limits": "largest dropped left_out lowest",
     "memory": "MEMORY_RULE",
     "omissions": "find_omissions loss_doubts rates_contradicted",
-    "progress.checkpoints": "Checkpoints",
+    "progress.checkpoints": "Checkpoints without_unsaved",
     "spikes": "SPIKES_RULE Spikes",
     "stated.completion": "contradicted",
     "stated.cost": "COST_RULE Cost find_cost",

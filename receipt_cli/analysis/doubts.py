@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from receipt_cli.analysis.summary import Summary
-from receipt_cli.documents.invariants.rule import pointer
 from receipt_cli.events.phases import Phase
 from receipt_cli.grammar.model import Rule
-from receipt_cli.problems import Problem
+from receipt_cli.problems import Problem, pointer
 from receipt_cli.scan.segment import ABSENT, Doubt, RuleKey
 
 _DETAILS = {
@@ -45,7 +44,7 @@ def _target(doubt: Doubt, rule: Rule) -> tuple[str, str]:
 
 def _problem(doubt: Doubt, rule: Rule, phases: Sequence[Phase], summaries: Sequence[Summary]) -> Problem:
     part, name = _target(doubt, rule) if doubt.name else ("", "")
-    detail = _DETAILS[doubt.kind].format(count=doubt.count, words=doubt.words, rule=rule.name, name=name)
+    detail = _DETAILS[doubt.kind].format(count=doubt.rows, words=doubt.words, rule=rule.name, name=name)
     fields = tuple(_fields(doubt, part, name, phases, summaries)) if name and doubt.words != ABSENT else ()
     losses = (summary.metrics[loss] for summary in summaries for loss in LOSSES if loss in summary.metrics)
     if part == "metrics" and name in LOSSES and not any(loss.nonfinite_count for loss in losses):
@@ -64,8 +63,9 @@ def _fields(doubt: Doubt, part: str, name: str, phases: Sequence[Phase], summari
         if max(event.last_at for event in events) < doubt.at[0] or min(event.at for event in events) > doubt.at[-1]:
             continue
         places = summary.places.get(name)
-        first = [] if places is not None and places.first_line < doubt.lines[0] else ["first"]
-        last = [] if places is not None and places.last_line > doubt.lines[-1] else ["last"]
+        ends = (None, None) if places is None else (places.first_line, places.last_line)
+        first = [] if ends[0] is not None and ends[0] < doubt.lines[0] else ["first"]
+        last = [] if ends[1] is not None and ends[1] > doubt.lines[-1] else ["last"]
         for statistic in (*first, *last, *_ORDERLESS):
             at = ("summary",) if index == primary else ("phases", index, "summary")
             yield pointer(*at, part, name, statistic)

@@ -9,8 +9,10 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "accelerators": "Device load_peaks",
     "compiled": "find_compiled load_shipped pack unpack",
-    "failure_markers": "Catalogue HEADLESS MARKERS_PATH Marker MarkerHit Retry SEARCH_SECONDS load_catalogue parse_catalogue "
-    "read_catalogue",
+    "failure_markers": (
+        "Catalogue HEADLESS MANY_PROCESSES MARKERS_PATH Marker MarkerHit SEARCH_SECONDS load_catalogue parse_catalogue "
+        "read_catalogue"
+    ),
     "metrics": "Alias Metric Registry with_aliases load_registry",
     "resources": "data_root is_installed read_shipped",
     "reading": "Fail below failing listed similar",

@@ -7,7 +7,7 @@ Start with ``build`` (events), ``launches``, ``phases``, ``series``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "banners": "find_launches",
+    "banners": "find_launches is_command",
     "build": "read_events",
     "copies": "alone drop_copies",
     "counters": "Contest JUMP jumps_at_end set_aside",

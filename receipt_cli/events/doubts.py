@@ -38,7 +38,9 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
         again = [(place, loss) for place, loss in islice(_losses(phase.attempts[-1]), len(before)) if place in before]
         if again and all(loss != before[place] if alone else _far(loss, before[place]) for place, loss in again):
             detail = f"read as another attempt of one launch: but from {_named(begins[-1])} on all losses are others"
-            fields = [field for event in standing for field in _fields(index, event)] if alone else [*_extremes(index, begins[-1])]
+            fields = (
+                [field for event in standing for field in _fields(index, event)] if alone else [*_extremes(index, begins[-1])]
+            )
             lines = tuple(event.line for event in (*standing, begins[-1]))
             found.append(Problem(KIND, begins[-1].line, detail, "", lines if fields else (), (), tuple(fields)))
     return found

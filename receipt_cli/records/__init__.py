@@ -17,7 +17,8 @@ PUBLIC = {
     "place": "ACTOR LOGGED MENTIONED PRINTED form_of is_indented read_host",
     "prefilter": "Prefilter",
     "split": (
-        "Fragment RECORD_CAP Walk cap_records count_blank count_ends display_lines first_end invalid_records last_end normalise"
+        "Fragment RECORD_CAP Walk cap_records count_blank count_ends display_lines first_end invalid_records last_end normalise "
+        "spell_nonfinite"
     ),
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -16,7 +16,7 @@ PUBLIC = {
     "number_forms": "number_form scale_of is_plain",
     "presence": "has_kernel",
     "row_texts": "RowTexts places_of with_digits",
-    "segment": "SegmentBody Hits Segment HEAD_KEPT TAIL_KEPT count_between",
+    "segment": "ABSENT Doubt RuleKey SegmentBody Hits Segment HEAD_KEPT TAIL_KEPT count_between",
     "workers": "AUTO kept_engine scan_source",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

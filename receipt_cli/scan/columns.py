@@ -214,9 +214,9 @@ def interleaved(parts: Sequence[RuleColumns]) -> RuleColumns:
             mine = (
                 (getattr(part, group)[name], new) for part, new in zip(parts, rows, strict=True) if name in getattr(part, group)
             )
-            texts = ((int(new[at]), text) for column, new in mine for at, text in zip(column.rows, column.values, strict=True))
-            for at, text in sorted(texts):
-                getattr(whole, group)[name].append(at, text)
+            texts = ((int(new[old]), text) for column, new in mine for old, text in zip(column.rows, column.values, strict=True))
+            for place_of, text in sorted(texts):
+                getattr(whole, group)[name].append(place_of, text)
     for part in parts:
         whole.dropped += part.dropped
         for name, digits in part.printed.items():

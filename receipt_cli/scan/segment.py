@@ -101,7 +101,7 @@ class Doubt(NamedTuple):
 
     kind: str
     key: RuleKey
-    count: int
+    rows: int
     lines: tuple[int, ...]
     at: tuple[int, ...]
     name: str = ""

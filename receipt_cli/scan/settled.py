@@ -176,9 +176,8 @@ def _name_labels(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: lis
 
 def _name_unread(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
     """Name the figures of which some records print a text that is no number (law 9)."""
-    for name in sorted({name for group in groups for name in group.columns.unread}):
-        if rule.fields[name].target[0] == "metric":
-            doubts.append(Doubt.unread(key, [group.columns for group in groups], name))
+    names = sorted({name for group in groups for name in group.columns.unread if rule.fields[name].target[0] == "metric"})
+    doubts += [Doubt.unread(key, [group.columns for group in groups], name) for name in names]
 
 
 def _column(group: _Group, name: str):  # type: ignore[no-untyped-def]
@@ -202,7 +201,7 @@ def _has_decimal_commas(groups: Sequence[_Group], name: str) -> bool:
 def _with_decimal_commas(group: _Group, name: str, spec: Field) -> _Group:
     """Return the group with the commas of a column read as decimal points; what was read as thousands is so many parts of it."""
     columns, form = group.columns, group.form
-    values = {row: value for row, value in zip(c.rows, c.values, strict=True)} if (c := columns.numbers.get(name)) else {}
+    values = dict(zip(c.rows, c.values, strict=True)) if (c := columns.numbers.get(name)) else {}
     if (name, GROUPED) in form.doubts and max(map(abs, values.values()), default=0) < MILLION:
         values = {row: float(Decimal(repr(value)) / 1000) for row, value in values.items()}
         form = form._replace(doubts=tuple(doubt for doubt in form.doubts if doubt != (name, GROUPED)))

@@ -113,7 +113,8 @@ def test_near_misses_are_counted_and_shown(toy_receipt: Receipt) -> None:
 
 def test_a_clean_log_has_no_near_misses(toy_receipt: Receipt) -> None:
     derivation = toy_receipt("toy step 0 | loss=2.5\ntoy saving\n")["derivation"]
-    assert (derivation["near_misses"], derivation["problems"]) == ({"count": 0, "first": []}, {"count": 0, "first": [], "kinds": {}})
+    nothing = {"count": 0, "first": []}
+    assert (derivation["near_misses"], derivation["problems"]) == (nothing, {**nothing, "kinds": {}})
 
 
 def test_nul_bytes_are_a_problem_and_not_the_end(toy_receipt: Receipt) -> None:
