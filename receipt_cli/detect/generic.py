@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -80,9 +80,11 @@ def vocabulary_of(site: Site) -> Vocabulary:
 
 
 def learn_streams(
-    streams: Sequence[Stream], vocabulary: Vocabulary, lacking: list[Lack] | None = None
+    streams: Sequence[Stream], vocabulary: Vocabulary, lacking: list[Lack] | None = None, quoted: Set[int] = frozenset()
 ) -> tuple[Learned | None, bool]:
     """Return the rules learned from ``streams``, which were read before, and whether the bytes are still the same.
+
+    Nothing is learned of the ``quoted`` lines.
 
     Where nothing is learned, ``lacking`` is given what the nearest records lacked. Raises ``InputError``.
     """
@@ -93,7 +95,7 @@ def learn_streams(
         again = _reopened([stream])
         if again is None:
             return None, False
-        learned = learn(_blocks(again[0]), vocabulary, lacking)
+        learned = learn(_blocks(again[0], quoted), vocabulary, lacking)
         if not _same([stream], again):
             return None, False
         best = learned if best is None else best
@@ -168,13 +170,15 @@ def read_generically(
     vocabulary = vocabulary_of(site)
     rival, least, others = not wanted(detection), least_of_rival(_steps_of(detection)), detection.chosen
     detection = _without_quoted(detection)
+    kept_ids = {chosen.grammar.id for chosen in detection.chosen}
+    quoted = [chosen.grammar for chosen in others if chosen.grammar.id not in kept_ids]
     base = [chosen.grammar for chosen in detection.chosen]
     doubted = any(grammar.layer != "benchmark" for grammar in base)
     try:
-        learned, same = learn_streams(streams, vocabulary, lacking)
+        learned, same = learn_streams(streams, vocabulary, lacking, _lines_of(first, gathered, quoted))
         if learned is None or not same:
             return None
-        if ((doubted or rival) and not learned.sure) or (rival and learned.steps < least):
+        if (doubted and not learned.sure) or (rival and learned.steps < least):
             _refuse(learned, lacking)
             return None
         again = _reopened(streams)
@@ -203,6 +207,14 @@ def read_generically(
     candidate = Candidate(INDUCED, INDUCED, count, count, count, count, len(learned.rules))
     found = Detection(chosen, (candidate, *detection.candidates))
     return Fallback(engine, once_more, found, grammar)
+
+
+def _lines_of(engine: Engine | None, gathered: Gathered, quoted: Sequence[Grammar]) -> frozenset[int]:
+    """Return the lines of a log in one stream that the ``quoted`` grammars read."""
+    if engine is None or len(gathered.streams) > 1:
+        return frozenset()
+    read = [engine.columns(gathered.body, grammar, rule) for grammar in quoted for rule in grammar.rules]
+    return frozenset(line for columns in read if columns is not None for line in columns.line)
 
 
 def _refuse(learned: Learned, lacking: list[Lack] | None) -> None:
@@ -333,16 +345,19 @@ def _reopened(streams: Sequence[Stream]) -> list[Stream] | None:
     return again
 
 
-def _blocks(stream: Stream) -> Iterator[bytes]:
-    """Yield the text without the lines that copy others: what comes one behind the other is learned, too."""
+def _blocks(stream: Stream, quoted: Set[int]) -> Iterator[bytes]:
+    """Yield the text without ``quoted`` lines and those that copy others: what comes one behind the other is learned, too."""
     for part in stream.parts:
+        copied = {*quoted, *part.copies.lines}
+        number = part.lines_before + 1
         for block in part.blocks():
-            if not part.copies.lines:
+            if not copied:
                 yield block
                 continue
-            copied = set(part.copies.lines)
-            lines = enumerate(block.split(b"\n"), part.lines_before + 1)
-            yield b"\n".join(line for number, line in lines if number not in copied)
+            *lines, rest = block.split(b"\n")
+            whole = [line + b"\n" for at, line in enumerate(lines, number) if at not in copied]
+            number += len(lines)
+            yield b"".join(whole) + (b"" if number in copied else rest)
 
 
 def _same(streams: Sequence[Stream], again: Sequence[Stream]) -> bool:
