@@ -207,11 +207,11 @@ class Plan:
     def _read_whole(self, gathered: Gathered, detection: Detection, choice: Choice | None, workers: int | None) -> Reading:
         engine, forced, streams = self.engine, self.forced, gathered.streams
         grammars = [chosen.grammar for chosen in detection.chosen]
-        unread = forced is None and choice is None and may_be_another(engine, gathered.body, detection)
+        unread = forced is None and may_be_another(engine, gathered.body, detection)  # what is lacking is told with any choice
         lacking: list[Lack] = []
         if unread or (choice is not None and choice.generic):
             second = read_generically(streams, gathered, detection, workers, lacking, self.site, engine, many=self.one_of_many)
-            if second is not None:
+            if second is not None and (choice is None or choice.generic):
                 engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
         events, body = gathered.in_order(told.events)

@@ -175,7 +175,7 @@ def _metrics(summary: Summary, events: list[Event], steady: Selection, registry:
     shown: list[str] = []
     steps = [event for event in events if event.rule.event != "eval"]
     for name in names:
-        counts = registry.by_name[name].klass == "counter" and any(event.prints(name) for event in steps)
+        counts = name == "epoch" and any(event.prints(name) for event in steps)  # an evaluation is of an epoch, and is none
         printed = pieces(steps if counts else events, metric(name))
         if not printed:
             continue

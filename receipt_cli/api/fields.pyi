@@ -1278,6 +1278,9 @@ class Derivation(View):
     def grammars(self) -> tuple[DerivationGrammarsItem, ...]:
         """Grammars that read the log; the first is the primary phase's. Empty when none recognised it."""
     @property
+    def candidates(self) -> tuple[DerivationCandidatesItem, ...] | None:
+        """Readings that competed for the log, the best first; absent where no other one explains a step record."""
+    @property
     def markers(self) -> DerivationMarkers:
         """The failure-marker catalogue."""
     @property
@@ -1320,9 +1323,6 @@ class Derivation(View):
     def problems(self) -> DerivationProblems:
         """What was wrong with the log or ambiguous in it; a value in doubt is left out."""
     @property
-    def candidates(self) -> tuple[DerivationCandidatesItem, ...] | None:
-        """The readings that competed for the log, the one that was taken first."""
-    @property
     def times(self) -> DerivationTimes | None:
         """The file that tells when each line arrived; null where there is none."""
     @property
@@ -1354,6 +1354,17 @@ class DerivationGrammarsItem(View):
     def chosen_by(self) -> Literal["only_version", "evidence", "default", "option"]:
         """Why this version of the id: it is the only one, the log shows it, nothing shows any (the newest is taken), or
         the caller said so."""
+
+class DerivationCandidatesItem(View):
+    @property
+    def grammar(self) -> str:
+        """Id of the grammar; generic is what was learned from the log."""
+    @property
+    def record_count(self) -> int:
+        """Step records that it explains."""
+    @property
+    def share(self) -> float:
+        """These among the records of the log."""
 
 class DerivationMarkers(View):
     @property
@@ -1618,17 +1629,6 @@ class DerivationProblemsFirstItem(View):
     @property
     def fields(self) -> tuple[str, ...] | None:
         """JSON pointers of the figures that are null because of it."""
-
-class DerivationCandidatesItem(View):
-    @property
-    def grammar(self) -> str:
-        """Its grammar, as ID@vN."""
-    @property
-    def record_count(self) -> int:
-        """Step records that it explains."""
-    @property
-    def share(self) -> float:
-        """Their share of the records that look like training."""
 
 class DerivationTimes(View):
     @property
