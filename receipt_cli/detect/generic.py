@@ -199,7 +199,7 @@ def read_generically(
         return None
     grammar = kept
     once_more.body.near.clear()  # near misses of rules learned from this very log mean nothing
-    once_more.problems = [*gathered.problems, _problem(learned)]
+    once_more.problems = [*gathered.problems, _problem(learned), *_foreign(learned)]
     once_more.changed = gathered.changed
     chosen = (Chosen(grammar, "only_version"), *detection.chosen)
     read = [engine.columns(once_more.body, grammar, rule) for rule in grammar.rules if rule.event == "step"]
@@ -332,6 +332,14 @@ def _problem(learned: Learned) -> Problem:
         f"no grammar knows this trainer: read by the words beside its numbers ({', '.join(read)})",
         "",
     )
+
+
+def _foreign(learned: Learned) -> Iterator[Problem]:
+    """Yield the problem of the records that other words precede than those that the learned rules read."""
+    if learned.foreign:
+        count = sum(number for _, number in learned.foreign)
+        detail = f"{count} records begin otherwise than those that are read, and are left out"
+        yield Problem("foreign_record", None, detail, learned.foreign[0][0].decode("utf-8", "replace"))
 
 
 def _reopened(streams: Sequence[Stream]) -> list[Stream] | None:

@@ -16,7 +16,7 @@ from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.evaluations import Training, induce_companions, induce_evaluations
 from receipt_cli.learn.overview import find_lacks
 from receipt_cli.learn.progress import induce_heading, induce_herald, induce_progress, induce_steps
-from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.proofs import Induced, read_elsewhere
 from receipt_cli.learn.readings import Reading, without
 from receipt_cli.learn.rules import induce
 from receipt_cli.learn.shapes import Miner
@@ -38,6 +38,8 @@ class Learned:
     """Records without a step that start over: only a progress bar can number them."""
     sure: bool
     """A counter and a training loss were found: enough beside a grammar that reads other lines of the log."""
+    foreign: tuple[tuple[bytes, int], ...] = ()
+    """Records that other words precede, which are not read: the first of each kind, and how many there are."""
 
     @property
     def records(self) -> int:
@@ -100,9 +102,12 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
         if lacking is not None:
             lacking += find_lacks(readings)
         return None
+    chosen = [r for group in groups for r in group.readings]
+    others = without(readings, chosen)
+    foreign = {r.shape.samples[0]: r.shape.count for rule in rules if rule.group for r in read_elsewhere(rule, others)}
     banner = induce_banner(banners, sum(rule.records for rule in rules))
     rules = rules if banner is None else [banner, *rules]
-    return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure)
+    return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure, tuple(foreign.items()))
 
 
 @cache

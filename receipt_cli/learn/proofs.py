@@ -175,3 +175,12 @@ def samples_of(group: Group, rule: Induced, compiled: Any) -> list[bytes]:
             if text and text not in picked and len(text) <= 1500:
                 picked.append(text)
     return picked[:4]
+
+
+_ANCHORS = re.compile(r"(?:\^|\(\?:\^\|\(\?<=\\\]\)\))\[ \\t\]\{0,\d+\}\+")
+
+
+def read_elsewhere(rule: Induced, others: Iterable[Reading]) -> list[Reading]:
+    """Return the readings of ``others`` that the rule would read if other words might precede its records."""
+    loose = compile_pattern(_ANCHORS.sub("", rule.pattern))
+    return [r for r in others if not r.evaluation and not reads(r, rule, compile_pattern(rule.pattern)) and reads(r, rule, loose)]

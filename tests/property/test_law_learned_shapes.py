@@ -62,7 +62,11 @@ def test_what_other_words_precede_is_no_record(form: str, words: str, places: li
     wanted = figures(read(lines, tmp_path))
     for at in sorted(places, reverse=True):
         lines.insert(at - 1, foreign(form, words, at, loss))
-    assert figures(read(lines, tmp_path)) == wanted
+    derivation = read(lines, tmp_path)
+    assert figures(derivation) == wanted
+    named = [problem for problem in derivation.problems[1] if problem.kind == "foreign_record"]
+    assert [problem.detail.split()[0] for problem in named] in ([str(len(places))], [])  # an evaluation's is none
+    assert named or words == "[calibration] "
 
 
 @pytest.mark.parametrize(
