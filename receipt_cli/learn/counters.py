@@ -84,6 +84,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     parts = [part for group in groups.values() for part in _launches(_without_rare_beginnings(group))]
     fit = [g for g in parts if not _lags(g) and _enough(g, readings, vocabulary)]
     fit = fit or [g for g in parts if _shown_before(g) and _enough(g, readings, vocabulary)]
+    fit = [g for g in fit if not any(_precedes(g, other, vocabulary) for other in fit if other is not g)]
     fit = sorted(fit, key=lambda g: (not _sums_up(g, fit), g.score), reverse=True)
     if fit and _is_outnumbered(fit[0], readings):
         fit = []
@@ -97,6 +98,23 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
         if len(chosen) == MAX_GROUPS:
             break
     return chosen, readings
+
+
+def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
+    """Return whether the records of a group are those of a plain one with other words before them: another model's."""
+    texts = [re.findall(rb"[^\W\d_]+", b" ".join(g.main.family).lower()) for g in (group, plain)]
+    rest = [g.main.shape.literals[len(g.main.family) :] for g in (group, plain)]
+    more = len(texts[0]) - len(texts[1])
+    if more < 1 or rest[0] != rest[1] or 2 * plain.count < group.count:
+        return False
+    first, last = group.span
+    if last < plain.span[0] or plain.span[1] < first:
+        return False
+    for at in range(len(texts[1]) + 1):
+        if texts[0][:at] + texts[0][at + more :] == texts[1]:
+            words = {word.decode("ascii", "replace") for word in texts[0][at : at + more]}
+            return words.isdisjoint(vocabulary.training)
+    return False
 
 
 MANY = 4
