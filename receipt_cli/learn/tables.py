@@ -221,6 +221,8 @@ def _counter(roles: list[Role | None], columns: list[tuple[float, ...]], kind: s
     for _, at in sorted(found):
         values = columns[at]
         rises = sum(b > a for a, b in pairwise(values))
-        if all(value.is_integer() and value >= 0 for value in values) and rises * 5 >= 4 * (len(values) - 1):
+        falls = sum(b < a for a, b in pairwise(values))
+        twice = not falls and 2 * rises >= len(values) - 2  # two processes print each row
+        if all(value.is_integer() and value >= 0 for value in values) and (twice or rises * 5 >= 4 * (len(values) - 1)):
             return at
     return None
