@@ -10,6 +10,7 @@ from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import MASK, behind_heads, plain
 from receipt_cli.records.heuristics import STEP_LINE, count_step_lines
 from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.segment import SegmentBody
 
 FEWEST = 3
@@ -58,4 +59,5 @@ def _reads(engine: Engine, grammars: Sequence[Grammar], line: bytes) -> bool:
     engine.read(body, line + b"\n")
     names = {grammar.id for grammar in grammars}
     read = {engine.shared.get((g.ref, r.name)) for g in grammars for r in g.rules}
-    return not names.isdisjoint(body.ignored) or not read.isdisjoint(body.rules)
+    rules = {(ref, name.partition(MARK)[0]) for ref, name in body.rules}
+    return not names.isdisjoint(body.ignored) or not read.isdisjoint(rules)

@@ -13,6 +13,7 @@ PUBLIC = {
         "DROPPED Extraction keep_labelled PatternTimeout TIME_BOX_S bind_cells bind_row convert "
         "extract is_other plan_columns read_record read_unregistered Span"
     ),
+    "forms": "MARK",
     "number_forms": "number_form scale_of is_plain",
     "presence": "has_kernel",
     "row_texts": "RowTexts places_of with_digits",

@@ -55,6 +55,10 @@ _LABEL = compile_later(rb"[A-Za-z][A-Za-z_]*(?=['\"]?[ \t]*+(?:[:=|]|[^\sA-Za-z]
 _EVALUATIONS = frozenset(["val", "valid", "validation", "eval", "test", "dev", "cv", "best", "mean", "avg", "average"])
 _GAP, MAX_GAP = b" \t:=|'\"(-+", 8
 """What may part a label from its number, and how many bytes of it."""
+_BEFORE_COMMA = compile_later(rb"(?<![\d,.])[-+]?\d{1,18},\Z")
+_BEHIND_COMMA = compile_later(rb",\d++(?:\.\d++)?(?:[eE][-+]?\d++)?(?![\d,.])")
+MAX_WHOLE = 20
+"""Bytes before a number in which it may begin."""
 _NUMERIC = ("number", "integer")
 
 
@@ -96,6 +100,7 @@ def note_forms(record: bytes, read: Iterable[tuple[Rule, Sequence[Extraction]]])
     for rule, event in found:
         if rule.event in JUDGED and rule.table is None and rule.block is None:
             begin = max((end for end in ends if end <= event.start), default=0)
+            _read_whole(record, rule, event)
             event.form = Form(_lead(record, begin, event.start), *_numbers(record, rule, event, length)).text()
 
 
@@ -105,6 +110,24 @@ def readable(record: bytes) -> bytes:
     A decimal comma becomes a point, and a mark of absence zeros: a rule finds such a record then, and its other numbers.
     """
     return _ABSENT.sub(lambda found: b"0" * len(found[0]), _COMMA.sub(rb"\1.\2", record))
+
+
+def _read_whole(record: bytes, rule: Rule, event: Extraction) -> None:
+    """Take what a comma parts from a number into its text: a pattern may read one side of the comma."""
+    for name, (start, end) in [*event.spans.items()]:
+        spec = rule.fields[name]
+        if (
+            (start, end) == NOWHERE
+            or spec.type != "number"
+            or spec.value is not None
+            or not record[start:end].strip(b"+-").isdigit()
+        ):
+            continue
+        before, behind = _BEFORE_COMMA.search(record, max(0, start - MAX_WHOLE), start), _BEHIND_COMMA.match(record, end)
+        if before is not None or behind is not None:
+            span = start if before is None else before.start(), end if behind is None else behind.end()
+            event.spans[name], event.texts[name] = span, record[slice(*span)].decode("ascii")
+            event.end = max(event.end, span[1])
 
 
 def _lead(record: bytes, begin: int, start: int) -> str:
