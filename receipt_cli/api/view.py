@@ -15,7 +15,8 @@ class View(Mapping[str, Any]):
     """An object of a JSON document, read only: a mapping whose keys are attributes too.
 
     Objects inside are views and arrays are tuples. An attribute of a receipt is None where the receipt has no such field but
-    the newest version of its schema does; an item is not.
+    the newest version of its schema does; an item is not. ``values``, as every mapping has it, is a method: the field of a
+    problem is read as ``problem["values"]``.
     """
 
     __slots__ = ("_data", "_more", "_path")

@@ -21,6 +21,7 @@ from pyarrow import parquet
 
 import receipt_cli
 from tests.cli.conftest import ROOT, Invoke
+from tests.tools.fields import AS_ITEM
 
 pytestmark = pytest.mark.usefixtures("one_engine")
 
@@ -68,7 +69,7 @@ def test_every_field_of_the_receipt_is_an_attribute(log: Path) -> None:
         view, plain = places.pop()
         assert view.to_dict() == plain and list(view) == list(plain)
         for name, value in plain.items():
-            found = getattr(view, name)
+            found = view[name] if name in AS_ITEM else getattr(view, name)
             seen += 1
             if isinstance(value, dict):
                 places.append((found, value))

@@ -59,7 +59,7 @@ def test_an_mfu_above_one_excludes_itself_alone(toy_receipt: Receipt) -> None:
     assert every["summary"]["metrics"]["step_time_s"]["record_count"] == 9
 
 
-@pytest.mark.parametrize(("seconds", "implausible"), [("0.004", 1), ("0.005", 0), ("50", 0)])
+@pytest.mark.parametrize(("seconds", "implausible"), [("0.004", 1), ("0.005", 0), ("50.0", 0)])
 def test_a_step_time_under_a_hundredth_of_the_median_is_implausible(toy_receipt: Receipt, seconds: str, implausible: int) -> None:
     document = toy_receipt(steps(range(10)) + steps([10], time=seconds))
     assert document["summary"]["steady_state"]["excluded_implausible"] == implausible

@@ -196,7 +196,7 @@ def test_no_secret_reaches_a_receipt(toy_receipt: Receipt, kind: str) -> None:
 
 def test_the_tail_of_a_receipt(toy_receipt: Receipt) -> None:
     log = "".join(f"\x1b[32mtoy step {n} | loss=2.5\x1b[0m\n" for n in range(100))
-    tail = toy_receipt(log)["failure"]["log_tail"]
+    tail = toy_receipt(log, exit_code=1)["failure"]["log_tail"]
     assert tail == [f"toy step {n} | loss=2.5" for n in range(50, 100)]
 
 
@@ -211,7 +211,8 @@ def test_a_secret_cut_by_the_limit_of_an_excerpt_is_masked(toy_receipt: Receipt)
 def test_a_secret_cut_by_the_start_of_the_tail_does_not_show(toy_receipt: Receipt) -> None:
     secret = "hf_" + LETTERS
     for after in range(32 * 1024 - 40, 32 * 1024 + 4, 3):
-        tail = toy_receipt(f"toy step 0 | loss=2.5\n{secret} {'y ' * (after // 2)}{'z' * (after % 2)}")["failure"]["log_tail"]
+        log = f"toy step 0 | loss=2.5\n{secret} {'y ' * (after // 2)}{'z' * (after % 2)}"
+        tail = toy_receipt(log, exit_code=1)["failure"]["log_tail"]
         assert tail and secret[-12:] not in tail[0]
 
 
