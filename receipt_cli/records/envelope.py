@@ -61,6 +61,7 @@ _HEADS = (
     rb"\[(?:[\w.-]{1,80}@)?\d{1,9},(?P<mpi>\d{1,7})\]<std(?:out|err|diag)>(?::|$) ?",  # mpirun --tag-output
     rb" {0,6}(?P<srun>\d{1,7}): ",  # srun --label
     rb"\d{10}\.\d{3,9} ",  # seconds since 1970
+    rb"\d{13} [\w.-]{1,64} (?:debug|info|warning|error|critical) ",  # ClearML: milliseconds since 1970, host, level
     rb"\d{1,7}\.\d{1,3}s\t\d{1,9}\t",  # a Kaggle notebook: seconds since it began, line
     rb"<\d{1,3}>(?:1 " + _DATE + _CLOCK + _ZONE + _SYSLOG + rb")?",  # RFC 5424; the priority of RFC 3164
     rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? (?:" + _NO_HOST_NAME + rb"[\w.-]{1,64} (?!\d{1,10}:)"

@@ -196,6 +196,7 @@ def test_naive_times_ignore_the_zone_of_this_machine(monkeypatch: pytest.MonkeyP
 
 
 HEADS = [
+    b"1668062261449 VM-0-6-ubuntu error ",
     b"[rank0]: ",
     b"[default0]:",
     b"[rank3]:[rank3]: ",
