@@ -12,18 +12,19 @@ from receipt_cli.events.phases import Phase
 from receipt_cli.problems import MAX_FIELDS, Problem
 
 KIND = "launch_doubtful"
+_SPREAD = ("min", "max", "mean", "median")
 
 
 def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
     """Return a problem for a launch that only its records show, and for each phase whose steps began anew otherwise."""
     found: list[Problem] = []
-    firsts = [(index, next(iter(phase.steps), None)) for index, phase in enumerate(phases)]
-    undecided = tuple(field for index, first in firsts if first is not None for field in _fields(index, first))[:MAX_FIELDS]
     if launch.doubtful is not None:
+        firsts = [(index, next(iter(phase.steps), None)) for index, phase in enumerate(phases)]
+        undecided = tuple(field for index, first in firsts if first is not None for field in _fields(index, first))[:MAX_FIELDS]
         detail = "read as another launch: its records begin anew and are others, but nothing else shows a start of the program"
         found.append(Problem(KIND, launch.doubtful, detail, "", (), (), undecided))
     detail = "read as the same launch: the steps begin anew, behind an error that a program may catch or at the time of others"
-    found += [Problem(KIND, line, detail, "", (), (), undecided) for line in launch.contested]
+    found += [Problem(KIND, line, detail, "", (), (), (*_undecided(phases, line),)[:MAX_FIELDS]) for line in launch.contested]
     for index, phase in enumerate(phases):
         begins = [attempt[0] for attempt in phase.attempts if attempt and attempt[0].position is not None]
         standing = [event for attempt in phase.attempts[:-1] for event in attempt]
@@ -39,7 +40,9 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
         if again and all(loss != before[place] if alone else _far(loss, before[place]) for place, loss in again):
             detail = f"read as another attempt of one launch: but from {_named(begins[-1])} on all losses are others"
             fields = (
-                [field for event in standing for field in _fields(index, event)] if alone else [*_extremes(index, begins[-1])]
+                [field for event in standing for field in _fields(index, event)]
+                if alone
+                else [*_figures(index, begins[-1], _SPREAD)]
             )
             lines = tuple(event.line for event in (*standing, begins[-1]))
             found.append(Problem(KIND, begins[-1].line, detail, "", lines if fields else (), (), tuple(fields)))
@@ -49,14 +52,28 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
 def _fields(index: int, first: Event) -> Iterator[str]:
     """Yield the figures of a phase that depend on whether its ``first`` record is of the attempt that stands behind it."""
     yield f"/phases/{index}/summary/steps/first"
-    for name in first.metrics:
-        yield from (f"/phases/{index}/summary/metrics/{name}/{key}" for key in ("first", "min", "max", "mean", "median"))
+    yield from _figures(index, first, ("first", *_SPREAD))
 
 
-def _extremes(index: int, event: Event) -> Iterator[str]:
-    """Yield the figures of a phase that depend on which of two records of one step counts."""
+def _undecided(phases: Sequence[Phase], line: int) -> Iterator[str]:
+    """Yield the figures that depend on what the steps are that begin anew at ``line``.
+
+    Where they replace all records before them they are those of the last launch, too; records at the time of others are
+    of another process, and either may be the one that counts.
+    """
+    for index, phase in enumerate(phases):
+        first = next(iter(phase.steps), None)
+        if first is not None and first.line < line <= phase.steps[-1].last_line:
+            yield from _fields(index, first)
+        anew = next((event for event in (*phase.steps, *phase.superseded) if event.line == line), None)
+        if anew is not None and any(other.line < line and other.clock > anew.clock for other in phase.superseded):
+            yield from _figures(index, anew, ("first", "last", *_SPREAD))
+
+
+def _figures(index: int, event: Event, keys: Sequence[str]) -> Iterator[str]:
+    """Yield the pointers of these statistics of each metric of an event."""
     for name in event.metrics:
-        yield from (f"/phases/{index}/summary/metrics/{name}/{key}" for key in ("min", "max", "mean", "median"))
+        yield from (f"/phases/{index}/summary/metrics/{name}/{key}" for key in keys)
 
 
 def _far(one: float, other: float) -> bool:

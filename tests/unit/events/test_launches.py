@@ -107,13 +107,22 @@ ONE = [
     ("two ranks with names in blocks", in_blocks(named("rank0", "12:00:03"), named("rank1", "12:00:00"), 6)),
 ]  # fmt: skip
 CONTESTED = [
-    ("a smaller batch", steps(range(5)) + OOM + steps(range(9), loss=3.5), 7, 9),
-    ("a smaller batch, another plan", steps(range(5), plan="/100") + OOM + steps(range(9), plan="/200"), 7, 9),
-    ("the same, logged", steps(range(5), plan="/100") + f"WARNING {OOM}Batch of 4\n" + steps(range(9), plan="/200"), 8, 9),
-    ("two clocks", in_blocks(timed(range(12), "12:00:03"), timed(range(12), "12:00:00", 3.5), 4), 5, 12),
-    ("two clocks, one behind the other", in_blocks(timed(range(12), "12:00:03"), timed(range(12), "12:00:00", 3.5), 12), 13, 12),
+    ("a smaller batch", steps(range(5)) + OOM + steps(range(9), loss=3.5), 7, 9, 3.5),
+    ("a smaller batch, another plan", steps(range(5), plan="/100") + OOM + steps(range(9), plan="/200"), 7, 9, 2.5),
+    ("the same, logged", steps(range(5), plan="/100") + f"WARNING {OOM}Batch of 4\n" + steps(range(9), plan="/200"), 8, 9, 2.5),
+    ("two clocks", in_blocks(timed(range(12), "12:00:03"), timed(range(12), "12:00:00", 3.5), 4), 5, 12, None),
+    (
+        "two clocks, one behind the other",
+        in_blocks(timed(range(12), "12:00:03"), timed(range(12), "12:00:00", 3.5), 12),
+        13,
+        12,
+        None,
+    ),
 ]
-"""Steps that begin anew though nothing shows a start of the program: the line, and the records of the run."""
+"""Steps that begin anew though nothing shows a start of the program: the line, the records of the run, and its first loss.
+
+The loss is None where two processes print at the same time: either may be the one that counts.
+"""
 
 
 @pytest.mark.parametrize(("log", "count"), [row[1:] for row in SEVERAL], ids=[row[0] for row in SEVERAL])
@@ -127,13 +136,16 @@ def test_one_run(log: str, toy_receipt: Receipt) -> None:
     assert "launches" not in document["derivation"]
 
 
-@pytest.mark.parametrize(("log", "line", "records"), [row[1:] for row in CONTESTED], ids=[row[0] for row in CONTESTED])
-def test_one_run_whose_steps_begin_anew(log: str, line: int, records: int, toy_receipt: Receipt) -> None:
+@pytest.mark.parametrize(("log", "line", "records", "first"), [row[1:] for row in CONTESTED], ids=[row[0] for row in CONTESTED])
+def test_one_run_whose_steps_begin_anew(log: str, line: int, records: int, first: float | None, toy_receipt: Receipt) -> None:
     document = toy_receipt(log)
     assert "launches" not in document["derivation"]
     assert spread(document)[:3] == (0, records - 1, records)
     doubts = [problem for problem in document["derivation"]["problems"]["first"] if problem["kind"] == "launch_doubtful"]
     assert [doubt["line_number"] for doubt in doubts] == [line]
+    loss = document["summary"]["metrics"]["loss"]
+    assert loss["first"] == first and (loss["last"] is None) == (loss["mean"] is None) == (first is None)
+    assert bool(doubts[0]["fields"]) == (first is None)
     assert (document["failure"] or {}).get("reason") != "cuda_oom"  # the run went on
 
 
