@@ -14,7 +14,7 @@ from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_ste
 from receipt_cli.analysis.completed import begins_program, closes
 from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.diagnosis import diagnose
-from receipt_cli.analysis.doubts import doubts_named, unread_losses
+from receipt_cli.analysis.doubts import doubts_named, losses_left_over, unread_losses
 from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
@@ -331,6 +331,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *find_omissions(phases, summaries)]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
     own += doubts_named(body.doubts, read_by, phases, summaries)
+    left_over = [(r, c.dropped) for key, r in read_by.items() if r.event == "step" and (c := body.rules.get(key)) is not None]
+    own += losses_left_over(left_over, phases, summaries)
     own += loss_doubts(phases, summaries, primary)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += rates_contradicted(summaries)

@@ -16,7 +16,7 @@ PUBLIC = {
     "completed": "begins_program closes",
     "consistency": "phase_facts",
     "diagnosis": "diagnose",
-    "doubts": "doubts_named unread_losses",
+    "doubts": "doubts_named losses_left_over unread_losses",
     "failure": "Ending Sighting judge",
     "explanation": "Explanation explain",
     "goodput.account": "Account account",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from receipt_cli.analysis.summary import Summary
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.events.phases import Phase
 from receipt_cli.grammar.model import Rule
 from receipt_cli.problems import Problem, pointer
@@ -26,6 +27,27 @@ def doubts_named(
 ) -> list[Problem]:
     """Return a problem for each doubt about what the ``rules`` read, with the statistics that it makes null."""
     return [_problem(doubt, rules[doubt.key], phases, summaries) for doubt in doubts if doubt.key in rules]
+
+
+def losses_left_over(
+    dropped: Sequence[tuple[Rule, Mapping[str, int]]], phases: Sequence[Phase], summaries: Sequence[Summary]
+) -> list[Problem]:
+    """Return the problem of records that print their loss several times, of which one is read: several stand on one line.
+
+    ``dropped`` are the rules of steps, each with how many cells of each label it leaves over.
+    """
+    alias = load_registry().by_alias
+    found: list[Problem] = []
+    for rule, cells in dropped:
+        count = sum(n for label, n in cells.items() if alias.get(label.lower()) == "loss")
+        indices = [i for i, phase in enumerate(phases) if count and any(event.rule is rule for event in phase.steps)]
+        for index in indices:
+            fields = [pointer("phases", index, "summary", "metrics", "loss", name) for name in ("first", "last", *_ORDERLESS)]
+            fields.append(pointer("phases", index, "summary", "steps", "record_count"))
+            line = summaries[index].lines[0]
+            detail = f"{count} losses stand on lines with several of them, and are not read"
+            found.append(Problem("figure_unread", line, detail, "", () if line is None else (line,), (), tuple(fields)))
+    return found
 
 
 def unread_losses(doubts: Sequence[Doubt], rules: Mapping[RuleKey, Rule]) -> bool:

@@ -101,7 +101,7 @@ def test_real_logs_have_their_reasons(root: Path) -> None:
         pytest.skip("no real logs beside this checkout")
     wrong = []
     for path, truth in logs:
-        if re.search("attempt|appended|launches|runs", truth.get("note") or ""):  # what ended an earlier one is no word about the last
+        if re.search("attempt|appended|launches|runs", truth.get("note") or ""):  # an earlier one tells nothing of the last
             continue
         hits = scan(path.read_bytes())
         best = hits[0][1].marker.reason if hits else None
