@@ -231,7 +231,7 @@ def test_every_printed_value_reads_back(
     document = product.document
     problems = document["derivation"]["problems"]["first"]
     assert {problem["kind"] for problem in problems} <= {"loss_missing", "record_cut"}
-    open_ones = {pointer_parts(field)[-2:] for problem in problems for field in problem["fields"]}
+    open_ones = {tuple(pointer_parts(field)[-2:]) for problem in problems for field in problem["fields"]}
     assert document["summary"]["steps"]["record_count"] == len(records)
     known, others = document["summary"]["metrics"], document["summary"]["other_metrics"]
     names = list(dict.fromkeys(name for record in records for name in record))
