@@ -105,7 +105,7 @@ class _Sides:
         near: Mapping[str, Sequence[float]],
     ) -> None:  # fmt: skip
         self.gap, self.lines = gap, lines
-        self.bodies = [_read(engine, line) for line in lines]
+        self.bodies = list(map(engine.read_alone, lines))
         self.near = {gap.one for line in near.get(gap.one, ()) if line < gap.last}
         self.near |= {gap.other for line in near.get(gap.other, ()) if line > gap.first}
         self.rules = {(g.ref, r.name): r for g in engine.grammars if g.id in (gap.one, gap.other) for r in g.rules}
@@ -211,12 +211,6 @@ class _Sides:
             before = clock if clock == clock else before
         long = [place for place in places if silences[place] >= SILENCE]
         return max(long, key=lambda place: (silences[place], -place), default=None)
-
-
-def _read(engine: Engine, line: bytes) -> SegmentBody:
-    body = SegmentBody()
-    engine.read(body, line + b"\n")
-    return body
 
 
 def _traced(lines: Sequence[bytes]) -> Iterator[int]:

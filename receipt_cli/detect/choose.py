@@ -101,7 +101,9 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
         (_candidate(i, layers, records, steps, rules[i]) for i in reading if records[i]),
         key=lambda c: (*(-part for part in c.score), -steps[c.id].max() if c.alone_steps else 0, c.id),
     )
-    candidates = [c._replace(quoted=_is_quoted(c, candidates, steps)) for c in candidates]
+    exits = [at for m in engine.catalogue.markers if m.role == "exit_code" and (hits := body.markers.get(m.id)) for at in hits.at]
+    ends = sorted(at >> POSITION_BITS for at in exits)
+    candidates = [c._replace(quoted=_is_quoted(c, candidates, steps, ends)) for c in candidates]
     if forced is not None:
         found = records.get(forced.id)
         return Detection((Chosen(forced, "option"),) if found else (), tuple(candidates))
@@ -217,16 +219,21 @@ def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:
     return count_switches(left, right, few + 1) > few
 
 
-def _is_quoted(candidate: Candidate, candidates: Sequence[Candidate], steps: Mapping[str, OrdinalSet]) -> bool:
+def _is_quoted(
+    candidate: Candidate, candidates: Sequence[Candidate], steps: Mapping[str, OrdinalSet], ends: Sequence[int]
+) -> bool:
     """Return whether a grammar reads one kind of record only, between two steps of another or less often than ``MIN_SECONDARY``.
 
-    The other one reads more steps: it owns the log.
+    The other one reads more steps: it owns the log. Not if one of the ``ends``, exits of a process, parts their records.
     """
     mine = steps[candidate.id]
     if not mine or not candidate.lone:
         return False
     for other in candidates:
         if other.id == candidate.id or other.alone_steps <= max(candidate.alone_steps, MIN_SECONDARY - 1):
+            continue
+        theirs = steps[other.id]
+        if any(mine.max() <= end < theirs.min() or theirs.max() <= end < mine.min() for end in ends):
             continue
         if candidate.alone_steps < MIN_SECONDARY or _is_enclosed(mine, steps[other.id]):
             return True

@@ -11,7 +11,6 @@ from receipt_cli.records.envelope import MASK, behind_heads, plain
 from receipt_cli.records.heuristics import STEP_LINE, count_step_lines
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.forms import MARK
-from receipt_cli.scan.segment import SegmentBody
 
 FEWEST = 3
 """Records of one form that are a training's: fewer may be a summary."""
@@ -55,8 +54,7 @@ def _counts(lines: Sequence[bytes]) -> bool:
 
 
 def _reads(engine: Engine, grammars: Sequence[Grammar], line: bytes) -> bool:
-    body = SegmentBody()
-    engine.read(body, line + b"\n")
+    body = engine.read_alone(line)
     names = {grammar.id for grammar in grammars}
     read = {engine.shared.get((g.ref, r.name)) for g in grammars for r in g.rules}
     rules = {(ref, name.partition(MARK)[0]) for ref, name in body.rules}

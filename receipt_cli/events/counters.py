@@ -99,7 +99,8 @@ def _record_at(steps: Sequence[Event], other: Event) -> Event | None:
 def block_behind(before: Sequence[float], after: Sequence[float]) -> int:
     """Return how many records at the positions ``after`` a place stand between it and the one that goes on from ``before``.
 
-    0 where none goes on: then the counter was reset there, or nothing happened. ``before`` ascends.
+    0 where none goes on: then the counter was reset there, or nothing happened. ``before`` ascends. A record that goes on in
+    the stride of those behind the place is one of them.
     """
     widest = max((other - one for one, other in pairwise(before)), default=0)
     last = before[-1]
@@ -108,7 +109,8 @@ def block_behind(before: Sequence[float], after: Sequence[float]) -> int:
         return 0
     for count, (one, other) in enumerate(pairwise(after), 1):
         place = last + (count * widest if ahead else 0)  # a wrong counter takes the place of the right one
-        if last <= other <= place + widest and not 0 <= other - one <= widest:
+        own = count > 1 and other - one == after[1] - after[0] > 0
+        if last <= other <= place + widest and not 0 <= other - one <= widest and not own:
             return count
         if other < one or (other > last and not ahead) or (ahead and count == MOST_JUMPS):
             return 0

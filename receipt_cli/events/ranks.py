@@ -6,11 +6,13 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from operator import attrgetter, itemgetter
 
 from receipt_cli.events.model import Event, expand, rule_of
 from receipt_cli.events.rows import STEP_TIME, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.events.series import metric, read
+from receipt_cli.events.starts import FEWEST
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import joined
@@ -126,9 +128,11 @@ def sole_rank(events: list[Event], unseen: Iterable[int] = ()) -> list[Event]:
 def leading_rank(events: list[Event]) -> list[Event]:
     """Leave out step records of other ranks where the leading rank printed that position itself: its step, or counters and epoch.
 
-    The leader is the rank with most step records, the lowest on a tie; records without a rank stay, and lead if they are most.
+    The leader is the rank with most step records, the lowest on a tie; records without a rank stay, and lead if they are most
+    and stand beside those of a rank.
     """
     counts = {key: found for key, found in _counts(events).items() if len(found) > 1}
+    counts = {key: found for key, found in counts.items() if not found[NO_RANK] or _beside(events, key)}
     leaders = {key: min(found, key=lambda rank: (-found[rank], rank)) for key, found in counts.items()}
     if not leaders:
         return events
@@ -140,6 +144,13 @@ def leading_rank(events: list[Event]) -> list[Event]:
         asked = {e.step for e in events if e.step is not None and _other(e, leaders) and rule_of(e) == key}
         led[key] = own | steps_among(asked - own, [e.run.steps for e in mine if e.run is not None and e.step is not None])
     return [e for e in events if not (_other(e, leaders) and _place(e) in led[rule_of(e)])]
+
+
+def _beside(events: Iterable[Event], key: tuple[str, str]) -> bool:
+    """True where records of a rule with and without a label take turns, or those with one are few: not one log behind another."""
+    ranks = [event.rank for event in events if event.rule.event == "step" and rule_of(event) == key]
+    turns = sum((one == NO_RANK) != (other == NO_RANK) for one, other in pairwise(ranks))
+    return turns > 1 or min(ranks.count(NO_RANK), len(ranks) - ranks.count(NO_RANK)) < FEWEST
 
 
 def _counts(events: Iterable[Event], *, placed: bool = True) -> dict[tuple[str, str], Counter[int]]:

@@ -52,8 +52,9 @@ def signs(document: Document) -> Iterator[Sign]:
         about = "read by the words beside its numbers: no grammar knows the trainer"
         yield Sign("generic", about, 1, _first_problem(document, "generic_reading"))
     kinds: dict[str, list[Any]] = {}
+    told = ("generic_reading",) if derivation["grammars"] else ("generic_reading", "no_step_recognised")
     for problem in derivation["problems"]["first"]:
-        if problem["kind"] != "generic_reading":
+        if problem["kind"] not in told:
             kinds.setdefault(problem["kind"], []).append(problem)
     for kind, problems in kinds.items():
         example = problems[0]["excerpt"] or problems[0]["detail"]

@@ -216,8 +216,7 @@ class Engine:
         whole = self._read_alone(record)
         leads = join_forms(whole)
         if certain != record and whole.rules:
-            part = self._read_alone(certain)
-            join_forms(part)
+            part = self.read_alone(certain)
             kept = {key: columns for key, columns in part.rules.items() if key in whole.rules}
             if figures(part) != figures(whole):
                 begun = True
@@ -226,21 +225,24 @@ class Engine:
             refs = {ref for ref, _ in whole.rules}
             read = ((g.ref, r) for g in self.grammars if g.ref in refs for r in g.rules if (g.ref, r.name) in whole.rules)
             facts = {(ref, r.name): {name for name, f in r.fields.items() if f.target[0] == "fact"} for ref, r in read}
-            longer = self._read_alone(record + b"x")
-            join_forms(longer)
+            longer = self.read_alone(record + b"x")
             begun |= drop_open_texts(whole, longer, facts)
         if whole.rules and not is_closed(record):
             begun |= keep_known(whole, names_of_rules(body), self._figure_rules)
         if model and whole.rules:
-            shared = self._read_alone(model)
-            join_forms(shared)
-            keep_shared(whole, shared)
+            keep_shared(whole, self.read_alone(model))
         if begun:
             detail = "the log ends in this record: its last number may be cut and is not read"
             whole.problems = Bounded(MAX_FIRST)  # what cannot be read here is cut
             whole.problems.add(place(0), Problem("last_record_cut", 1, detail, excerpt(record)))
         whole.rules = {(ref, name + leads.get((ref, name), "")): columns for (ref, name), columns in whole.rules.items()}
         body.extend(whole)
+
+    def read_alone(self, record: bytes) -> SegmentBody:
+        """Return what the rules read in one record; it has one form, of which nothing is judged."""
+        body = self._read_alone(record)
+        join_forms(body)
+        return body
 
     def _read_alone(self, record: bytes) -> SegmentBody:
         body = SegmentBody()

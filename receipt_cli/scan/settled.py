@@ -325,7 +325,8 @@ def _leave_out_cut(having: list[_Group], name: str, groups: Sequence[_Group], ke
         if all(group in ends for group in others):  # all end with it: the number of decimals is fixed, or large
             short = bool(more) and ((len(more) == 1 and max(more) > decimals) or min(more) >= decimals + MANY)
         else:
-            printed = [v for g in having if g not in cut for v in _column(g, name).values[:MAX_SAMPLE]]
+            columns = [_column(group, name) for group in having if group not in cut]
+            printed = [value for column in columns if column is not None for value in column.values[:MAX_SAMPLE]]
             short = decimals < max(map(_decimals, printed), default=0)
         if short:
             _drop(cut, name, "record_cut", key, doubts)

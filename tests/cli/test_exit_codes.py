@@ -184,8 +184,8 @@ def test_4_for_a_log_that_nobody_recognises(tmp_path: Path) -> None:
     assert b"loss=0.5" in done.stderr
     document = json.loads(done.stdout)
     assert document["summary"] is None
-    assert document["checks"]["has_steps"] is False
-    assert document["failure"]["reason"] == "no_grammar_match"
+    assert document["checks"]["has_steps"] is None
+    assert document["failure"] is None
     assert receipt("grammar", "explain", str(log)).returncode == 4
 
 

@@ -218,14 +218,13 @@ class TestStoreThatCannotBeRead:
         self, store: Path, tmp_path: Path, invoke: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, error: int
     ) -> None:
         first = min(store.rglob("*.1.json"))
-        read = Path.read_bytes
 
-        def refusing(path: Path) -> bytes:
-            if path == first:
+        def refusing(path: str | Path, mode: str) -> Any:
+            if Path(path) == first:
                 refuse(error)()
-            return read(path)
+            return open(path, mode)
 
-        monkeypatch.setattr(Path, "read_bytes", refusing)
+        monkeypatch.setattr("receipt_cli.io.file_kinds.open", refusing, raising=False)
         done = invoke("report", store, "-o", tmp_path / "report.html")
         assert done.code == 3
         assert "cannot read the store" in done.stderr and os.strerror(error) in done.stderr
