@@ -133,7 +133,8 @@ _NONFINITE_SIGNS = (
 """One of these is in every spelling of a number that is not finite, but for those that every reader knows."""
 _NONFINITE = compile_later(
     rb"(?<=[\s:=(\[,|\"'>])(?P<sign>[+-]?)"
-    rb"(?:(?P<nan>1\.\#(?:QNAN|SNAN|IND)\d*|(?<![\dnf] )\(nan\)|nan(?:\.0*|\((?:ind|q?nan|snan)[\w]*\))|(?<![\"']:)(?<![\"']: )nan)"
+    rb"(?:(?P<nan>1\.\#(?:QNAN|SNAN|IND)\d*|(?<![\dnf] )\(nan\)|nan(?:\.0*|\((?:ind|q?nan|snan)[\w]*\))"
+    rb"|(?<![\"']:)(?<![\"']: )nan)"
     rb"|(?P<inf>1\.\#INF\d*|inf\.0*|(?<![\"']:)(?<![\"']: )(?:infinity|inf)))"
     rb"(?=[\s,;)\]}|\"'<%]|\Z)(?!\.?[ \t]+[a-z]+(?:[ \t]+[a-z]|[.!]))",
     re.IGNORECASE,
