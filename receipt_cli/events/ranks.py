@@ -117,9 +117,9 @@ def sole_rank(events: list[Event], unseen: Iterable[int] = ()) -> list[Event]:
     ranks = {event.rank for event in events}.union(unseen) - {NO_RANK}
     if len(ranks) == 1:
         [rank] = ranks
-        bare = {
-            key for key, counts in _counts(events, placed=False).items() if 2 * counts[NO_RANK] > counts.total() > counts[NO_RANK]
-        }
+        begin = [e for before, e in pairwise([None, *events]) if e and (before is None or e.line != before.last_line)]
+        counts = _counts(begin, placed=False)  # what stands behind another record in one line has no place for a label
+        bare = {key for key, found in counts.items() if 2 * found[NO_RANK] > found.total() > found[NO_RANK]}
         for event in events:
             event.rank = event.rank if bare and rule_of(event) in bare else rank
     return events

@@ -172,7 +172,7 @@ def test_the_writer_of_a_pipe_has_its_last_words_after_ctrl_c(invoke: Invoke, tm
 
 def test_a_terminal_shows_the_job_and_is_left_clean(tmp_path: Path, terminal: Terminal) -> None:
     log = tmp_path / "run.log"
-    log.write_bytes(NANOCHAT.read_bytes()[:3000])
+    log.write_bytes(NANOCHAT.read_bytes()[:3000].rpartition(b"\n")[0] + b"\n")
     job = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)  # figures may be late, the job is not
     follow = ("--follow", "--pid", job.pid, "--color", "never")
     process = start(log, *follow, "-o", tmp_path / "r.json", stderr=terminal.theirs)

@@ -371,6 +371,11 @@ TORCHSPEC = {
     "torchspec-end": Case(
         bars() + "[2026-04-13 11:00:00,000] loop.py:500 INFO Training completed: 1000 steps in 3600.0s | "
         "avg inference=12.3 entries/s | avg training=12.1 entries/s\n",
+        {"/checks/completed": None, "/summary/training_time_s": 3600.0},  # the bar that was drawn last is far below the plan
+    ),
+    "torchspec-end-of-plan": Case(
+        "".join(map(bar, range(25, 1001, 25))) + "\n[2026-04-13 11:00:00,000] loop.py:500 INFO Training completed: 1000 steps in 3600.0s | "
+        "avg inference=12.3 entries/s | avg training=12.1 entries/s\n",
         {"/checks/completed": True, "/summary/training_time_s": 3600.0},
     ),
     "torchspec-jsonl": Case(
