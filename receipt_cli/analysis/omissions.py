@@ -102,6 +102,8 @@ def _undecided(contests: Sequence[Contest], summary: Summary) -> list[str]:
             undecided = set[str]().union(*(_depends(summary, name, statistics[name], *pair) for pair in differ))
             escaped = name.replace("~", "~0").replace("/", "~1")
             found += [f"{block}/{escaped}/{key}" for key in STATISTICS if key in undecided]
+            if "max" in undecided and summary.spikes is not None and name in summary.spikes.metrics:
+                found.append("spikes")
             if name == "loss" and any(math.isfinite(one or 0.0) and not math.isfinite(other) for _, one, other in differ):
                 found.append("/checks/finite_losses")
     return found
