@@ -202,6 +202,8 @@ def rare_fields(folder: Path) -> Iterator[tuple[dict[str, Any], list[str]]]:
         "ranks": "".join(line for lines in zip(*ranks, strict=True) for line in lines),
         "secret": f"{steps()}iter 30: loss 2.5, time 1e999ms, mfu 40.00%\n"
         f"Traceback (most recent call last):\nValueError: no access: {FORMS['hf'](random.Random(7))}\n",
+        "own": f'{steps()}Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    run(mdoel)\n'
+        "NameError: name 'mdoel' is not defined\n",
         "nccl": steps() + watchdog.format(0, 7, 6) + watchdog.format(1, 6, 5) + watchdog.format(2, 7, 6),
         "others": "[transformers] ***** Running training *****\n"
         + "".join(f"{{{pairs}, 'reward/x': {'inf' if n == 3 else 0.5}, 'epoch': {n / 10}}}\n" for n in range(8)),
