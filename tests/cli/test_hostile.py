@@ -21,7 +21,7 @@ SMALL = [case for case in CASES if case.small]
 def test_hostile(case: Hostile) -> None:
     outcome = run(case, case.small)
     assert outcome.fault is None
-    assert outcome.receipt_bytes < 4 << 20
+    assert outcome.receipt_bytes < 5 << 20  # a metric has its printed digits since receipt/1.4
 
 
 def test_the_hidden_run_is_not_found_where_a_step_is_missing() -> None:
