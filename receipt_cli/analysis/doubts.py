@@ -39,7 +39,8 @@ def losses_left_over(
     alias = load_registry().by_alias
     found: list[Problem] = []
     for rule, cells in dropped:
-        count = sum(n for label, n in cells.items() if alias.get(label.lower()) == "loss")
+        labelled = rule.mapping is None  # an object may have others inside, with losses of their own
+        count = sum(n for label, n in cells.items() if labelled and alias.get(label.lower()) == "loss")
         indices = [i for i, phase in enumerate(phases) if count and any(event.rule is rule for event in phase.steps)]
         for index in indices:
             fields = [pointer("phases", index, "summary", "metrics", "loss", name) for name in ("first", "last", *_ORDERLESS)]

@@ -102,10 +102,11 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
 
 def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
     """Return whether the records of a group are those of a plain one with other words before them: another model's."""
-    texts = [re.findall(rb"[^\W\d_]+", b" ".join(g.main.family).lower()) for g in (group, plain)]
-    rest = [g.main.shape.literals[len(g.main.family) :] for g in (group, plain)]
+    (kinds, _, *begun), (kinds_of_plain, _, *plainly) = group.main.family, plain.main.family
+    texts = [re.findall(rb"[^\W\d_]+", b" ".join(literals).lower()) for literals in (begun, plainly)]
+    rest = [g.main.shape.literals[1:] for g in (group, plain)]
     more = len(texts[0]) - len(texts[1])
-    if more < 1 or rest[0] != rest[1] or 2 * plain.count < group.count:
+    if more < 1 or kinds != kinds_of_plain or rest[0] != rest[1] or 2 * plain.count < group.count:
         return False
     first, last = group.span
     if last < plain.span[0] or plain.span[1] < first:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -16,13 +17,17 @@ pytestmark = pytest.mark.usefixtures("one_engine")
 Receipt = Callable[..., dict[str, Any]]
 
 
+LINES = count(1)
+
+
 class Record:
-    """Stands in for an event: only its rank is asked for."""
+    """Stands in for an event: only its rank and its line are asked for."""
 
     rule = Rule("memory", "header", (b"memory",))
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
+        self.line = self.last_line = next(LINES)
 
 
 @pytest.mark.parametrize(

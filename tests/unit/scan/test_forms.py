@@ -76,7 +76,8 @@ def test_the_lead_of_a_record_is_the_words_behind_what_a_logger_puts_there(befor
     ("line", "doubts"),
     [
         ("round 10: loss 3.28, took 1.25", {}),
-        ("round 10: loss 1,234.5", {"loss": PART}),
+        ("round 10: loss 1,234.5", {}),
+        ("round 10: loss 1,234,", {"loss": PART}),
         ("round 10: loss 3.28#QNAN", {"loss": GLUED}),
         ("round 10: loss 3.round 11: loss 3.28", {"loss": GLUED}),
     ],
