@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 from receipt_cli.lazy_dataclass import NamedTuple
 
@@ -65,6 +66,7 @@ class NearMiss(NamedTuple):
         return self._replace(line_number=self.line_number + lines)
 
 
+@lru_cache(maxsize=4096)
 def pointer(*parts: str | int) -> str:
     """Return the RFC 6901 JSON pointer of the value that ``parts`` lead to."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)

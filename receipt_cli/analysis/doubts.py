@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from receipt_cli.analysis.checks import LOSSES
+from receipt_cli.analysis.omissions import STATISTICS
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.events.phases import Phase
@@ -18,15 +20,17 @@ _DETAILS = {
     "record_cut": "{count} records end inside {name}, where the others go on: the number may be cut",
     "figure_unread": "{count} records print {name}, and no number could be read",
 }
-_ORDERLESS = ("min", "max", "mean", "median")
-LOSSES = ("loss", "val_loss")
 
 
 def doubts_named(
-    doubts: Sequence[Doubt], rules: Mapping[RuleKey, Rule], phases: Sequence[Phase], summaries: Sequence[Summary]
+    doubts: Sequence[Doubt],
+    rules: Mapping[RuleKey, Rule],
+    phases: Sequence[Phase],
+    summaries: Sequence[Summary],
+    primary: int | None,
 ) -> list[Problem]:
     """Return a problem for each doubt about what the ``rules`` read, with the statistics that it makes null."""
-    return [_problem(doubt, rules[doubt.key], phases, summaries) for doubt in doubts if doubt.key in rules]
+    return [_problem(doubt, rules[doubt.key], phases, summaries, primary) for doubt in doubts if doubt.key in rules]
 
 
 def losses_left_over(
@@ -43,7 +47,7 @@ def losses_left_over(
         count = sum(n for label, n in cells.items() if labelled and alias.get(label.lower()) == "loss")
         indices = [i for i, phase in enumerate(phases) if count and any(event.rule is rule for event in phase.steps)]
         for index in indices:
-            fields = [pointer("phases", index, "summary", "metrics", "loss", name) for name in ("first", "last", *_ORDERLESS)]
+            fields = [pointer("phases", index, "summary", "metrics", "loss", name) for name in STATISTICS]
             fields.append(pointer("phases", index, "summary", "steps", "record_count"))
             line = summaries[index].lines[0]
             detail = f"{count} losses stand on lines with several of them, and are not read"
@@ -65,19 +69,20 @@ def _target(doubt: Doubt, rule: Rule) -> tuple[str, str]:
     return "other_metrics", doubt.name
 
 
-def _problem(doubt: Doubt, rule: Rule, phases: Sequence[Phase], summaries: Sequence[Summary]) -> Problem:
+def _problem(doubt: Doubt, rule: Rule, phases: Sequence[Phase], summaries: Sequence[Summary], primary: int | None) -> Problem:
     part, name = _target(doubt, rule) if doubt.name else ("", "")
     detail = _DETAILS[doubt.kind].format(count=doubt.rows, words=doubt.words, rule=rule.name, name=name)
-    fields = tuple(_fields(doubt, part, name, phases, summaries)) if name and doubt.words != ABSENT else ()
+    fields = tuple(_fields(doubt, part, name, phases, summaries, primary)) if name and doubt.words != ABSENT else ()
     losses = (summary.metrics[loss] for summary in summaries for loss in LOSSES if loss in summary.metrics)
     if part == "metrics" and name in LOSSES and not any(loss.nonfinite_count for loss in losses):
         fields += ("/checks/finite_losses",)
     return Problem(doubt.kind, doubt.lines[0], detail, "", doubt.lines, doubt.values, fields)
 
 
-def _fields(doubt: Doubt, part: str, name: str, phases: Sequence[Phase], summaries: Sequence[Summary]) -> Iterator[str]:
+def _fields(
+    doubt: Doubt, part: str, name: str, phases: Sequence[Phase], summaries: Sequence[Summary], primary: int | None
+) -> Iterator[str]:
     """Yield the statistics of the figure that may be others if the numbers in doubt counted."""
-    primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=0)
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         known = (summary.metrics if part == "metrics" else summary.other_metrics).get(name)
         events = [*phase.step_events, *phase.evals]
@@ -87,8 +92,7 @@ def _fields(doubt: Doubt, part: str, name: str, phases: Sequence[Phase], summari
             continue
         places = summary.places.get(name)
         ends = (None, None) if places is None else (places.first_line, places.last_line)
-        first = [] if ends[0] is not None and ends[0] < doubt.lines[0] else ["first"]
-        last = [] if ends[1] is not None and ends[1] > doubt.lines[-1] else ["last"]
-        for statistic in (*first, *last, *_ORDERLESS):
-            at = ("summary",) if index == primary else ("phases", index, "summary")
-            yield pointer(*at, part, name, statistic)
+        sure = {"first"} if ends[0] is not None and ends[0] < doubt.lines[0] else set()
+        sure |= {"last"} if ends[1] is not None and ends[1] > doubt.lines[-1] else set()
+        at = ("summary",) if index == primary else ("phases", index, "summary")
+        yield from (pointer(*at, part, name, statistic) for statistic in STATISTICS if statistic not in sure)

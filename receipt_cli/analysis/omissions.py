@@ -14,7 +14,7 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase, last_steps
 from receipt_cli.events.series import Piece, metric, pieces, positions, read
 from receipt_cli.numeric.statistics import Statistic
-from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem
+from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem, pointer
 
 MIN_LOSSLESS = 3
 """Step records that show that a trainer prints no loss: the first may come before there is one."""
@@ -100,8 +100,7 @@ def _undecided(contests: Sequence[Contest], summary: Summary) -> list[str]:
             pairs = [(contest, _value(contest.stands, name), _value(contest.other, name)) for contest in contests]
             differ = [(c, one, other) for c, one, other in pairs if other is not None and one != other]
             undecided = set[str]().union(*(_depends(summary, name, statistics[name], *pair) for pair in differ))
-            escaped = name.replace("~", "~0").replace("/", "~1")
-            found += [f"{block}/{escaped}/{key}" for key in STATISTICS if key in undecided]
+            found += [pointer(block, name, key)[1:] for key in STATISTICS if key in undecided]
             if "max" in undecided and summary.spikes is not None and name in summary.spikes.metrics:
                 found.append("spikes")
             if name == "loss" and any(math.isfinite(one or 0.0) and not math.isfinite(other) for _, one, other in differ):

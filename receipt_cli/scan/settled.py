@@ -15,7 +15,8 @@ from functools import lru_cache
 from receipt_cli.grammar.model import COUNTERS, Field, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.scan.columns import RuleColumns, TextColumn, interleaved
+from receipt_cli.numeric.column import Cells
+from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn, interleaved
 from receipt_cli.scan.extraction.model import convert
 from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, SERVICE, UNREAD, Form, is_curve, read_form
 from receipt_cli.scan.segment import Doubt, RuleKey, SegmentBody
@@ -169,7 +170,7 @@ def _name_labels(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: lis
     for name in sorted({name for group in groups for name, kind in group.form.doubts if kind == UNREAD}):
         lacking = [group for group in groups if (name, UNREAD) in group.form.doubts]
         rows = sum(len(group.columns) for group in groups if group not in lacking)
-        held = sum(len(column.values) for group in groups if (column := _column(group, name)) is not None)
+        held = sum(len(_values(group, name)) for group in groups)
         if held and RARE * held >= (RARE - 1) * rows:
             doubts.append(Doubt.of("figure_unread", key, [group.columns for group in lacking], name=name))
 
@@ -180,8 +181,15 @@ def _name_unread(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: lis
     doubts += [Doubt.unread(key, [group.columns for group in groups], name) for name in names]
 
 
-def _column(group: _Group, name: str):  # type: ignore[no-untyped-def]
-    return group.columns.numbers.get(name) or group.columns.unregistered.get(name)
+def _column(group: _Group, name: str) -> NumberColumn | None:
+    found = group.columns.numbers.get(name)
+    return group.columns.unregistered.get(name) if found is None else found
+
+
+def _values(group: _Group, name: str) -> Sequence[float]:
+    """Return the numbers of a column, none where the group has no such column."""
+    column = _column(group, name)
+    return () if column is None else column.values
 
 
 def _drop(groups: Sequence[_Group], name: str, kind: str, key: RuleKey, doubts: list[Doubt]) -> None:
@@ -231,14 +239,14 @@ def _leave_out_parts(having: list[_Group], name: str, rule: Rule, key: RuleKey, 
     kinds = {id(group): dict(group.form.doubts).get(name) for group in having}
     count = Counter[str | None]()
     for group in having:
-        count[kinds[id(group)]] += len(_column(group, name).values)
+        count[kinds[id(group)]] += len(_values(group, name))
     parts = [group for group in having if kinds[id(group)] == PART]
     glued = [group for group in having if kinds[id(group)] == GLUED] if 2 * count[GLUED] < count.total() else []
     grouped = [group for group in having if kinds[id(group)] == GROUPED]
     if grouped and not parts:
         curve = spec is not None and is_curve(spec)
-        plain = [value for group in having if kinds[id(group)] is None for value in _column(group, name).values]
-        least = min(value for group in grouped for value in _column(group, name).values)
+        plain = [value for group in having if kinds[id(group)] is None for value in _values(group, name)]
+        least = min(value for group in grouped for value in _values(group, name))
         whole = all(value == int(value) and abs(value) < 1000 for value in plain if abs(value) < 1e15)
         if not curve or (plain and whole and least >= 1000):
             grouped = []  # 998, 999, 1,000: the commas part thousands
@@ -253,7 +261,7 @@ def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt])
     having = [group for group in having if _column(group, name) is not None]
     count = Counter[str]()
     for group in having:
-        count[dict(group.form.units).get(name, "")] += len(_column(group, name).values)
+        count[dict(group.form.units).get(name, "")] += len(_values(group, name))
     if len(count) < 2:
         return
     usual = max(count, key=lambda unit: (count[unit], unit))
@@ -266,7 +274,8 @@ def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt])
             _drop([group], name, "unit_ambiguous", key, doubts)
         elif factor != 1:
             column = _column(group, name)
-            column.values = type(column.values)("d", [float(Decimal(repr(value)) * factor) for value in column.values])
+            assert column is not None
+            column.values = Cells("d", [float(Decimal(repr(value)) * factor) for value in column.values])
 
 
 _PREFIXES = {"k": 1000, "K": 1000, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -325,8 +334,7 @@ def _leave_out_cut(having: list[_Group], name: str, groups: Sequence[_Group], ke
         if all(group in ends for group in others):  # all end with it: the number of decimals is fixed, or large
             short = bool(more) and ((len(more) == 1 and max(more) > decimals) or min(more) >= decimals + MANY)
         else:
-            columns = [_column(group, name) for group in having if group not in cut]
-            printed = [value for column in columns if column is not None for value in column.values[:MAX_SAMPLE]]
+            printed = [value for group in having if group not in cut for value in _values(group, name)[:MAX_SAMPLE]]
             short = decimals < max(map(_decimals, printed), default=0)
         if short:
             _drop(cut, name, "record_cut", key, doubts)
@@ -355,7 +363,7 @@ def _leave_out_shorter(
 
 def _is_whole(group: _Group, name: str) -> bool:
     """True for a number that is likely to be printed with few digits: 0 or 1, unless it is a loss, and what is not finite."""
-    values = _column(group, name).values
+    values = _values(group, name)
     return any(not math.isfinite(value) or (value in (0, 1) and "loss" not in name) for value in values)
 
 

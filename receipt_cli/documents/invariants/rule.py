@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import Any, Literal
 
 from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.problems import pointer as pointer
 
 Severity = Literal["error", "note"]
 Document = dict[str, Any]
@@ -28,12 +28,6 @@ class Rule:
 def said(check: bool | None) -> str:
     """Return the value of a check as JSON has it."""
     return "null" if check is None else str(check).lower()
-
-
-@lru_cache(maxsize=4096)
-def pointer(*parts: str | int) -> str:
-    """Return the RFC 6901 JSON pointer of the value that ``parts`` lead to."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 def pointer_parts(text: str) -> list[str]:
