@@ -93,6 +93,8 @@ _PLACEHOLDER = compile_later(
     r"[*xX.•#?_-]+|<[^<>]*>?|\$\{[^}]*\}?|\$\([^)]*\)?|\$[A-Z_][A-Z0-9_]*|\{\{.*|%\(.*|%s|\{\w*\}?"
     r"|os\.(?:environ|getenv).*|getpass.*|secretstr\(.*|your[_-].*|(?:[a-z]+_)?[A-Z]{2,}(?:_[A-Z]{2,})+"
 )
+_CALL = compile_later(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*\([\w.]{0,40}\)?;?")
+"""``Provider.get_credentials(request)``: code that names a secret and has none."""
 _VOCABULARY = compile_later(
     r"(?:pad|eos|bos|unk|sep|cls|mask|image|video|audio|next|prev|last|first|start|end|stop|special|per|max|min|num|input|output)_token\Z"
 )
@@ -108,7 +110,7 @@ _HEX_HASH = compile_later(r"(?<![0-9a-f])[0-9a-f]{32,}(?![0-9a-f])")
 def says_nothing(value: str) -> bool:
     """True for a placeholder of a secret: ``None``, ``required``, ``****``, ``<your key>``, ``$TOKEN``."""
     bare = value.strip(" \"'`,.;:()")
-    return bare.lower() in _NOTHING or _PLACEHOLDER.fullmatch(bare) is not None or not bare
+    return bare.lower() in _NOTHING or not bare or _PLACEHOLDER.fullmatch(bare) is not None or _CALL.fullmatch(value) is not None
 
 
 def looks_random(name: str, value: str) -> bool:

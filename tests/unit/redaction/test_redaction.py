@@ -57,6 +57,7 @@ PASSWORDS = ["hunter2!", "correct-horse-battery-staple", "Tr0ub4dor&3", "xK9-pQz
 KEPT = [
     *(f"password is {word}" for word in ("required", "incorrect", "invalid", "wrong", "optional.", "case-sensitive", "empty")),
     'password authentication failed for user "postgres"',
+    "String base64Credentials = CredentialsProvider.getBase64Credentials(options)",
     'password for user "admin" was not given',
     "the password is stored in /etc/receipt/credentials",
     "Enter the passphrase 'secret' here",
