@@ -18,6 +18,7 @@ import sysconfig
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace as changed
 from functools import cache
 from importlib import import_module, invalidate_caches
 from pathlib import Path
@@ -168,8 +169,6 @@ def grammars() -> Iterator[tuple[str, tuple[Any, Any]]]:
 
     Of a field its definition stays: it is made when a log first needs it.
     """
-    from receipt_cli.lazy_dataclass import replace as changed
-
     for where, grammar in load_grammars().items():
         heads = tuple(head._replace(reading=grammar.rule(number).reading) for number, head in enumerate(grammar.heads))
         rules = []

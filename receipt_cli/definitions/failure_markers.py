@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import regex
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import Fail, below, listed
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.lazy_pattern import compile_later, compile_regex
 from receipt_cli.problems import Finding
 

@@ -6,8 +6,8 @@ import math
 import re
 from decimal import Context, Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
 
 MAX_TEXT = 64

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later, find_stored
 
 _DIGITS = frozenset(b"0123456789")

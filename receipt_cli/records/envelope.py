@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.split import normalise, spell_nonfinite
 

@@ -15,7 +15,7 @@ from receipt_cli.cli.main import command
 command()
 """
 HEAVY = (
-    "argparse", "asyncio", "base64", "concurrent.futures", "dataclasses", "datetime", "difflib", "email", "heapq", "inspect",
+    "argparse", "asyncio", "base64", "concurrent.futures", "datetime", "difflib", "email", "heapq",
     "jsonschema", "logging", "multiprocessing", "numpy", "psutil", "regex._main", "regex._regex_core", "rich", "shlex", "signal",
     "socket", "ssl", "subprocess", "tempfile", "threading", "tomllib", "typer", "unittest", "yaml", "zoneinfo", "zstandard",
 )  # fmt: skip

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from receipt_cli.grammar.model import Field
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.lazy_numpy import np
