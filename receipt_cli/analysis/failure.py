@@ -17,8 +17,8 @@ from receipt_cli.analysis.tracebacks import FRAME, HEAD
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import first_with, metric, not_finite_since, read
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.statistics import exact_median, finite, value_range
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import LOGGED, PRINTED

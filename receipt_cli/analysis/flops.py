@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from receipt_cli.definitions.accelerators import Device, load_peaks
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 Facts = Mapping[str, float | str]
 

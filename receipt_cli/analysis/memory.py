@@ -14,7 +14,7 @@ from receipt_cli.analysis.trend import Course, course
 from receipt_cli.definitions.units import read_number
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.events.series import Series, metric, read
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 Reading = Literal["steady", "growth", "fragmentation", "unknown"]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 PEAKS_PATH = "peaks/v1.yaml"
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast, get_args
 from receipt_cli.definitions.compiled import load_shipped
 from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 Status = Literal["draft", "released", "deprecated"]
 

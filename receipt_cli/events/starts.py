@@ -16,7 +16,7 @@ from itertools import islice, pairwise
 
 from receipt_cli.events.model import Event, expand
 from receipt_cli.grammar.model import Rule
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 FOLDS = 3
 """So many starts from the beginning, none of them after a sign of trouble, are a loop and no restarts."""

@@ -13,7 +13,7 @@ from receipt_cli.definitions.resources import data_root, is_installed, read_ship
 from receipt_cli.errors import DataError, InputError, UsageError
 from receipt_cli.grammar.field_file import lazy_fields
 from receipt_cli.grammar.model import Grammar, Rule, RuleHead
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MAX_BYTES = 1 << 20
 """A definition larger than this is an error, as in ``definitions.strict_yaml``."""

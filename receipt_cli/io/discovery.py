@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import compression_of, unpacked
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MAX_FILES = 4096
 HEAD_BYTES = 4096

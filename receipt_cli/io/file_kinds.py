@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.discovery import document_kind, is_store
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 
 class FileKind(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.redaction.leads import Leads
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from receipt_cli.definitions.failure_markers import Marker
 from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import ENVELOPE, MASK
 from receipt_cli.scan.extraction import Span
 from receipt_cli.scan.extraction.labelled import LABELS

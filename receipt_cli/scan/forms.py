@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.grammar.model import Field, Rule
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import head_ends
 from receipt_cli.scan.extraction.model import DROPPED, NOWHERE, TIME_BOX_S, Extraction, Span
 

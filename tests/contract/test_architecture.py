@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "receipt_cli"
 # One line a room: the rooms that it may import, each of which stands in a line above.
 ROOMS: dict[str, str] = {
     "rooms": "",
-    "lazy_pattern": "",
+    "patterns": "",
     "errors": "",
     "problems": "",
     "definitions": "errors problems",
@@ -69,7 +69,7 @@ ROOMS: dict[str, str] = {
 }
 FACADE = "api"
 """The room that the package itself opens: every name of it is one of ``receipt_cli``."""
-GROUND = {"rooms", "lazy_pattern", "_compiled"}
+GROUND = {"rooms", "patterns", "_compiled"}
 """What every room may import: it holds no logic of the program."""
 MOST_AT_ROOT = 8
 
@@ -119,7 +119,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "pytorch_lightning": ("emit.callbacks.lightning",),
     "ray": ("batch.ray_engine",),
     "pyroaring": ("numeric.ordinals",),
-    "regex": ("lazy_pattern", "definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
+    "regex": ("patterns", "definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
     "requests": ("verification.keyless",),
     "rich": ("render.*",),
     "securesystemslib": ("verification.attestation",),

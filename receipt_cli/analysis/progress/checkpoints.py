@@ -13,7 +13,7 @@ from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
 from receipt_cli.events.model import Event, numbers_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import positions
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 LISTED = 20
 """Checkpoints that a receipt lists, the last ones."""
