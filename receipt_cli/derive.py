@@ -340,6 +340,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))
+    if options.replaced_bytes is not None:
+        detail = "the file was replaced while it was followed: its earlier content is not read"
+        own.append(Problem("launch_doubtful", 1, detail, ""))
     stepless = not unread and proves_no_step(every, ending, [grammar.layer for grammar in grammars])
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
     lost = lost or unread_losses(body.doubts, read_by)
