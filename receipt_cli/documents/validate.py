@@ -6,6 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -16,7 +17,6 @@ from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
 from receipt_cli.errors import DataError, InputError
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.file_kinds import recognise
-from receipt_cli.lazy_dataclass import dataclass
 
 KINDS = ("receipt", "header", "evaluation", "ablation", "gpu_profile")
 """The kinds of document; the other schemas are of definitions."""
