@@ -56,7 +56,8 @@ def follow(
         job.read(watch)
         notes += job.notes()
         reading = job.growth.finish()
-        return replace(reading, options=replace(reading.options, running=True)) if job.left else reading
+        options = replace(reading.options, running=job.left, replaced_bytes=job.lost_bytes)
+        return replace(reading, options=options)
 
 
 @contextmanager
@@ -78,6 +79,7 @@ class _Job:
         self.heard = time.monotonic()
         self.gone: float | None = None
         self.lost: list[str] = []
+        self.lost_bytes: int | None = None
         self.over = ""
         self.left = False
         """True once somebody ended the following of a file, whose job may go on."""
@@ -112,6 +114,7 @@ class _Job:
         if what is None:
             return
         self.lost.append(f"{self.growth.source.name} {what}: these are left out, what stands in it now is followed")
+        self.lost_bytes = (self.lost_bytes or 0) + self.growth.size_bytes
         self.growth = self._grown()
         if watch is not None:
             watch.again()
