@@ -12,8 +12,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from receipt_cli.events.file_order import Lane, Part, make_lanes
 from receipt_cli.events.model import Event
 from receipt_cli.io.joined_parts import Stream, digest_of
 from receipt_cli.io.source import Source
@@ -23,9 +23,6 @@ from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import TAIL_KEPT, Hits, Segment, SegmentBody
 from receipt_cli.scan.workers import scan_source
-
-if TYPE_CHECKING:
-    from receipt_cli.events.file_order import Lane, Part
 
 Place = tuple[int, int, int, int, int]
 """(stream of the time line, position in it, before or beside or after, lane, position in its own stream)."""
@@ -92,7 +89,6 @@ class Gathered:
         """
         if len(self.streams) == 1:
             return events, self.body
-        from receipt_cli.events.file_order import make_lanes
 
         lanes, loose = make_lanes(self.streams, self._parts(events))
         leader = lanes[0]
@@ -126,8 +122,6 @@ class Gathered:
         return [event for event in events if self._stream(event.at >> POSITION_BITS) not in loose]
 
     def _parts(self, events: Sequence[Event]) -> list[Part]:
-        from receipt_cli.events.file_order import Part
-
         bounds = [*self.starts, self.body.records]
         parts = [Part(i, stream) for i, stream in enumerate(self.streams)]
         for event in events:

@@ -9,16 +9,17 @@ import struct
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.room import Room
 from receipt_cli.numeric.spill import picked
 
 if TYPE_CHECKING:
     import numpy as np
 
     from receipt_cli.numeric.array_types import Array
-    from receipt_cli.numeric.room import Room
 
 N = TypeVar("N", int, float)
 
@@ -109,8 +110,6 @@ class Cells(Sequence[N], Generic[N]):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         """Let a pickler of protocol 5 take the bytes without a copy."""
-        from pickle import PickleBuffer
-
         if self._same is not None:
             return _equal, (self._code, self._same.tobytes(), self._count)
         held: Any = self._few if self._few is not None else self.whole()
@@ -224,8 +223,6 @@ class Cells(Sequence[N], Generic[N]):
     def _roomy(self, count: int) -> Room:
         """Return room for ``count`` entries, with those that there are."""
         if self._room is None:
-            from receipt_cli.numeric.room import Room
-
             held = self._bytes()
             room = Room(8 * count)
             room.write(0, held)

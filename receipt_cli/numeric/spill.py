@@ -6,12 +6,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from receipt_cli.numeric.room import Room
+from receipt_cli.numeric.room import show as count_shown
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from receipt_cli.numeric.array_types import Integers, Mask
-    from receipt_cli.numeric.room import Room
 
 Kind = TypeVar("Kind", bound="np.generic")
 
@@ -38,7 +40,6 @@ def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], Room | None]
     size = 8 * count
     if size < _LARGE:
         return np.empty(count, dtype), None
-    from receipt_cli.numeric.room import Room
 
     room = Room(size)
     made = room.view(dtype, 0, count)
@@ -67,8 +68,6 @@ def gathered(dtype: type[Kind], count: int, parts: Iterable[NDArray[Any]]) -> ND
 
 def show(size: int = TOUCHED) -> None:
     """Count bytes that are looked at, by default at one place: where they are many, all pages of files are given back."""
-    from receipt_cli.numeric.room import show as count_shown
-
     count_shown(size)
 
 

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 FIRST_S = 0.05
 LEAST_S = 1.0
 """Seconds between two samples: a twentieth at first, then doubled each time up to ``LEAST_S``."""
@@ -23,9 +25,6 @@ class Memory:
     """Samples a process and all its descendants whose parents live."""
 
     def __init__(self, pid: int, kills: KillCounter) -> None:
-        import psutil
-
-        self._psutil = psutil
         self._root = psutil.Process(pid)
         self._kills = kills
         self._pause = FIRST_S
@@ -42,9 +41,9 @@ class Memory:
             for process in [self._root, *self._root.children(recursive=True)]:
                 try:
                     total += process.memory_info().rss
-                except self._psutil.Error:  # it has ended meanwhile, or is somebody else's
+                except psutil.Error:  # it has ended meanwhile, or is somebody else's
                     continue
-        except self._psutil.Error:
+        except psutil.Error:
             total = 0
         self.peak_bytes = max(self.peak_bytes, total)
         self._kills.look(self._root.pid)
