@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem, pointer
 from receipt_cli.records.envelope import behind_heads, plain
 from receipt_cli.records.heuristics import STEP_LINE

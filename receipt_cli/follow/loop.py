@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.follow.growth import Growth
@@ -13,7 +13,6 @@ from receipt_cli.follow.process import Process
 from receipt_cli.follow.stop import Stop
 from receipt_cli.follow.tail import Tail, open_tail
 from receipt_cli.follow.watch import Watch
-from receipt_cli.lazy_dataclass import replace
 
 LOOK_S = 0.25
 """Seconds between two looks at a file."""
@@ -57,7 +56,8 @@ def follow(
         job.read(watch)
         notes += job.notes()
         reading = job.growth.finish()
-        return replace(reading, options=replace(reading.options, running=True)) if job.left else reading
+        options = replace(reading.options, running=job.left, replaced_bytes=job.lost_bytes)
+        return replace(reading, options=options)
 
 
 @contextmanager
@@ -79,6 +79,7 @@ class _Job:
         self.heard = time.monotonic()
         self.gone: float | None = None
         self.lost: list[str] = []
+        self.lost_bytes: int | None = None
         self.over = ""
         self.left = False
         """True once somebody ended the following of a file, whose job may go on."""
@@ -113,6 +114,7 @@ class _Job:
         if what is None:
             return
         self.lost.append(f"{self.growth.source.name} {what}: these are left out, what stands in it now is followed")
+        self.lost_bytes = (self.lost_bytes or 0) + self.growth.size_bytes
         self.growth = self._grown()
         if watch is not None:
             watch.again()

@@ -206,7 +206,12 @@ def test_a_file_that_begins_anew_is_followed_from_its_beginning_and_that_is_said
     log.write_bytes(fresh)
     job.communicate(b"\n")
     code, out, _ = end(process)
-    assert (code, out) == (0, parsed(invoke, log))
+    found, whole = json.loads(out), json.loads(parsed(invoke, log))
+    assert (code, found["summary"]) == (0, whole["summary"])
+    assert found["derivation"]["options"]["replaced_bytes"] == 4000
+    assert found["derivation"]["problems"]["kinds"] == whole["derivation"]["problems"]["kinds"] | {"launch_doubtful": 1}
+    (tmp_path / "run.receipt.json").write_bytes(out)
+    assert invoke("verify", tmp_path / "run.receipt.json", log).code == 0
     assert f"was {way} after 4000 bytes" in terminal.read().replace("\r\n", "")
 
 

@@ -124,5 +124,5 @@ def test_a_bar_that_is_cut_behind_a_full_one_leaves_the_end_open(end: str, done:
 
 
 def bar(name: str, done: int, total: int, loss: float) -> str:
-    drawn = f"{100 * done // total:3d}%|{'█' * (done // 2):10}| {done}/{total}"
-    return f"{name}: {drawn} [00:{done:02d}<00:40, 1.0s/it, loss={loss:.2f}]"
+    share = f"{100 * done // total:3d}%|{'█' * (done // 2):10}| {done}/{total}"
+    return f"{name}: {share} [00:{done:02d}<00:40, 1.0s/it, loss={loss:.2f}]"
