@@ -180,8 +180,11 @@ class Engine:
         """Read one record from its fragment."""
         self.read(body, fragment.data + end, fragment.length if fragment.length > len(fragment.data) else None)
 
-    def finish(self, segment: Segment) -> tuple[SegmentBody, int]:
-        """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last)."""
+    def finish(self, segment: Segment, text: Callable[[int], bytes] = lambda _: b"") -> tuple[SegmentBody, int]:
+        """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last).
+
+        ``text`` returns a line of the log and the one behind it, by the number of the first; nothing if that cannot be.
+        """
         body = SegmentBody()
         if segment.whole:
             body, last = segment.body, segment.tail
@@ -200,12 +203,17 @@ class Engine:
             if not last.carriage:
                 body.lines -= 1
             lines += 1
-        settle_forms(body, self._rules_by_key)
+        settle_forms(body, self._rules_by_key, lambda line: self._read_as_one(text(line)))
         for columns in body.rules.values():
             columns.settle()
         if self._has_steps(body):
             body.step_like = MAX_SEEN  # they do, and it does not depend on where the log was cut
         return body, lines
+
+    def _read_as_one(self, lines: bytes) -> SegmentBody | None:
+        """Return what is read of two lines as one; None if a rule reads the second one alone."""
+        first, _, second = (line.removesuffix(b"\r") for line in lines.removesuffix(b"\n").partition(b"\n"))
+        return self._read_alone(first + second) if second and not self._read_alone(second).rules else None
 
     def _read_unended(self, body: SegmentBody, record: bytes, last_bytes: bytes) -> None:
         """Read the last record, which has no end: its markers as they are, of its values those that are certain."""
