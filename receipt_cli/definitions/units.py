@@ -58,7 +58,7 @@ _SUFFIXES = {
 }  # fmt: skip
 _EXACT = Context(prec=80)
 _NUMBER = compile_later(r"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d{1,4})?)\s*+([A-Za-z%/]*+)\Z", re.ASCII)
-_THOUSANDS = compile_later(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?\Z", re.ASCII)
+_THOUSANDS = compile_later(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?\Z", re.ASCII)
 _NONFINITE = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf,
     "-inf": -math.inf, "-infinity": -math.inf, "+infinity": math.inf,

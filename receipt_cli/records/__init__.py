@@ -18,7 +18,7 @@ PUBLIC = {
     "prefilter": "Prefilter",
     "split": (
         "Fragment RECORD_CAP Walk cap_records count_blank count_ends display_lines first_end invalid_records last_end normalise "
-        "spell_nonfinite"
+        "spell_nonfinite without_marks"
     ),
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

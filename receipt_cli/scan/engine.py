@@ -30,6 +30,7 @@ from receipt_cli.records.split import (
     invalid_records,
     last_end,
     spell_nonfinite,
+    without_marks,
 )
 from receipt_cli.scan.book import Entry, PlacedProblems, examine, excerpt, search_markers
 from receipt_cli.scan.candidates import Candidates
@@ -253,7 +254,7 @@ class Engine:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single record that is cut."""
         raw, found = _capped(raw, length, body)
         first = body.records
-        buffer = spell_nonfinite(self._plain(raw))
+        buffer = spell_nonfinite(without_marks(self._plain(raw)))
         if buffer is not raw:
             body.count_nuls(raw)
         if self.kernel is not None:

@@ -26,7 +26,7 @@ RARE = 10
 FEW = 3
 """Records of a rule from which on a single one of another form is not the rule's."""
 _COMMA = compile_later(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?\Z")
-_DECIMAL = compile_later(r"[-+]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?:[eE][-+]?\d+)?\Z")
+_DECIMAL = compile_later(r"[-+]?(?:(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?:[eE][-+]?\d+)?|\d,\d+[eE][-+]?\d+)\Z")
 """A number with a comma, and one whose comma cannot part thousands."""
 COMMON = 0.8
 """Share of positions that two writers print both, from which on one of them repeats the other's."""
