@@ -27,7 +27,7 @@ from receipt_cli.analysis.progress.checkpoints import without_unsaved
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.options import Options as Options
-from receipt_cli.analysis.summary import Summary, summarise
+from receipt_cli.analysis.summary import Summary, find_time_to_train, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
@@ -325,8 +325,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if len(every) == len(phases) and not beside:  # the wall of several processes is none of one
         spent = account(phases, summaries, launch, edges, options.wall)
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges))
+    took = find_time_to_train(launch.events)
     for summary in summaries:
-        summary.time = when
+        summary.time, summary.time_to_train_s = when, took
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *find_omissions(phases, summaries)]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}

@@ -33,6 +33,6 @@ PUBLIC = {
     "stated.job_end": "complete_ending",
     "stated.options": "JobEnd Options StatedFact",
     "steady": "STEADY_RULE SteadyState",
-    "summary": "MAX_OTHERS NOTHING Summary summarise",
+    "summary": "MAX_OTHERS NOTHING Summary find_time_to_train summarise",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

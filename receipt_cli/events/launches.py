@@ -51,6 +51,10 @@ PROGRAM_BEGINS = ("generic", "program_begins")
 """The learned rule of what a program prints of its arguments or its checkout before anything else."""
 
 
+BEGUN = ("init_started", "run_started")
+"""The facts with which a benchmark says when a run begins, in their order."""
+
+
 class Launch(NamedTuple):
     """One run of the log: its events, from position ``start`` to ``end`` (exclusive), and the line that begins it.
 
@@ -164,13 +168,19 @@ class _Walk:
         self.pending_rules: set[tuple[str, str]] = set()
         self.pending_known = Known()
         self.ended = False
+        self.begun: list[tuple[str, Event]] = []
 
     def cuts(self) -> Iterator[int]:
         """Yield the indices of the events that begin another launch."""
         for index, event in enumerate(self.events):
             kind = event.rule.event
             if kind in ("header", "compile"):
+                if self._begins_again(event):
+                    cut = self._begin_of(index)
+                    yield cut
+                    self._resume_at(cut, index)
                 self._header(index, event)
+                self.begun += [(name, event) for name in BEGUN if name in event.facts]
             elif kind == "end":
                 if self.pending is not None and self._introduced_again(self.pending, index):
                     yield self.pending
@@ -190,6 +200,21 @@ class _Walk:
                 self._track(self.keys[index], event, clock)
         if self.pending is not None and (self._introduced_again(self.pending, len(self.events)) or self._died_at_start()):
             yield self.pending
+
+    def _begins_again(self, event: Event) -> bool:
+        """True where a benchmark says that a run begins, and the running one has begun before: it, or that rank of it."""
+        for name in (name for name in BEGUN if name in event.facts):
+            past = [(BEGUN.index(other), began) for other, began in self.begun if began.facts[other] < event.facts[name]]
+            ranks = {began.rank for place, began in past if place == BEGUN.index(name)} - {NO_RANK}
+            if len(past) == len(self.begun) and (event.rank in ranks or any(place > BEGUN.index(name) for place, _ in past)):
+                return True
+        return False
+
+    def _begin_of(self, index: int) -> int:
+        """Return the first of the lines up to ``index`` that the banner of the running launch has, too."""
+        while index > self.begin + 1 and rule_of(self.events[index - 1]) in self.banner:
+            index -= 1
+        return index
 
     def _resume_at(self, cut: int, index: int) -> None:
         """Begin the launch at ``cut``; the lines before its first step are its banner."""

@@ -20,7 +20,8 @@ COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS})
 FACTS = frozenset(
     {
-        "parameter_count", "training_time_s", "run_started", "world_size", "data_parallel", "tensor_parallel",
+        "parameter_count", "training_time_s", "init_started", "run_started", "run_stopped", "world_size", "data_parallel",
+        "tensor_parallel",
         "pipeline_parallel", "context_parallel", "expert_parallel", "seed", "tokens_per_step", "samples_per_step",
         "micro_batch_size", "sequence_length", "gradient_accumulation_steps", "flops_per_token",
         "peak_flops_per_s_per_device", "accelerator_name", "accelerator_memory_bytes", "accelerator_count", "model_name",

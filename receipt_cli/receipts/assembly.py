@@ -145,7 +145,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "realised": None if summary.realised is None else summary.realised._asdict(),
         "identities": [identity._asdict() for identity in summary.identities],
         "checkpoints": _checkpoints(summary.checkpoints),
-        "time_to_train_s": None,
+        "time_to_train_s": summary.time_to_train_s,
         "position": None,
     }
 
