@@ -176,10 +176,13 @@ def _without_means(steps: Sequence[Event], others: Sequence[Event], registry: Re
     named = {name for event in steps for name in event.metric_names}
     rates = {name for name in named if registry.by_name[name].klass == "rate"}
     curves = {name for name in named if registry.by_name[name].klass == "curve"}
-    repeated = {"eval": rates, "end": {*rates, *curves, *(name for event in steps for name in event.unregistered_names)}}
+    repeated: dict[str, set[str]] = {
+        "eval": rates,
+        "end": {*rates, *curves, *(name for event in steps for name in event.unregistered_names)},
+    }
 
     def kept(event: Event) -> Event:
-        names = repeated.get(event.rule.event, frozenset())
+        names = repeated.get(event.rule.event, set())
         if names.isdisjoint((*event.metrics, *event.unregistered)):
             return event
         metrics, unregistered = (

@@ -28,6 +28,7 @@ from receipt_cli.events.starts import (
     introduces,
     runs_named,
 )
+from receipt_cli.grammar.model import MOMENTS
 from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
@@ -49,10 +50,6 @@ PREEMPTED = "preempted"
 """The marker of a job that the scheduler took away: it puts it into its queue again."""
 PROGRAM_BEGINS = ("generic", "program_begins")
 """The learned rule of what a program prints of its arguments or its checkout before anything else."""
-
-
-BEGUN = ("init_started", "run_started")
-"""The facts with which a benchmark says when a run begins, in their order."""
 
 
 class Launch(NamedTuple):
@@ -168,7 +165,7 @@ class _Walk:
         self.pending_rules: set[tuple[str, str]] = set()
         self.pending_known = Known()
         self.ended = False
-        self.begun: list[tuple[str, Event]] = []
+        self.begun: list[tuple[int, int, float]] = []
 
     def cuts(self) -> Iterator[int]:
         """Yield the indices of the events that begin another launch."""
@@ -176,11 +173,11 @@ class _Walk:
             kind = event.rule.event
             if kind in ("header", "compile"):
                 if self._begins_again(event):
-                    cut = self._begin_of(index)
-                    yield cut
-                    self._resume_at(cut, index)
+                    begin = self._begin_of(index)
+                    yield begin
+                    self._resume_at(begin, index)
                 self._header(index, event)
-                self.begun += [(name, event) for name in BEGUN if name in event.facts]
+                self.begun += [(event.rank, order, time) for order, time in _beginnings(event)]
             elif kind == "end":
                 if self.pending is not None and self._introduced_again(self.pending, index):
                     yield self.pending
@@ -203,10 +200,10 @@ class _Walk:
 
     def _begins_again(self, event: Event) -> bool:
         """True where a benchmark says that a run begins, and the running one has begun before: it, or that rank of it."""
-        for name in (name for name in BEGUN if name in event.facts):
-            past = [(BEGUN.index(other), began) for other, began in self.begun if began.facts[other] < event.facts[name]]
-            ranks = {began.rank for place, began in past if place == BEGUN.index(name)} - {NO_RANK}
-            if len(past) == len(self.begun) and (event.rank in ranks or any(place > BEGUN.index(name) for place, _ in past)):
+        for order, time in _beginnings(event):
+            ranks = {rank for rank, place, _ in self.begun if place == order} - {NO_RANK}
+            later = all(past < time for *_, past in self.begun)
+            if later and (event.rank in ranks or any(place > order for _, place, _ in self.begun)):
                 return True
         return False
 
@@ -408,6 +405,12 @@ class _Walk:
         if key not in self.tracks:
             self.tracks[key] = Track(clock, clock, event)
         self.tracks[key].add(clock, event)
+
+
+def _beginnings(event: Event) -> list[tuple[int, float]]:
+    """Return what a benchmark says in a line of the beginning of its run: which of the ``MOMENTS`` it is, and when."""
+    times = ((order, event.facts.get(name)) for order, name in enumerate(MOMENTS[:2]))
+    return [(order, time) for order, time in times if isinstance(time, float)]
 
 
 def _at(body: SegmentBody, names: Collection[str]) -> list[int]:

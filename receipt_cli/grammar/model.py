@@ -17,11 +17,12 @@ from receipt_cli.lazy_pattern import compile_later, compile_regex
 
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 """What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
-STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS})
+MOMENTS = ("init_started", "run_started", "run_stopped")
+"""When a benchmark says that a run begins and ends, in seconds since 1970."""
+STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS, *MOMENTS} - {"run_started"})
 FACTS = frozenset(
     {
-        "parameter_count", "training_time_s", "init_started", "run_started", "run_stopped", "world_size", "data_parallel",
-        "tensor_parallel",
+        "parameter_count", "training_time_s", "run_started", "world_size", "data_parallel", "tensor_parallel",
         "pipeline_parallel", "context_parallel", "expert_parallel", "seed", "tokens_per_step", "samples_per_step",
         "micro_batch_size", "sequence_length", "gradient_accumulation_steps", "flops_per_token",
         "peak_flops_per_s_per_device", "accelerator_name", "accelerator_memory_bytes", "accelerator_count", "model_name",
