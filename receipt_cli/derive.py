@@ -6,6 +6,7 @@ A pure function of the log's bytes, the bytes of grammars, catalogue and registr
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from itertools import accumulate
@@ -103,7 +104,7 @@ class Derivation:
     tail: tuple[str, ...]
     lines: LineCounts
     near_misses: tuple[int, tuple[NearMiss, ...]]
-    problems: tuple[int, tuple[Problem, ...]]
+    problems: tuple[Counter[str], tuple[Problem, ...]]
     facts: Mapping[str, tuple[float | str, int]]
     catalogue: Catalogue
     registry: Registry
@@ -426,12 +427,11 @@ def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:
     return log_tail(last_bytes_before(reading.gathered.streams[0], reading.launches[number + 1].line), cut=number > 0)
 
 
-def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[int, tuple[Problem, ...]]:
-    problems = [*(problem for _, problem in body.problems.first), *more]
+def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[Counter[str], tuple[Problem, ...]]:
     if body.nul_count:
-        problems.append(Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", ""))
-    count = body.problems.count + (1 if body.nul_count else 0) + len(more)
-    return count, first_of_each(problems, MAX_FIRST)
+        more = [*more, Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", "")]
+    kinds = body.problems.kinds + Counter(problem.kind for problem in more)
+    return kinds, first_of_each([*(problem for _, problem in body.problems.first), *more], MAX_FIRST)
 
 
 def _near(body: SegmentBody, grammars: Sequence[Grammar]) -> tuple[int, tuple[NearMiss, ...]]:
