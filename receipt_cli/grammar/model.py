@@ -17,7 +17,9 @@ from receipt_cli.patterns import compile_later
 
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 """What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
-STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS})
+MOMENTS = ("init_started", "run_started", "run_stopped")
+"""When a benchmark says that a run begins and ends, in seconds since 1970."""
+STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS, *MOMENTS} - {"run_started"})
 FACTS = frozenset(
     {
         "parameter_count", "training_time_s", "run_started", "world_size", "data_parallel", "tensor_parallel",

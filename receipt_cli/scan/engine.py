@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.problems import MAX_FIRST, Problem
+from receipt_cli.problems import Problem
 from receipt_cli.records.bars import short_bars
 from receipt_cli.records.envelope import MASK, plain, without_count
 from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
@@ -30,17 +30,18 @@ from receipt_cli.records.split import (
     invalid_records,
     last_end,
     spell_nonfinite,
+    without_marks,
 )
 from receipt_cli.scan.book import Entry, PlacedProblems, examine, excerpt, search_markers
 from receipt_cli.scan.candidates import Candidates
-from receipt_cli.scan.columns import Bounded, RuleColumns, place
+from receipt_cli.scan.columns import RuleColumns, place
 from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.reader import KernelReader
 from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
-from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody
+from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, Problems, RuleKey, Segment, SegmentBody
 from receipt_cli.scan.settled import join_forms, names_of_rules, settle_forms
 
 Read: TypeAlias = tuple[Rule, RuleColumns]
@@ -241,7 +242,7 @@ class Engine:
             keep_shared(whole, self.read_alone(model))
         if begun:
             detail = "the log ends in this record: its last number may be cut and is not read"
-            whole.problems = Bounded(MAX_FIRST)  # what cannot be read here is cut
+            whole.problems = Problems()  # what cannot be read here is cut
             whole.problems.add(place(0), Problem("last_record_cut", 1, detail, excerpt(record)))
         whole.rules = {(ref, name + leads.get((ref, name), "")): columns for (ref, name), columns in whole.rules.items()}
         body.extend(whole)
@@ -261,7 +262,7 @@ class Engine:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single record that is cut."""
         raw, found = _capped(raw, length, body)
         first = body.records
-        buffer = spell_nonfinite(self._plain(raw))
+        buffer = spell_nonfinite(without_marks(self._plain(raw)))
         if buffer is not raw:
             body.count_nuls(raw)
         if self.kernel is not None:

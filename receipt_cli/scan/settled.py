@@ -10,9 +10,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from receipt_cli.definitions.units import find_ratio
 from receipt_cli.grammar.model import COUNTERS, Field, Grammar, Rule
 from receipt_cli.numeric.column import Cells
 from receipt_cli.patterns import compile_later
@@ -26,7 +26,7 @@ RARE = 10
 FEW = 3
 """Records of a rule from which on a single one of another form is not the rule's."""
 _COMMA = compile_later(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?\Z")
-_DECIMAL = compile_later(r"[-+]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?:[eE][-+]?\d+)?\Z")
+_DECIMAL = compile_later(r"[-+]?(?:(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?:[eE][-+]?\d+)?|\d,\d+[eE][-+]?\d+)\Z")
 """A number with a comma, and one whose comma cannot part thousands."""
 COMMON = 0.8
 """Share of positions that two writers print both, from which on one of them repeats the other's."""
@@ -276,51 +276,13 @@ def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt])
         unit = dict(group.form.units).get(name, "")
         if unit == usual:
             continue
-        factor = _factor(unit, usual)
+        factor = find_ratio(unit, usual)
         if factor is None:
             _drop([group], name, "unit_ambiguous", key, doubts)
         elif factor != 1:
             column = _column(group, name)
             assert column is not None
             column.values = Cells("d", [float(Decimal(repr(value)) * factor) for value in column.values])
-
-
-_PREFIXES = {"k": 1000, "K": 1000, "M": 10**6, "G": 10**9, "T": 10**12}
-_TIMES = {
-    "ns": "1e-9",
-    "us": "1e-6",
-    "ms": "1e-3",
-    "s": "1",
-    "sec": "1",
-    "secs": "1",
-    "second": "1",
-    "seconds": "1",
-    "min": "60",
-    "h": "3600",
-}
-
-
-@lru_cache(256)
-def _factor(unit: str, usual: str) -> Decimal | None:
-    """Return how many of ``usual`` one ``unit`` is; None if they do not measure the same."""
-    one, other = _scale(unit), _scale(usual)
-    return one[0] / other[0] if one is not None and other is not None and one[1] == other[1] else None
-
-
-def _scale(unit: str) -> tuple[Decimal, str] | None:
-    """Return how large a unit is, and of what: ``ktokens/s`` is 1000 of ``token/s``."""
-    if unit in _TIMES:
-        return Decimal(_TIMES[unit]), "s"
-    what, slash, per = unit.partition("/")
-    if not slash:
-        return None
-    size = Decimal(1) / Decimal(_TIMES[per]) if per in _TIMES else None
-    if size is None:
-        return None
-    if what[:1] in _PREFIXES and len(what) > 2:
-        size, what = size * _PREFIXES[what[0]], what[1:]
-    what = what.lower().removesuffix("s")
-    return size, {"tok": "token"}.get(what, what)
 
 
 def _with_continued(groups: list[_Group], key: RuleKey, again: Again) -> list[_Group]:
@@ -376,8 +338,8 @@ def _cut(groups: Sequence[_Group], name: str) -> Iterator[list[_Group]]:
         if all(group in ends for group in others):  # all end with it: the number of decimals is fixed, or large
             short = bool(more) and ((len(more) == 1 and max(more) > decimals) or min(more) >= decimals + MANY)
         else:
-            printed = [value for group in having if group not in cut for value in _values(group, name)[:MAX_SAMPLE]]
-            short = decimals < max(map(_decimals, printed), default=0)
+            rest = (group.columns for group in having if group not in cut)
+            short = _most_digits((group.columns for group in cut), name) < _most_digits(rest, name)
         if short:
             yield cut
 
@@ -391,14 +353,13 @@ def _leave_out_shorter(
         target = rule.fields[name].target if name in rule.fields else None
         if decimals > 1 or target is None or target[0] != "metric" or name not in group.columns.numbers or _is_whole(group, name):
             continue
-        printed = [
-            value
+        most = (
+            _most_digits([columns], field)
             for other, columns in others
             for field, spec in other.fields.items()
             if spec.target == target and field in columns.numbers and len(columns) >= FEW
-            for value in columns.numbers[field].values[:MAX_SAMPLE]
-        ]
-        if len(printed) >= FEW and decimals < max(map(_decimals, printed)):
+        )
+        if _most_digits([group.columns], name) < max(most, default=0):
             _drop([group], name, "record_cut", key, body.doubts)
             body.rules[key].numbers.pop(name, None)
 
@@ -413,12 +374,8 @@ MAX_CUT = 2
 """Records of one form that may have been cut: more of them are printed so."""
 MANY = 3
 """Decimals fewer than all others print, where these are not of one number, that show that a number was cut."""
-MAX_SAMPLE = 256
-"""Values of a column from which its usual number of decimals is read."""
 
 
-def _decimals(value: float) -> int:
-    if not math.isfinite(value) or value == int(value):
-        return 0
-    exponent = Decimal(repr(value)).as_tuple().exponent
-    return -exponent if isinstance(exponent, int) and exponent < 0 else 0
+def _most_digits(columns: Iterable[RuleColumns], name: str) -> float:
+    """Return the most digits behind the point that numbers of a column show in base units; an exponent leaves that open."""
+    return max((math.inf if n is None else n for each in columns for n in each.printed.get(name, ())), default=0)

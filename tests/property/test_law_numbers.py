@@ -125,6 +125,14 @@ def test_a_decimal_comma_is_read_as_one_or_not_at_all(reader: str, tmp_path: Pat
     assert figures(stated(reader, losses, tmp_path / "run.log")) <= TRUE
 
 
+@pytest.mark.parametrize("reader", [reader for reader in READERS if reader not in ("trainer's objects", "JSON lines", "table")])
+@pytest.mark.parametrize("form", ["{}", "{}e+00"])
+def test_a_column_of_decimal_commas_is_read(reader: str, form: str, tmp_path: Path) -> None:
+    document = stated(reader, [form.format(loss.replace(".", ",")) for loss in LOSSES], tmp_path / "run.log")
+    assert {float(LOSSES[0]), float(LOSSES[-1])} == figures(document)
+    assert document["checks"]["finite_losses"] is True
+
+
 @cases
 @quick
 @given(where=at, thousands=st.sampled_from(["4,083.1906", "12,345,678.25", "1,234.5"]))
