@@ -323,6 +323,10 @@ class Rule:
         return compile_pattern(self.block.open) if self.block.open else None, compile_pattern(self.block.row)
 
 
+COMPANION = "companion"
+"""The event of the head of a rule that only adds figures to a step."""
+
+
 class RuleHead(NamedTuple):
     """What an engine asks of a rule before a record has one of its literals; ``reading`` is empty where it has to be asked."""
 
@@ -369,7 +373,8 @@ class Grammar:
     @cached_property
     def heads(self) -> tuple[RuleHead, ...]:
         """The heads of the rules, and then of those to ignore records by."""
-        return tuple([RuleHead(rule.name, rule.event, rule.literals) for rule in (*self.rules, *self.ignore)])
+        rules = (*self.rules, *self.ignore)
+        return tuple([RuleHead(r.name, COMPANION if r.companion else r.event, r.literals) for r in rules])
 
     def rule(self, number: int) -> Rule:
         """Return the rule whose head has this number."""

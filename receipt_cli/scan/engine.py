@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
-from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.grammar.model import COMPANION, Grammar, Rule
 from receipt_cli.problems import Problem
 from receipt_cli.records.bars import short_bars
 from receipt_cli.records.envelope import MASK, plain, without_count
@@ -77,7 +77,7 @@ class Engine:
                 self.markers_by_literal.setdefault(literal, []).append(marker)
         self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
         self._step_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event == "step"}
-        self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in ("step", "eval")}
+        self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in ("step", COMPANION, "eval")}
         self._candidates_of: dict[frozenset[bytes], Candidates] = {}
         self.layouts = LayoutCache()
         self.by_layout = by_layout
