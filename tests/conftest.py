@@ -119,6 +119,7 @@ def endless_or_not() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(redos, "extract", extract)
         patch.setattr(redos, "time", clock)
+        patch.setattr(redos, "SCREEN_BYTES", 512)
         patch.setattr(timing, "time", clock)
         yield
 

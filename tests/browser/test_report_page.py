@@ -17,7 +17,7 @@ from receipt_cli.report.data import store_report
 from receipt_cli.report.page import render_page
 from tests.browser.chromium import Page, find_chromium, open_page
 
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")]
 DRAWN = "[...document.querySelectorAll('[data-panel]')].filter(p => p.querySelector('svg path.dots, .bar i, tbody tr')).length"
 ROWS = "document.querySelectorAll('table.runs tbody:not(.space) tr').length"
 

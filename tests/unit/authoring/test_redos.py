@@ -152,6 +152,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(redos, "_time", made)
+    monkeypatch.setattr(redos, "SCREEN_BYTES", 2048)
     monkeypatch.setattr(lint, "pace", lambda: 1.0)
     return made
 
