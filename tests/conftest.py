@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.tools.slow import is_slow
+
 # What started us may ignore signals (nohup, a job in the background), and then so would all that tests start.
 for _name in ("SIGHUP", "SIGQUIT", "SIGTERM"):
     if signal.getsignal(getattr(signal, _name)) == signal.SIG_IGN:
@@ -37,6 +39,14 @@ def pytest_configure(config: pytest.Config) -> None:
     time.tzset()
     # Thousands of files are written, and none has to survive a loss of power. Programs that tests start do flush.
     pytest.MonkeyPatch().setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        function = getattr(item, "originalname", None) or item.name
+        if is_slow(item.path.relative_to(ROOT / "tests").as_posix(), function, item.name):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

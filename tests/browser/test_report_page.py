@@ -164,7 +164,6 @@ def test_what_receipts_say_is_text(page: Page, make: Callable[..., Path]) -> Non
     assert page.complaints == []
 
 
-@pytest.mark.slow
 def test_five_thousand_runs_stay_fluid(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_bytes(render_page(store_report(varied(2, runs=1250), DEFAULT, load_registry(), title="Runs")))
