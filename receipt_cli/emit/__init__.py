@@ -1,7 +1,7 @@
 """Instrument a trainer: goodput spans, step records, ablation receipts, step lines. Imports only the standard library.
 
 In: calls from a training script. Out: lines that ``receipt parse`` reads, and documents. ``receipt_cli.emit.push``, ``.otel`` and
-``.profiling`` are optional and imported by name. The callbacks of trainers import their library, at the first use of their name.
+``.profiling`` are optional and imported by name. Callbacks import their trainer's library at the first use of their name.
 Start with ``step_printer`` (lines), ``goodput_tracker`` (spans), ``callbacks.run_log`` (callbacks).
 """
 
@@ -29,6 +29,6 @@ CALLBACKS = {
     "callbacks.lightning": "LightningCallback",
     "callbacks.torch_loop": "TorchLoop",
 }
-"""Modules of the trainers' callbacks. ``import *`` leaves them out: their libraries may be absent."""
+"""Modules of the trainers' callbacks. ``import *`` leaves them out, because their libraries may be missing."""
 
 __getattr__, _ = doors(__name__, CALLBACKS)
