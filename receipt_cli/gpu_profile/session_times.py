@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import Session
-from receipt_cli.lazy_dataclass import NamedTuple
 
 _SLACK_NS = 10**8
 """Tolerance for converting event times from device clocks to the session's, in nanoseconds."""

@@ -17,7 +17,7 @@ from copy import copy
 from itertools import pairwise
 from typing import Any
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 LONGEST = 1 << 20
 """Longest packed line, in bytes, held back until its end; a longer line stays packed."""

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence, Sized
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
-from receipt_cli.lazy_dataclass import expects_many
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -26,10 +24,9 @@ WORTH_CALL = 2048
 def is_large(values: Sized, weight: int = 1, without: int = 0) -> bool:
     """Return whether ``values`` are a numpy array or enough entries, each of ``weight``, to convert into one.
 
-    ``without`` is extra weight while numpy is not imported, for later work on the values. A process that reads many logs
-    counts as if numpy were imported. Both ways give the same bits.
+    ``without`` is extra weight while numpy is not imported, for later work on the values. Both ways give the same bits.
     """
-    if "numpy" in sys.modules or expects_many():
+    if "numpy" in sys.modules:
         return hasattr(values, "dtype") or weight * len(values) >= WORTH_CALL
     return (weight + without) * len(values) >= WORTH_IMPORT
 

@@ -5,7 +5,7 @@ Patterns are matched against lower-case text. A statement about a password (``pa
 
 from __future__ import annotations
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.redaction.assignments import says_nothing
 
 PASSWORD = (
