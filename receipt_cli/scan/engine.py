@@ -77,7 +77,8 @@ class Engine:
                 self.markers_by_literal.setdefault(literal, []).append(marker)
         self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
         self._step_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event == "step"}
-        self._figure_rules = {
+        kinds = ("step", COMPANION, "eval")
+        self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in kinds}
             (g.ref, head.name) for g in self.grammars for head in g.heads if head.event in ("step", COMPANION, "eval")
         }
         self._candidates_of: dict[frozenset[bytes], Candidates] = {}
