@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from receipt_cli.cli.parameters import Option
+from receipt_cli.cli.parameters import FromSettings, Option
 from receipt_cli.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ InStore = Annotated[
         "--store",
         metavar="FOLDER",
         help="Store whose runs may be given by digest (first digits), name or path; else $RECEIPT_STORE.",
-        setting="store",
     ),
+    FromSettings("store"),
 ]
 
 

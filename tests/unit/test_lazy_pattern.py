@@ -1,7 +1,6 @@
 """Patterns that are compiled at their first use, or by the build: they answer as those that were compiled at once."""
 
 import json
-import os
 import pickle
 import re
 import subprocess
@@ -124,24 +123,3 @@ def test_regex_loads_when_a_name_of_it_is_used() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines() == ["regex", "module 'regex' has no attribute 'nothing'", "aa True", "x"]
-
-
-def test_a_small_log_needs_no_compiler_of_patterns() -> None:
-    program = (
-        "import re._compiler as compiler, sys\n"
-        "real = compiler.compile\n"
-        "made = []\n"
-        "compiler.compile = lambda source, flags=0: made.append(source) or real(source, flags)\n"
-        "from receipt_cli.cli.main import command\n"
-        "import atexit\n"
-        "atexit.register(lambda: print(*made, 'regex._regex_core' in sys.modules, sep='\\n', file=sys.stderr))\n"
-        "command()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, "parse", str(LOG), "--json"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    assert json.loads(done.stdout)["summary"]["metrics"]
-    *made, compiler = done.stderr.splitlines()
-    assert compiler == "False"
-    assert len(made) < 10, made  # those of the standard library

@@ -14,8 +14,10 @@ from receipt_cli.errors import ExitCode, GrammarChoiceError
 def check(
     file: Annotated[str, Argument("FILE", "A receipt or a log; - for stdin.")],
     exit_code: Annotated[int | None, Option(help="The exit code of the training command (for a log).")] = None,
-    proven: Annotated[bool, Option(help="Require all four core checks to be proven.")] = False,
-    allow_unknown: Annotated[bool, Option(help="Pass a log in which no step line was recognised and nothing failed.")] = False,
+    proven: Annotated[bool, Option("--proven", help="Require all four core checks to be proven.")] = False,
+    allow_unknown: Annotated[
+        bool, Option("--allow-unknown", help="Pass a log in which no step line was recognised and nothing failed.")
+    ] = False,
     allow_truncated: AllowTruncated = False,
     json_output: Json = False,
 ) -> None:

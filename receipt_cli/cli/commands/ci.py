@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from receipt_cli.cli.output import note, progress, read_policy, style, write_json, write_stdout
-from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, Json, Option, Policy
+from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, FromSettings, Json, Option, Policy
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.file_kinds import read_file
 
@@ -26,7 +26,9 @@ def ci(
     baseline: Annotated[
         list[str] | None, Option(metavar="FILE", help="Receipt or log to compare with; several are repeats of one run.")
     ] = None,
-    gates: Annotated[Path | None, Option(help="YAML: what the run must prove; without it, health.", setting="gates")] = None,
+    gates: Annotated[
+        Path | None, Option(help="YAML: what the run must prove; without it, health."), FromSettings("gates")
+    ] = None,
     policy: Policy = None,
     allow_truncated: AllowTruncated = False,
     exit_code: Annotated[int | None, Option(help="The exit code of the training command (for a log).")] = None,
@@ -39,7 +41,7 @@ def ci(
     sarif: Annotated[Path | None, Option(help="SARIF 2.1.0: failures and problems with their lines.")] = None,
     dotenv: Annotated[Path | None, Option(help="RECEIPT_NAME=value lines for later jobs.")] = None,
     annotations: Annotated[
-        bool | None, Option(off="--no-annotations", help="Print GitHub annotations; default: on GitHub.")
+        bool | None, Option("--annotations/--no-annotations", help="Print GitHub annotations; default: on GitHub.")
     ] = None,
     json_output: Json = False,
     color: Color = "auto",

@@ -23,13 +23,16 @@ def compare(
     target: Annotated[
         list[str] | None, Option(metavar="METRIC=VALUE", help="Show step, tokens and time at which each run reached it.")
     ] = None,
-    exit_code: Annotated[bool, Option(help="Exit 1 where a run is worse or not comparable.")] = False,
-    markdown: Annotated[bool, Option(help="Print Markdown, for a pull request.")] = False,
+    exit_code: Annotated[bool, Option("--exit-code", help="Exit 1 where a run is worse or not comparable.")] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print Markdown, for a pull request.")] = False,
     reproducibility: Annotated[
-        bool, Option(help="Test whether the second run is a rerun of the first: exit 0 where that is shown, else 1.")
+        bool,
+        Option(
+            "--reproducibility", help="Test whether the second run is a rerun of the first: exit 0 where that is shown, else 1."
+        ),
     ] = False,
     resume: Annotated[
-        bool, Option(help="Test whether the second run goes on where the first was: like --reproducibility, by step.")
+        bool, Option("--resume", help="Test whether the second run goes on where the first was: like --reproducibility, by step.")
     ] = False,
     steps: Annotated[int | None, Option(least=1, help="With these two: number of records to compare (100 by default).")] = None,
     tolerance: Annotated[
@@ -118,8 +121,8 @@ def history(
     store: StoreFolder,
     lane: Annotated[str | None, Argument("LANE", "One lane; all by default.", completes="lane")] = None,
     policy: Policy = None,
-    changed: Annotated[bool, Option(help="Only lanes in which something changed.")] = False,
-    exit_code: Annotated[bool, Option(help="Exit 1 where the last change of a figure was for the worse.")] = False,
+    changed: Annotated[bool, Option("--changed", help="Only lanes in which something changed.")] = False,
+    exit_code: Annotated[bool, Option("--exit-code", help="Exit 1 where the last change of a figure was for the worse.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:

@@ -89,7 +89,9 @@ def migrate(
     output: Annotated[
         Path | None, Option("-o", "--output", help="Write to this file; several FILEs: into this folder, under their names.")
     ] = None,
-    in_place: Annotated[bool, Option(help="Replace each FILE; the original is kept beside it as NAME.DIGEST.json.")] = False,
+    in_place: Annotated[
+        bool, Option("--in-place", help="Replace each FILE; the original is kept beside it as NAME.DIGEST.json.")
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Migrate documents to a newer version of their schema, the newest by default.

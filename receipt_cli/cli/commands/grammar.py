@@ -51,7 +51,7 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
 
 def matrix(
     json_output: Json = False,
-    markdown: Annotated[bool, Option(help="Print a table in Markdown.")] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print a table in Markdown.")] = False,
     color: Color = "auto",
 ) -> None:
     """List supported trainers with versions, metrics and test logs.
@@ -177,7 +177,7 @@ def learn(
         list[str] | None, Option(metavar="NAME=ROLE", help="Settle questions of the draft: step=epoch,cost=time:ms.")
     ] = None,
     line: Annotated[int | None, Option(metavar="N", help="Draft the records of the kind of line N.")] = None,
-    ask: Annotated[bool, Option(help="Ask the questions of the draft on this terminal.")] = False,
+    ask: Annotated[bool, Option("--ask", help="Ask the questions of the draft on this terminal.")] = False,
     color: Color = "auto",
 ) -> None:
     """Draft a grammar for the log of an unknown trainer, learned from its own lines.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from receipt_cli.cli.output import style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option
+from receipt_cli.cli.parameters import Argument, Color, FromSettings, Json, Option
 from receipt_cli.errors import UsageError
 
 Shell = Literal["bash", "zsh", "fish", "powershell"]
@@ -22,7 +22,7 @@ def completion(shell: Annotated[Shell, Argument("SHELL", "One of bash, zsh, fish
 
     Example: receipt completion bash >> ~/.bashrc
     """
-    from receipt_cli.cli.typer_view import complete
+    from receipt_cli.cli.app import complete
 
     complete(f"source_{shell}")
 
@@ -58,7 +58,7 @@ def mcp(
         Option(metavar="FOLDER", help="Folder of readable files; default: the current one; may be given several times."),
     ] = None,
     store: Annotated[
-        Path | None, Option(metavar="FOLDER", help="The store that questions mean; else $RECEIPT_STORE.", setting="store")
+        Path | None, Option(metavar="FOLDER", help="The store that questions mean; else $RECEIPT_STORE."), FromSettings("store")
     ] = None,
     rows: Annotated[int, Option(least=1, most=100_000, help="Most rows of an answer.")] = 1000,
     kib: Annotated[int, Option("--kib", least=1, most=65_536, help="Most KiB of an answer.")] = 256,

@@ -60,10 +60,11 @@ def parse(
     ] = None,
     html: Annotated[Path | None, Option(help="Write a page of the run, with its curves, to this HTML file.")] = None,
     all_runs: Annotated[
-        bool, Option(help="Write a receipt of every run in the log, not of the last alone; --json prints JSON lines.")
+        bool,
+        Option("--all-runs", help="Write a receipt of every run in the log, not of the last alone; --json prints JSON lines."),
     ] = False,
     follow: Annotated[
-        bool, Option(help="Parse a log that still grows, or a pipe, until the job is over; Ctrl-C ends it.")
+        bool, Option("--follow", help="Parse a log that still grows, or a pipe, until the job is over; Ctrl-C ends it.")
     ] = False,
     idle: Annotated[
         int | None, Option(least=1, metavar="SECONDS", help="With --follow: the job is over after so long without output.")
@@ -87,8 +88,10 @@ def parse(
     header: Annotated[Path | None, Option(help="Header file that `receipt header` wrote at job start.")] = None,
     evidence: Evidence = None,
     job: Annotated[str | None, Option(metavar="ID", help="With --evidence: the job, where a file has several.")] = None,
-    here: Annotated[bool, Option(help="This machine and this .git are the run's: record them.")] = False,
-    strict: Annotated[bool, Option(help="Exit 1 on unread lines, near misses, dropped numbers, or a log without steps.")] = False,
+    here: Annotated[bool, Option("--here", help="This machine and this .git are the run's: record them.")] = False,
+    strict: Annotated[
+        bool, Option("--strict", help="Exit 1 on unread lines, near misses, dropped numbers, or a log without steps.")
+    ] = False,
     workers: Annotated[
         int | None, Option(least=1, most=256, help="Processes that scan without the kernel; by default as many as pay.")
     ] = None,

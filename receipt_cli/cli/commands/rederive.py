@@ -46,17 +46,21 @@ def rederive(
         str | None, Option(metavar="CSV", help="Columns path (or pattern), name, lane, preset; before the templates.")
     ] = None,
     all_runs: Annotated[
-        bool, Option("--all-runs", off="--last-run", help="A receipt for every run of a log, the default; or for its last.")
+        bool, Option("--all-runs/--last-run", help="A receipt for every run of a log, the default; or for its last.")
     ] = True,
     grammar: Grammar = None,
-    series: Annotated[bool, Option(help="Write the records of each run, too, to STORE/series: the report draws them.")] = False,
+    series: Annotated[
+        bool, Option("--series", help="Write the records of each run, too, to STORE/series: the report draws them.")
+    ] = False,
     since: Annotated[
         str | None, Option(metavar="TIME", help="Only files changed since: 2026-01-31, RFC 3339, or an age (36h, 7d).")
     ] = None,
-    list_left_out: Annotated[bool, Option(help="List every path that is no log, and why.")] = False,
+    list_left_out: Annotated[bool, Option("--list-left-out", help="List every path that is no log, and why.")] = False,
     json_output: Json = False,
-    dry_run: Annotated[bool, Option(help="Write nothing; list every value that would be added, removed or changed.")] = False,
-    again: Annotated[bool, Option(help="Derive every log again, also those that are done or in quarantine.")] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Write nothing; list every value that would be added, removed or changed.")
+    ] = False,
+    again: Annotated[bool, Option("--again", help="Derive every log again, also those that are done or in quarantine.")] = False,
     color: Color = "auto",
 ) -> None:
     """Derive a receipt of every log of an archive into a store.

@@ -15,7 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from receipt_cli.cli.output import note, print_line, tell
-from receipt_cli.cli.parameters import Argument, Attach, Grammar, Lane, OnEnd, OnFailure, OnStall, Option, Preset, RunName, Stall
+from receipt_cli.cli.parameters import (
+    Argument,
+    Attach,
+    Grammar,
+    Lane,
+    OnEnd,
+    OnFailure,
+    OnStall,
+    Option,
+    PassedOn,
+    Preset,
+    RunName,
+    Stall,
+    Was,
+)
 from receipt_cli.errors import InputError, ReceiptError, UsageError
 
 if TYPE_CHECKING:
@@ -30,17 +44,18 @@ EVIDENCE = "receipt_run"
 
 def run(
     command: Annotated[
-        list[str] | None, Argument("COMMAND...", "The training command with its arguments; -- before it is optional.", rest=True)
+        list[str] | None, Argument("COMMAND...", "The training command with its arguments; -- before it is optional."), PassedOn()
     ] = None,
     output: Annotated[
         Path | None,
-        Option("-o", "--output", aliases=("--out",), help="Write the receipt to this file; default: <log's stem>.receipt.json."),
+        Option("-o", "--output", help="Write the receipt to this file; default: <log's stem>.receipt.json."),
+        Was("out"),
     ] = None,
     log: Annotated[
         Path | None, Option(help="Write the log to this file; default: <name>-<UTC time>.log in this directory.")
     ] = None,
-    append: Annotated[bool, Option(help="Append to a log that exists, as another launch.")] = False,
-    overwrite: Annotated[bool, Option(help="Replace a log and a receipt that exist.")] = False,
+    append: Annotated[bool, Option("--append", help="Append to a log that exists, as another launch.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace a log and a receipt that exist.")] = False,
     recover: Annotated[
         Path | None, Option(metavar="LOG", help="Run nothing: write the receipt of a log whose receipt run was killed.")
     ] = None,

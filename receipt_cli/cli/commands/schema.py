@@ -27,7 +27,7 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
 def show(
     kind: Annotated[str, Argument("KIND", "Kind, such as receipt or gpu_profile; or kind/1.0.")],
     version: Annotated[str | None, Option(metavar="X.Y", help="Version; the newest by default.")] = None,
-    fields: Annotated[bool, Option(help="List the fields instead, with type, unit and meaning.")] = False,
+    fields: Annotated[bool, Option("--fields", help="List the fields instead, with type, unit and meaning.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:

@@ -59,7 +59,7 @@ def add_each(store: Path, sources: Iterable[tuple[str, Callable[[], Mapping[str,
 
 def ls(
     store: StoreFolder,
-    quarantine: Annotated[bool, Option(help="List the logs that have no receipt, and why.")] = False,
+    quarantine: Annotated[bool, Option("--quarantine", help="List the logs that have no receipt, and why.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:

@@ -103,7 +103,7 @@ def note(
 def exclude(
     store: StoreFolder,
     run: RunOf,
-    undo: Annotated[bool, Option(help="Include the run again.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Include the run again.")] = False,
 ) -> None:
     """Exclude a run from history and statistics; it stays in the store.
 
@@ -119,7 +119,7 @@ def ask(
     metric: Annotated[str, Option(metavar="NAME", help="Metric of the recipe best.")] = "val_loss",
     last: Annotated[int, Option(least=1, help="Maximum number of rows, where a recipe has one.")] = 20,
     where: Annotated[str | None, Option(metavar="SQL", help="Only runs for which this holds, such as \"lane = 'a100'\".")] = None,
-    sql: Annotated[bool, Option(help="Print the SQL of the recipe.")] = False,
+    sql: Annotated[bool, Option("--sql", help="Print the SQL of the recipe.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:

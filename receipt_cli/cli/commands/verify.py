@@ -22,7 +22,9 @@ def verify(
         Argument("LOG...", f"Its log: a file (also {' '.join(SUFFIXES)}) or - for stdin; or all files of the run."),
     ] = None,
     *,
-    newest: Annotated[bool, Option(help="Show what the current definitions would change, instead of the recorded ones.")] = False,
+    newest: Annotated[
+        bool, Option("--newest", help="Show what the current definitions would change, instead of the recorded ones.")
+    ] = False,
     grammar: Annotated[
         list[Path] | None, Option("-g", "--grammar", help="File of a recorded grammar that does not ship.")
     ] = None,
@@ -93,7 +95,10 @@ def attest(
         Path | None, Option(help="Private key: OpenSSH's, or PEM (PKCS #8, RSA, EC). RECEIPT_KEY_PASSWORD opens it.")
     ] = None,
     sigstore: Annotated[
-        bool, Option(help="Sign by sigstore, with the identity of this CI job or a login in a browser. Needs the network.")
+        bool,
+        Option(
+            "--sigstore", help="Sign by sigstore, with the identity of this CI job or a login in a browser. Needs the network."
+        ),
     ] = False,
     output: Annotated[
         Path | None,

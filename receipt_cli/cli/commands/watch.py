@@ -15,8 +15,8 @@ from receipt_cli.follow.jobs import JobState
 
 def watch(
     paths: Annotated[list[str], Argument("PATH...", "Logs, or folders whose logs are watched, those that are new, too.")],
-    once: Annotated[bool, Option(help="Read what there is, print the table, and exit.")] = False,
-    until_over: Annotated[bool, Option(help="Exit once every job is done, has failed, or has stalled.")] = False,
+    once: Annotated[bool, Option("--once", help="Read what there is, print the table, and exit.")] = False,
+    until_over: Annotated[bool, Option("--until-over", help="Exit once every job is done, has failed, or has stalled.")] = False,
     stall: Stall = None,
     on_failure: OnFailure = None,
     on_end: OnEnd = None,
