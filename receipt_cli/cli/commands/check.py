@@ -6,9 +6,12 @@ import os
 import sys
 from typing import Annotated
 
+from receipt_cli.analysis.checks import CORE, UNKNOWN, healthy, verdict
+from receipt_cli.analysis.checks import proven as is_proven
 from receipt_cli.cli.output import progress, write_json, write_stdout
 from receipt_cli.cli.parameters import AllowTruncated, Argument, Json, Option
 from receipt_cli.errors import ExitCode, GrammarChoiceError
+from receipt_cli.receipts.open import read_given
 
 
 def check(
@@ -29,10 +32,6 @@ def check(
 
     Example: receipt check run.receipt.json
     """
-    from receipt_cli.analysis.checks import CORE, UNKNOWN, healthy, verdict
-    from receipt_cli.analysis.checks import proven as is_proven
-    from receipt_cli.receipts.open import read_given
-
     document, _ = read_given(file, environ=dict(os.environ), exit_code=exit_code, progress=progress)
     checks = document["checks"]
     failure = document["failure"]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Annotated, Literal
 
+from receipt_cli.cli.app import complete
 from receipt_cli.cli.output import style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, FromSettings, Json, Option
+from receipt_cli.cli.settings import SETTINGS, Setting, find_settings, variable
 from receipt_cli.errors import UsageError
+from receipt_cli.redaction.text import mask_texts
+from receipt_cli.render.terminal.table import render_table
 
 Shell = Literal["bash", "zsh", "fish", "powershell"]
 
@@ -22,8 +27,6 @@ def completion(shell: Annotated[Shell, Argument("SHELL", "One of bash, zsh, fish
 
     Example: receipt completion bash >> ~/.bashrc
     """
-    from receipt_cli.cli.app import complete
-
     complete(f"source_{shell}")
 
 
@@ -35,10 +38,6 @@ def config(json_output: Json = False, color: Color = "auto") -> None:
 
     Example: receipt config
     """
-    from receipt_cli.cli.settings import SETTINGS, Setting, find_settings, variable
-    from receipt_cli.redaction.text import mask_texts
-    from receipt_cli.render.terminal.table import render_table
-
     found = find_settings(os.environ).values
     rows: list[dict[str, str | None]] = []
     for name in SETTINGS:
@@ -77,7 +76,6 @@ def mcp(
     except ImportError as error:
         why = str(error)
         raise UsageError("the server needs the MCP SDK", why=why, try_="pip install 'receipt-cli[mcp]'") from error
-    import gc
 
     gc.enable()  # a command is short-lived, a server is not
     serve(root or [Path()], store, Limits(rows, kib << 10, seconds))

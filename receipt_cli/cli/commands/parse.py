@@ -28,10 +28,13 @@ from receipt_cli.cli.parameters import (
     RunName,
     Stall,
 )
+from receipt_cli.documents.canonical import canonical_bytes, canonical_line
 from receipt_cli.errors import ExitCode, OutputError, UsageError
 from receipt_cli.io.beside import header_name, running_name
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.lazy_dataclass import replace
+from receipt_cli.receipts.production import Product, Request, produce, produce_all, produce_from, refusal, rfc3339_now
+from receipt_cli.scan.workers import AUTO
 
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.model import Wall
@@ -40,7 +43,6 @@ if TYPE_CHECKING:
     from receipt_cli.follow.loop import Until
     from receipt_cli.follow.snapshot import Snapshot
     from receipt_cli.follow.watch import Watch
-    from receipt_cli.receipts.production import Product, Request
 
 
 def parse(
@@ -106,9 +108,7 @@ def parse(
 
     Example: receipt parse run.log -o run.receipt.json
     """
-    from receipt_cli.receipts.production import Request, produce, produce_all, refusal, rfc3339_now
     from receipt_cli.receipts.stated import read_facts
-    from receipt_cli.scan.workers import AUTO
 
     if html is not None and all_runs:
         raise UsageError("--html writes the page of one run", why="--all-runs writes a receipt of each")
@@ -214,8 +214,6 @@ def _read_wall(wall: str) -> Wall:
 
 
 def _deliver(product: Product, json_output: bool, output: Path | None, color: ColorChoice) -> None:
-    from receipt_cli.documents.canonical import canonical_bytes
-
     data = canonical_bytes(product.document)
     if output is not None:
         from receipt_cli.io.atomic import write_atomically
@@ -229,8 +227,6 @@ def _deliver(product: Product, json_output: bool, output: Path | None, color: Co
 
 def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | None, color: ColorChoice) -> None:
     """Write ``run-1.json`` and so on into ``output``, a line of JSON each to stdout, or the summaries."""
-    from receipt_cli.documents.canonical import canonical_bytes, canonical_line
-
     if output is not None:
         from receipt_cli.io.atomic import make_folder, write_atomically
 
@@ -278,7 +274,6 @@ def _follow(
     from receipt_cli.authoring.site_search import find_site
     from receipt_cli.derive import plan_reading
     from receipt_cli.follow.loop import Until, follow
-    from receipt_cli.receipts.production import produce_from
 
     if request.more:
         raise UsageError("--follow takes one log", try_="receipt parse LOG --follow")

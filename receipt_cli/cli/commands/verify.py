@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Annotated
 
 from receipt_cli import __version__
+from receipt_cli.api.commands import attest as sign
+from receipt_cli.api.commands import check_attestation
+from receipt_cli.api.commands import verify as derive_again
 from receipt_cli.cli.output import note, progress, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option
 from receipt_cli.cli.runs import InStore, log_file, receipt_file
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.compression import SUFFIXES
+from receipt_cli.render.verification import Title, render_verification
 
 
 def verify(
@@ -54,10 +58,6 @@ def verify(
 
     Example: receipt verify run.receipt.json run.log
     """
-    from receipt_cli.api.commands import check_attestation
-    from receipt_cli.api.commands import verify as derive_again
-    from receipt_cli.render.verification import Title, render_verification
-
     who = {"signer": signer, "identity": identity, "issuer": issuer, "trusted_root": trusted_root}
     if attestation is None and any(who.values()):
         given = " and ".join(f"--{name.replace('_', '-')}" for name, value in who.items() if value)
@@ -114,7 +114,5 @@ def attest(
 
     Example: receipt attest run.receipt.json --key ~/.ssh/id_ed25519
     """
-    from receipt_cli.api.commands import attest as sign
-
     written = sign(receipt, key, output, password=os.environ.get("RECEIPT_KEY_PASSWORD"), sigstore=sigstore)
     note(f"wrote {path}" for path in written)
