@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-
-from receipt_cli.lazy_dataclass import NamedTuple
+from typing import NamedTuple
 
 MAX_EXCERPT = 500
 """Characters of a message or an excerpt."""

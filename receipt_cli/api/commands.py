@@ -226,7 +226,7 @@ def validate(files: Paths) -> list[Finding]:
     refused: list[Finding] = []
     for file in as_paths(files):
         try:
-            rows = [(x.pointer, x.rule, x.severity, x.reason) for x in validate_bytes(read_file(file), file)]
+            rows = [(x.pointer, x.rule, x.severity, x.reason) for x in validate_bytes(read_file(file), file, compiled=False)]
             found += [Finding(_row(file, *row), refusal=None) for row in rows]
         except ReceiptError as error:
             reason = f"{error.message}: {error.why}" if error.why else error.message

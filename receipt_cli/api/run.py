@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, Unpack
 
 from receipt_cli.api.receipt import Receipt
 from receipt_cli.api.results import Metric
 from receipt_cli.errors import ReceiptError, UsageError
-from receipt_cli.lazy_dataclass import NamedTuple
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,7 +25,6 @@ from receipt_cli.batch.ahead import FLUSHER
 from receipt_cli.batch.memory import limit_memory, share_of
 from receipt_cli.batch.model import InTwoParts, Lost
 from receipt_cli.errors import ReceiptError
-from receipt_cli.lazy_dataclass import expect_many
 
 CHUNK_ITEMS = 16
 CHUNK_BYTES = 1 << 20
@@ -216,7 +215,6 @@ def serve(connection: Connection, memory: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     limit_memory(memory)
     gc.set_threshold(YOUNG_OBJECTS)
-    expect_many()
     FLUSHER.start()
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
         for done in count(1):

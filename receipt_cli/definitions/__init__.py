@@ -17,7 +17,7 @@ PUBLIC = {
     "resources": "data_root is_installed read_shipped",
     "reading": "Fail below failing listed similar",
     "search_path": "Folder LOCAL distrusted find_folders upwards",
-    "schema_check": "Path check_definition explain generated_validator json_type make_validator",
+    "schema_check": "Path check_definition explain json_type make_validator refuse",
     "strict_yaml": "locate read_yaml write_yaml",
     "units": "MAX_TEXT SPECIAL_UNITS UNITS find_factor is_grouped known_units read_number shift_of split_suffix",
 }

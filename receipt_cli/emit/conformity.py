@@ -7,9 +7,9 @@ that is installed; else the first error of its shape alone is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from receipt_cli.emit.document import Document
-from receipt_cli.lazy_dataclass import NamedTuple
 
 
 class Problem(NamedTuple):

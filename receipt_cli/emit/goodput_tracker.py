@@ -8,10 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from threading import RLock, local
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
-
-from receipt_cli.lazy_dataclass import NamedTuple
 
 EVENTS = ("job", "tpu_init", "training_preparation", "data_loading", "step", "checkpoint", "eval", "compilation")
 """Subjects of milestones: the name of a milestone is one of these, alone or with ``_start`` or ``_end``."""

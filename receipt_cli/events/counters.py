@@ -9,15 +9,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
+from typing import NamedTuple
 
 from receipt_cli.events.copies import TIMED
 from receipt_cli.events.model import Event, expand, part_of, record_of, rule_of
 from receipt_cli.events.relays import is_relay
 from receipt_cli.events.starts import joined_names
-from receipt_cli.lazy_dataclass import NamedTuple, replace
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.precision import resolution
+from receipt_cli.patterns import compile_later
 
 PASTED, JUMP = "pasted", "jump"
 """The events of records that are set aside: their counter goes back for a while, or far ahead."""

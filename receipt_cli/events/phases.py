@@ -11,6 +11,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
 
 from receipt_cli.events.counters import (
@@ -26,7 +27,6 @@ from receipt_cli.events.counters import (
 from receipt_cli.events.model import Event, cut, in_order
 from receipt_cli.events.relays import Relay, first_records, is_relay, resolve
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.scan.segment import count_between
 
 LATE_RECORDS = 4

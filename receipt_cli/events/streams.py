@@ -10,13 +10,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event
 from receipt_cli.io.joined_parts import Stream, digest_of
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.problems import QUIET_RECORDS, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.redaction.text import safe_text
 
 MAX_NODES = 1024

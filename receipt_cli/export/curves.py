@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from receipt_cli.definitions.metrics import Metric
 from receipt_cli.events.series import placed, unregistered
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.receipts.production import Product

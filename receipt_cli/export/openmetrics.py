@@ -7,12 +7,11 @@ comments to it. https://github.com/prometheus/OpenMetrics/blob/main/specificatio
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.analysis.checks import healthy, proven
 from receipt_cli.definitions.metrics import Metric
 from receipt_cli.export.run import ExportedRun
-from receipt_cli.lazy_dataclass import NamedTuple
 
 _OTHER = "Printed number that the registry does not know, by the name and in the unit printed."
 _ENDINGS = (

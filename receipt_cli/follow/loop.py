@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.follow.growth import Growth
@@ -13,7 +13,6 @@ from receipt_cli.follow.process import Process
 from receipt_cli.follow.stop import Stop
 from receipt_cli.follow.tail import Tail, open_tail
 from receipt_cli.follow.watch import Watch
-from receipt_cli.lazy_dataclass import replace
 
 LOOK_S = 0.25
 """Seconds between two looks at a file."""

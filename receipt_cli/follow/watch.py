@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from receipt_cli.follow.growth import Growth
 from receipt_cli.follow.snapshot import Figures, Snapshot, figures
-from receipt_cli.lazy_dataclass import replace
 
 LEAST_S = 0.25
 """Least seconds between two pictures."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
-from receipt_cli.lazy_dataclass import NamedTuple
 
 BLOCK = 1 << 20
 MAX_LINE = 8 << 20

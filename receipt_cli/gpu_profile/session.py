@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.errors import GrammarChoiceError
 from receipt_cli.gpu_profile import format as gpufl
@@ -22,7 +22,6 @@ from receipt_cli.gpu_profile.lines import Line, Lines
 from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.sampled import Samples
 from receipt_cli.gpu_profile.scopes import Scopes
-from receipt_cli.lazy_dataclass import NamedTuple
 
 _TYPE = re.compile(rb'"type"\s*:\s*"([a-z_]{1,64})"')
 _MAX_REPEATS = 1 << 18

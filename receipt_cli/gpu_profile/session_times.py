@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import Session
-from receipt_cli.lazy_dataclass import NamedTuple
 
 _SLACK_NS = 10**8
 """Event times of devices are converted from their own clocks; a tenth of a second is more than that costs."""

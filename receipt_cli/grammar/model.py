@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
 
 from receipt_cli.definitions.compiled import pack
 from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared, tells_place
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
-from receipt_cli.lazy_pattern import compile_later, compile_regex
+from receipt_cli.patterns import compile_later
 
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 """What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
@@ -397,4 +397,4 @@ class Grammar:
 
 def compile_pattern(pattern: str) -> regex.Pattern[bytes]:
     """Compile an ASCII pattern for matching on bytes; raises ``regex.error`` or ``UnicodeEncodeError``."""
-    return compile_regex(pattern.encode("ascii"))
+    return regex.compile(pattern.encode("ascii"))

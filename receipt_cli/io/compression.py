@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from receipt_cli.errors import InputError
-from receipt_cli.lazy_dataclass import NamedTuple
 
 CHUNK = 64 * 1024
 """Bytes of input that a decoder gets at once."""

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import eq
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.records.envelope import NO_RANK, split_rank
 
 LOOKED_AT = 512

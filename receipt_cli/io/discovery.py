@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import compression_of, unpacked
-from receipt_cli.lazy_dataclass import dataclass
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MAX_FILES = 4096
 HEAD_BYTES = 4096

@@ -17,7 +17,7 @@ from copy import copy
 from itertools import pairwise
 from typing import Any
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 LONGEST = 1 << 20
 """Bytes of one packed line that are kept until its end is there."""

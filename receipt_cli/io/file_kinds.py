@@ -6,11 +6,11 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.discovery import document_kind, is_store
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 
 class FileKind(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 from receipt_cli.io.copied_lines import blanked
 from receipt_cli.io.line_range import lines_of
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import dataclass
 
 
 def joined(parts: Sequence[Source]) -> Source:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipt_cli.io.envelopes import Unpacker
-from receipt_cli.lazy_dataclass import NamedTuple
 
 if TYPE_CHECKING:
     from hashlib import _Hash

@@ -20,7 +20,7 @@ from receipt_cli.learn.counting import (
     first_epoch,
     open_steps,
 )
-from receipt_cli.learn.headings import beginning, counted_values, find_headings
+from receipt_cli.learn.headings import beginning, counted_values, find_headings, in_turn
 from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, STEP, counter_of
 from receipt_cli.learn.readings import Reading, leave_out_errors, read_shape, without
 from receipt_cli.learn.shapes import MAX_HERALDS, Shape
@@ -218,9 +218,10 @@ def _set_aside(readings: Sequence[Reading]) -> None:
 
 
 def _doubt(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
-    """Doubt bars beyond their total, notices of checkpoints, and first batches beside whole epochs."""
+    """Doubt bars beyond their total, notices of checkpoints, results of several runs, and first batches beside whole epochs."""
     _doubt_overrun(readings)
     _doubt_notices(readings)
+    _doubt_results(readings)
     _doubt_first_batches(readings, vocabulary)
 
 
@@ -258,6 +259,15 @@ def _doubt_notices(readings: Sequence[Reading]) -> None:
     best = max((r.tier for r in without(readings, told)), default=0)
     for reading in told:
         reading.doubted = reading.doubted or reading.tier <= best
+
+
+def _doubt_results(readings: Sequence[Reading]) -> None:
+    """Doubt losses without a counter where a line beside each prints an epoch that never moves: each may end a run."""
+    epochs = [(r.shape, r.shape.columns[r.counter.epoch]) for r in readings if r.counter.epoch is not None]
+    still = [shape for shape, column in epochs if column.count > 1 and not (column.rises or column.drops)]
+    for reading in readings if still else ():
+        uncounted = reading.counter.mode == ABSENT and reading.loss is not None
+        reading.doubted = reading.doubted or (uncounted and any(in_turn(shape, reading.shape) for shape in still))
 
 
 def _doubt_first_batches(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:

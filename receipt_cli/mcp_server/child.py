@@ -9,12 +9,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
 from receipt_cli.errors import ExitCode, InputError
-from receipt_cli.lazy_dataclass import NamedTuple
 
 MOST_PRINTED = 64 << 20
 """Bytes that a command may print: an answer is cut to rows or a part of a document only once it is whole."""

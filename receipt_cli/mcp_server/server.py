@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -14,7 +14,6 @@ from pydantic import Field
 
 from receipt_cli import __version__
 from receipt_cli.errors import InputError, ReceiptError, UsageError
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.mcp_server.child import run_receipt
 from receipt_cli.mcp_server.roots import Roots
 

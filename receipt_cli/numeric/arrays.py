@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence, Sized
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
-from receipt_cli.lazy_dataclass import expects_many
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -26,10 +24,10 @@ WORTH_CALL = 2048
 def is_large(values: Sized, weight: int = 1, without: int = 0) -> bool:
     """True for numpy's arrays, and for so many entries, each of ``weight``, that they are worth becoming one.
 
-    ``without``: what each weighs more as long as numpy is not imported, for what will be done with it; a process that reads many
-    logs will import it soon. The choice never shows in a result: both ways give the same bits.
+    ``without``: what each weighs more as long as numpy is not imported, for what will be done with it. The choice never shows in
+    a result: both ways give the same bits.
     """
-    if "numpy" in sys.modules or expects_many():
+    if "numpy" in sys.modules:
         return hasattr(values, "dtype") or weight * len(values) >= WORTH_CALL
     return (weight + without) * len(values) >= WORTH_IMPORT
 

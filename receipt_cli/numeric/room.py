@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, TypeVar
 from weakref import WeakSet, finalize
 
 from receipt_cli.errors import UsageError
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 if TYPE_CHECKING:
     import numpy as np

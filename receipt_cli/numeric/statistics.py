@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.spill import pieces, take

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 _CELLS = compile_later(rb"(?<=%\|)(?=\xe2\x96)((?:\xe2\x96\x88)*+)(\xe2\x96[\x89-\x8f])?( *+)(?=\|)")
 """Between the marks of a bar: full cells, one that is partly full, empty ones."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Self
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MAX_DEPTH = 32
 MAX_ITEMS = 4096

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import starts
 
 PRINTED, LOGGED, ACTOR, MENTIONED = range(4)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from codecs import utf_8_decode
+from dataclasses import dataclass
 
-from receipt_cli.lazy_dataclass import dataclass
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 RECORD_CAP = 64 * 1024
 """Raw bytes of a record that are read; the rest is counted as a problem."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 _SURE = (
     r"(?:(?:api|app|secret|access|account|private|shared|storage|encryption|signing|master|license|service|deploy|ssh|consumer"

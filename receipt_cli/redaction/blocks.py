@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MASK = "[redacted:private-key]"
 _HEAD = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"

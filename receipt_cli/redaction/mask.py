@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.redaction import assignments, places, prose
 from receipt_cli.redaction.blocks import mask_keys
 from receipt_cli.redaction.forms import FORM_LEADS, FORMS

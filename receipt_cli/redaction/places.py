@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 URL = compile_later(
     r"(?<=://)(?:(?!\[redacted:)[^\s/:@\"'<>]{0,128}:"

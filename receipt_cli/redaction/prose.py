@@ -5,7 +5,7 @@ Patterns are matched against the text in lower case. What is said of a password 
 
 from __future__ import annotations
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.redaction.assignments import says_nothing
 
 PASSWORD = (

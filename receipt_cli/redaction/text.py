@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_EXCERPT
 from receipt_cli.records.split import display_lines
 from receipt_cli.redaction.mask import cut_text, mask_field, mask_secrets

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.redaction.assignments import LOOSE, SURE, says_nothing
 from receipt_cli.redaction.forms import FORM_LEADS, FORMS
 

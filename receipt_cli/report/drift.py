@@ -6,9 +6,8 @@ A metric that the runs of a lane stop printing leaves no trace in any one log: i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.render.scale import measure
 from receipt_cli.report.packing import Pool, short_text
 

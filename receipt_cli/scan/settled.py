@@ -11,11 +11,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
 from receipt_cli.grammar.model import COUNTERS, Field, Grammar, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.column import Cells
+from receipt_cli.patterns import compile_later
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn, interleaved
 from receipt_cli.scan.extraction.model import convert
 from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, SERVICE, UNREAD, Form, is_curve, read_form

@@ -8,11 +8,11 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.file_kinds import read_regular
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.store.files import Store, StoredReceipt
 from receipt_cli.store.places import place_files, read_places
 

@@ -9,9 +9,9 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from receipt_cli.errors import InputError
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.store.files import RECEIPT, Store, StoredReceipt
 from receipt_cli.store.marks import marks_files
 

@@ -8,8 +8,7 @@ receipt appears in the same column.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from receipt_cli.lazy_dataclass import NamedTuple
+from typing import NamedTuple
 
 TEXT, WHOLE, REAL, FLAG, TIME = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP"
 

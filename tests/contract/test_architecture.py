@@ -18,8 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "receipt_cli"
 # One line a room: the rooms that it may import, each of which stands in a line above.
 ROOMS: dict[str, str] = {
     "rooms": "",
-    "lazy_dataclass": "",
-    "lazy_pattern": "",
+    "patterns": "",
     "errors": "",
     "problems": "",
     "definitions": "errors problems",
@@ -44,7 +43,7 @@ ROOMS: dict[str, str] = {
     "receipts": (
         "analysis authoring definitions derive documents errors events header io numeric problems records redaction scan"
     ),
-    "batch": "authoring definitions derive documents errors grammar header io lazy_dataclass receipts redaction store",
+    "batch": "authoring definitions derive documents errors grammar header io receipts redaction store",
     "comparison": "analysis definitions documents errors events io numeric receipts store",
     "export": "analysis definitions documents errors events io numeric receipts redaction",
     "follow": "analysis derive documents errors events io receipts scan",
@@ -70,7 +69,7 @@ ROOMS: dict[str, str] = {
 }
 FACADE = "api"
 """The room that the package itself opens: every name of it is one of ``receipt_cli``."""
-GROUND = {"rooms", "lazy_dataclass", "lazy_pattern", "_compiled"}
+GROUND = {"rooms", "patterns", "_compiled"}
 """What every room may import: it holds no logic of the program."""
 MOST_AT_ROOT = 8
 
@@ -120,7 +119,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "pytorch_lightning": ("emit.callbacks.lightning",),
     "ray": ("batch.ray_engine",),
     "pyroaring": ("numeric.ordinals",),
-    "regex": ("lazy_pattern", "definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
+    "regex": ("patterns", "definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
     "requests": ("verification.keyless",),
     "rich": ("render.*",),
     "securesystemslib": ("verification.attestation",),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from receipt_cli.analysis.goodput.model import Wall, recorded_wall
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
 
 STATED = "stated"
 """Source of a fact that the caller states."""

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +33,6 @@ from receipt_cli.documents.canonical import canonical_bytes, canonical_line
 from receipt_cli.errors import ExitCode, OutputError, UsageError
 from receipt_cli.io.beside import header_name, running_name
 from receipt_cli.io.compression import SUFFIXES
-from receipt_cli.lazy_dataclass import replace
 from receipt_cli.receipts.production import Product, Request, produce, produce_all, produce_from, refusal, rfc3339_now
 from receipt_cli.scan.workers import AUTO
 
