@@ -1,4 +1,4 @@
-"""The Python API: what the commands do, as typed functions and classes; ``receipt_cli`` itself exports every name of it.
+"""The Python API: the commands as typed functions and classes; ``receipt_cli`` itself exports every name.
 
 In: paths and URLs of logs and documents. Out: ``Run``, ``Receipt``, ``Store`` and the results of verify, compare, migrate and
 validate. Every error is a ``ReceiptError``.

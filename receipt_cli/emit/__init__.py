@@ -1,7 +1,7 @@
 """Instrument a trainer: goodput spans, step records, ablation receipts, step lines. Imports only the standard library.
 
 In: calls from a training script. Out: lines that ``receipt parse`` reads, and documents. ``receipt_cli.emit.push``, ``.otel`` and
-``.profiling`` are optional and imported by name. The callbacks of trainers import their library, at the first use of their name.
+``.profiling`` are optional and imported by name. Callbacks import their trainer's library at the first use of their name.
 Start with ``step_printer`` (lines), ``goodput_tracker`` (spans), ``callbacks.run_log`` (callbacks).
 """
 
@@ -29,7 +29,7 @@ CALLBACKS = {
     "LightningCallback": "lightning",
     "TorchLoop": "torch_loop",
 }
-"""The trainers' callbacks and their modules. ``import *`` leaves them out: their libraries may be absent."""
+"""Trainers' callbacks and their modules. ``import *`` leaves them out, because their libraries may be missing."""
 
 if not TYPE_CHECKING:  # type checkers refuse all names but those above
 

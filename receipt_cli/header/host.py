@@ -1,4 +1,4 @@
-"""Facts of the machine, of this interpreter and its distributions, and of a process, for a header of the job."""
+"""Facts of this machine, this interpreter and its distributions, and of a running process."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def host_facts(here: Path) -> tuple[list[HeaderFact], list[str]]:
 
 
 def own_interpreter() -> tuple[str, str | None, str | None, dict[str, str]]:
-    """Return the version of this interpreter, of its torch, of torch's CUDA, and of its distributions.
+    """Return the versions of this interpreter, its torch, torch's CUDA, and its distributions.
 
-    Nothing is imported to learn its version. CUDA is known only from torch's local version tag (``+cu130`` is 13.0).
+    No distribution is imported. CUDA is known only from torch's local version tag (``+cu130`` is 13.0).
     """
     torch = installed_version("torch")
     versions = {name: version for name in DISTRIBUTIONS if (version := installed_version(name)) is not None}
@@ -47,7 +47,7 @@ def own_interpreter() -> tuple[str, str | None, str | None, dict[str, str]]:
 
 
 def process_of(pid: int) -> tuple[dict[str, str], list[str]]:
-    """Return the environment and the command of a process. Raises ``UsageError`` where it cannot be read."""
+    """Return the environment and command of a process. Raises ``UsageError`` if they cannot be read."""
     try:
         process = psutil.Process(pid)
         return process.environ(), process.cmdline()
@@ -64,7 +64,7 @@ def _add_machine(collector: FactCollector) -> None:
 
 
 def installed_version(distribution: str) -> str | None:
-    """Return the version in the metadata of an installed distribution, ``None`` when there is none."""
+    """Return the version in an installed distribution's metadata, or None."""
     try:
         version: object = metadata.version(distribution)
     except (metadata.PackageNotFoundError, KeyError, OSError, ValueError):
@@ -73,6 +73,6 @@ def installed_version(distribution: str) -> str | None:
 
 
 def cuda_of(torch_version: str | None) -> str | None:
-    """Return the CUDA version in torch's local version tag (``2.9.0+cu130``: ``13.0``), else ``None``."""
+    """Return the CUDA version in torch's local version tag (``2.9.0+cu130``: ``13.0``), or None."""
     tag = _CUDA_TAG.search(torch_version or "")
     return f"{tag[1]}.{tag[2]}" if tag else None

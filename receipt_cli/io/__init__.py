@@ -1,5 +1,5 @@
 """Open, decompress, find and write files; run DuckDB.
 
-In: paths, standard input, bytes. Out: blocks of bytes with their digest; files that are written whole or not at all.
+In: paths, standard input, bytes. Out: blocks of bytes with their digest; files written whole or not at all.
 Start with ``source`` (reading), ``atomic`` (writing), ``discovery`` (which files are logs).
 """

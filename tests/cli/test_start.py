@@ -11,8 +11,8 @@ SMALL = ROOT / "fixtures" / "logs" / "autoresearch" / "five-minutes.log"
 PROGRAM = """
 import atexit, sys
 atexit.register(lambda: print(*sys.modules, file=sys.stderr))
-from receipt_cli.cli.main import command
-command()
+from receipt_cli.cli.main import main
+main()
 """
 UNUSED = (
     "asyncio", "charset_normalizer", "concurrent.futures.process", "duckdb", "fsspec", "git", "jsonschema", "multiprocessing",
