@@ -8,8 +8,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate
+from typing import NamedTuple
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_step_recognised, proves_no_step
 from receipt_cli.analysis.completed import begins_program, closes
@@ -56,11 +58,11 @@ from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
+from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 from receipt_cli.scan.workers import kept_engine
@@ -342,13 +344,17 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))
+    if options.replaced_bytes is not None:
+        detail = "the file was replaced while it was followed: its earlier content is not read"
+        own.append(Problem("launch_doubtful", 1, detail, ""))
     stepless = not unread and proves_no_step(every, ending, [grammar.layer for grammar in grammars])
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
     lost = lost or unread_losses(body.doubts, read_by)
     checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost)
     metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
-    steps = max((event.last_line for phase in every for event in phase.steps), default=None)
-    own += training_unread(engine, grammars, _last_lines(reading, number), steps)
+    steps = [event.last_at for phase in every for event in phase.steps]
+    behind = body.records - 1 - (max(steps) >> POSITION_BITS) if steps else None
+    own += training_unread(engine, grammars, _last_lines(reading, number), behind)
     own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
     problems = _problems(body, [*reading.gathered.problems, *own])
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}

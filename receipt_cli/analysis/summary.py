@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from receipt_cli.analysis.bottleneck import Bottleneck
 from receipt_cli.analysis.consistency import Comparison, compare, of_session
@@ -38,7 +39,6 @@ from receipt_cli.events.series import (
     unregistered,
     values_of,
 )
-from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite
 

@@ -6,9 +6,9 @@ import math
 import re
 from decimal import Context, Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MAX_TEXT = 64
 """A number printed with more characters than this is not read."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
@@ -29,7 +31,6 @@ from receipt_cli.events.starts import (
     runs_named,
 )
 from receipt_cli.grammar.model import MOMENTS
-from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
-from receipt_cli.lazy_pattern import compile_later, regex_later
+from receipt_cli.patterns import compile_later, regex_later
 from receipt_cli.records.envelope import head_ends
 
 _pattern = compile_later if sys.version_info >= (3, 11, 5) else regex_later

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from receipt_cli import __version__
@@ -22,7 +23,6 @@ from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.derive import Derivation
 from receipt_cli.documents.canonical import canonical_bytes, captured_digest
 from receipt_cli.events.ranks import RankFigures
-from receipt_cli.lazy_dataclass import asdict
 from receipt_cli.numeric.statistics import Statistic
 from receipt_cli.problems import MAX_FIELDS, MAX_FIRST, MAX_NAMED
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.problems import EXCERPT_BYTES, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank, starts
 from receipt_cli.records.place import form_of, is_indented, read_host

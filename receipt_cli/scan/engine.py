@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
-from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.grammar.model import COMPANION, Grammar, Rule
 from receipt_cli.problems import Problem
 from receipt_cli.records.bars import short_bars
 from receipt_cli.records.envelope import MASK, plain, without_count
@@ -77,7 +77,8 @@ class Engine:
                 self.markers_by_literal.setdefault(literal, []).append(marker)
         self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
         self._step_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event == "step"}
-        self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in ("step", "eval")}
+        kinds = ("step", COMPANION, "eval")
+        self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in kinds}
         self._candidates_of: dict[frozenset[bytes], Candidates] = {}
         self.layouts = LayoutCache()
         self.by_layout = by_layout
@@ -181,8 +182,11 @@ class Engine:
         """Read one record from its fragment."""
         self.read(body, fragment.data + end, fragment.length if fragment.length > len(fragment.data) else None)
 
-    def finish(self, segment: Segment) -> tuple[SegmentBody, int]:
-        """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last)."""
+    def finish(self, segment: Segment, text: Callable[[int], bytes] = lambda _: b"") -> tuple[SegmentBody, int]:
+        """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last).
+
+        ``text`` returns a line of the log and the one behind it, by the number of the first; nothing if that cannot be.
+        """
         body = SegmentBody()
         if segment.whole:
             body, last = segment.body, segment.tail
@@ -201,12 +205,17 @@ class Engine:
             if not last.carriage:
                 body.lines -= 1
             lines += 1
-        settle_forms(body, self._rules_by_key)
+        settle_forms(body, self._rules_by_key, lambda line: self._read_as_one(text(line)))
         for columns in body.rules.values():
             columns.settle()
         if self._has_steps(body):
             body.step_like = MAX_SEEN  # they do, and it does not depend on where the log was cut
         return body, lines
+
+    def _read_as_one(self, lines: bytes) -> SegmentBody | None:
+        """Return what is read of two lines as one; None if a rule reads the second one alone."""
+        first, _, second = (line.removesuffix(b"\r") for line in lines.removesuffix(b"\n").partition(b"\n"))
+        return self._read_alone(first + second) if second and not self._read_alone(second).rules else None
 
     def _read_unended(self, body: SegmentBody, record: bytes, last_bytes: bytes) -> None:
         """Read the last record, which has no end: its markers as they are, of its values those that are certain."""

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import NamedTuple, TypeAlias
 
 from receipt_cli.definitions.units import find_ratio
 from receipt_cli.grammar.model import COUNTERS, Field, Grammar, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.column import Cells
-from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn, interleaved
+from receipt_cli.patterns import compile_later
+from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn, interleaved
 from receipt_cli.scan.extraction.model import convert
 from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, SERVICE, UNREAD, Form, is_curve, read_form
 from receipt_cli.scan.segment import Doubt, RuleKey, SegmentBody
@@ -40,7 +40,13 @@ class _Group(NamedTuple):
     columns: RuleColumns
 
 
-def settle_forms(body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Grammar, int]]]) -> None:
+Again: TypeAlias = Callable[[int], "SegmentBody | None"]
+"""Return what is read of a line and the one behind it as one text; None where that one is read alone, or none is there."""
+
+
+def settle_forms(
+    body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Grammar, int]]], again: Again = lambda _: None
+) -> None:
     """Join the forms of each rule's records in ``body``; those that are not its records, and numbers in doubt, are left out.
 
     ``rules`` are those that read the columns of a key, each by its grammar and number.
@@ -58,7 +64,7 @@ def settle_forms(body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Gramm
         readers = [grammar.rule(number) for grammar, number in rules.get(key, ())]
         rule = next((rule for rule in readers if rule.event in JUDGED), None)
         if rule is not None and MARK + OTHER not in forms:
-            groups = _without_foreign(groups, rule, key, body.doubts)
+            groups = _with_continued(_without_foreign(groups, rule, key, body.doubts), key, again)
             _without_doubtful(groups, rule, key, body.doubts)
             _name_unread(groups, rule, key, body.doubts)
             _name_labels(groups, rule, key, body.doubts)
@@ -162,7 +168,8 @@ def _without_doubtful(groups: list[_Group], rule: Rule, key: RuleKey, doubts: li
         having = [group for group in groups if _column(group, name) is not None]
         _leave_out_parts(having, name, rule, key, doubts)
         _convert(having, name, key, doubts)
-        _leave_out_cut(having, name, groups, key, doubts)
+        for cut in _cut(groups, name):
+            _drop(cut, name, "record_cut", key, doubts)
 
 
 def _name_labels(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
@@ -278,12 +285,47 @@ def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt])
             column.values = Cells("d", [float(Decimal(repr(value)) * factor) for value in column.values])
 
 
-def _leave_out_cut(having: list[_Group], name: str, groups: Sequence[_Group], key: RuleKey, doubts: list[Doubt]) -> None:
-    """Leave out a number with which a line ends if its siblings go on behind it, or print more decimals.
+def _with_continued(groups: list[_Group], key: RuleKey, again: Again) -> list[_Group]:
+    """Return the groups with the records whole that a collector broke inside of a number: the next line goes on with them.
+
+    That proves itself: both lines as one have the form of other records of the rule, and their columns.
+    """
+    names = sorted({group.form.last[0] for group in groups if group.form.last is not None})
+    for group in [group for name in names for cut in _cut(groups, name) for group in cut]:
+        read = [_continued(group.columns, row, key, again) for row in range(len(group.columns))]
+        for number, sibling in enumerate(groups):
+            whole = [columns for form, columns in read if form == sibling.form and _names(columns) == _names(sibling.columns)]
+            if len(whole) == len(read) and len(sibling.columns) >= FEW:
+                groups[number] = sibling._replace(columns=interleaved([sibling.columns, *whole]))
+                groups.remove(group)
+                break
+    return groups
+
+
+def _continued(columns: RuleColumns, row: int, key: RuleKey, again: Again) -> tuple[Form | None, RuleColumns]:
+    """Return the form of a record together with the line behind it, and what the rule reads of both; None if it reads none."""
+    line, whole = columns.line[row], RuleColumns()
+    body = again(line)
+    if body is None or len(body.rules) != 1:
+        return None, whole
+    [((ref, name), found)] = body.rules.items()
+    base, mark, form = name.partition(MARK)
+    if (ref, base) != key or len(found) != 1:
+        return None, whole
+    whole.extend(found, columns.at[row] >> POSITION_BITS, line - 1)
+    return read_form(mark + form), whole
+
+
+def _names(columns: RuleColumns) -> set[str]:
+    return {*columns.numbers, *columns.unregistered, *columns.texts}
+
+
+def _cut(groups: Sequence[_Group], name: str) -> Iterator[list[_Group]]:
+    """Yield the groups of records that end inside of a number where their siblings go on behind it, or print more decimals.
 
     The first record of a run may lack what the others end with: a rate, say, which needs two of them.
     """
-    having = [group for group in having if _column(group, name) is not None]
+    having = [group for group in groups if _column(group, name) is not None]
     ends = [group for group in having if group.form.last is not None and group.form.last[0] == name]
     total, first = sum(len(group.columns) for group in groups), min(group.columns.at[0] for group in groups)
     for decimals in (0, 1):
@@ -299,7 +341,7 @@ def _leave_out_cut(having: list[_Group], name: str, groups: Sequence[_Group], ke
             rest = (group.columns for group in having if group not in cut)
             short = _most_digits((group.columns for group in cut), name) < _most_digits(rest, name)
         if short:
-            _drop(cut, name, "record_cut", key, doubts)
+            yield cut
 
 
 def _leave_out_shorter(

@@ -138,7 +138,7 @@ def _begun(line: str, loss: str, kept: int) -> str:
 
 
 @cases
-@pytest.mark.parametrize("how", ["cut", "wrapped", "torn", "cut at the end"])
+@pytest.mark.parametrize("how", ["cut", "cut before a number", "wrapped", "torn", "cut at the end"])
 @quick
 @given(where=st.integers(3, COUNT - 3), kept=st.integers(1, 3))
 def test_a_piece_of_a_loss_is_none(reader: str, how: str, tmp_path: Path, where: int, kept: int) -> None:
@@ -146,10 +146,15 @@ def test_a_piece_of_a_loss_is_none(reader: str, how: str, tmp_path: Path, where:
         begun = _begun(lines[where], LOSSES[where], kept)
         if how == "cut at the end":
             return [*lines[:where], begun]
-        rest = {"cut": [begun], "wrapped": [begun, lines[where][len(begun) :]], "torn": [begun + lines[where + 1]]}[how]
+        rest = {"wrapped": [begun, lines[where][len(begun) :]], "torn": [begun + lines[where + 1]]}.get(how, [begun])
+        rest += ["4 files were saved"] if how == "cut before a number" else []
         return [*lines[:where], *rest, *lines[where + 1 + (how == "torn") :]]
 
-    assert figures(stated(reader, LOSSES, tmp_path / "run.log", change)) <= TRUE
+    document = stated(reader, LOSSES, tmp_path / "run.log", change)
+    assert figures(document) <= TRUE
+    if how == "wrapped":  # the next line goes on with it
+        assert figures(document) == {float(LOSSES[0]), float(LOSSES[-1])}
+        assert "record_cut" not in {problem["kind"] for problem in document["derivation"]["problems"]["first"]}
 
 
 IMPORTED = {
