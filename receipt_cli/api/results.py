@@ -31,14 +31,14 @@ class Comparison(View):
     """How runs differ from the first: ``to_dict()`` is what ``receipt compare --json`` prints.
 
     Each of ``contrasts`` is a group of runs against the ``baseline``. ``worse``: whether any is worse or not comparable, as
-    ``--exit-code`` asks. ``notes`` are sentences for the person who asked.
+    ``--fail`` asks. ``notes`` are sentences for the person who asked.
     """
 
     __slots__ = ()
 
 
 class Migration(View):
-    """A document in a newer version: ``to_dict()`` is the row of its file in what ``receipt migrate --json`` prints.
+    """A document in a newer version: ``to_dict()`` is the row of its file in what ``receipt schema migrate --json`` prints.
 
     ``versions`` are those that it went through, its own first. ``data`` is the new document's bytes, or the original's where
     there was nothing to do.
@@ -48,7 +48,7 @@ class Migration(View):
 
 
 class Finding(View):
-    """One thing that is wrong with a document: ``to_dict()`` is its row in what ``receipt validate --json`` prints.
+    """One thing that is wrong with a document: ``to_dict()`` is its row in what ``receipt schema check --json`` prints.
 
     ``severity`` is ``error``, or ``note`` for what is worth knowing. ``refusal`` is the error of a file that could not be judged.
     """

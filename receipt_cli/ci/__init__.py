@@ -13,6 +13,6 @@ PUBLIC = {
     "gates_file": "read_gates",
     "log_locations": "Places",
     "page": "render_page",
-    "verdict": "rule",
+    "verdict": "Verdict rule",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

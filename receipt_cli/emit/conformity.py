@@ -1,4 +1,4 @@
-"""Check that a document that a job made itself keeps its contract, as ``receipt validate`` does.
+"""Check that a document that a job made itself keeps its contract, as ``receipt schema check`` does.
 
 For a document that keeps it the standard library is enough. What is wrong with another is reported by jsonschema where
 that is installed; else the first error of its shape alone is.

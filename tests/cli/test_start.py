@@ -15,7 +15,7 @@ from receipt_cli.cli.main import main
 main()
 """
 HEAVY = (
-    "argparse", "asyncio", "concurrent.futures", "jsonschema", "logging", "multiprocessing", "numpy", "psutil", "rich", "shlex",
+    "argparse", "asyncio", "concurrent.futures", "jsonschema", "logging", "multiprocessing", "numpy", "psutil", "rich",
     "ssl", "tomllib", "unittest", "yaml", "zstandard",
 )  # fmt: skip
 UNUSED = (
@@ -23,7 +23,7 @@ UNUSED = (
     "receipt_cli.detect.version_ratio", "receipt_cli.events.compact", "receipt_cli.events.file_order", "receipt_cli.follow",
     "receipt_cli.header.header_file", "receipt_cli.importers", "receipt_cli.io.pipe", "receipt_cli.io.prefetch",
     "receipt_cli.learn", "receipt_cli.records.literals", "receipt_cli.redaction.wrapped", "receipt_cli.render",
-    "receipt_cli.scan.extraction.mapping", "receipt_cli.scan.last_record", "receipt_cli.store",
+    "receipt_cli.scan.extraction.mapping", "receipt_cli.store",
 )  # fmt: skip
 """What a plain log with an end, of one run, needs nothing of."""
 
