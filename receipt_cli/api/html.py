@@ -1,4 +1,4 @@
-"""A receipt as a small HTML table for a notebook: no script, no style, and every text escaped."""
+"""A receipt as a small HTML table for a notebook: no script, no style, all text escaped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 _MOST = 8
-"""Metrics that are shown; the receipt has the others."""
+"""Most metrics shown; the receipt has the others."""
 
 
 def receipt_table(document: Mapping[str, Any]) -> str:

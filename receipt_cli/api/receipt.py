@@ -17,16 +17,16 @@ else:
 
 
 class Receipt(ReceiptFields):
-    """A valid receipt. Its attributes are the fields that ``receipt schema show receipt`` describes, in base units.
+    """A valid receipt. Its attributes are the fields of ``receipt schema show receipt``, in base units.
 
-    The receipt of an older version is as it was written (see ``schema_version``): a field that came later is None, and
-    ``migrate`` lifts the file.
+    A receipt of an older version stays as it was written (see ``schema_version``): later fields are None, and ``migrate``
+    upgrades the file.
     """
 
     __slots__ = ()
 
     def __init__(self, document: dict[str, Any]) -> None:
-        """``document`` is the JSON object of a valid receipt; it must not change any more."""
+        """``document`` is the JSON object of a valid receipt, which must not change any more."""
         super().__init__(document, ())
 
     def _repr_html_(self) -> str:
@@ -37,10 +37,10 @@ class Receipt(ReceiptFields):
 
 
 def load(path: str | os.PathLike[str]) -> Receipt:
-    """Return the receipt in the file ``path``, checked, with what looks like a secret masked.
+    """Return the checked receipt in the file ``path``, with texts that look like secrets masked.
 
-    Raises ``InputError`` for a file that cannot be read or holds no valid receipt, and ``DataError`` for a major version that
-    is not known here. Fields of a newer minor version are kept.
+    Raises ``InputError`` for a file that cannot be read or is no valid receipt, ``DataError`` for an unknown major version.
+    Fields of a newer minor version are kept.
     """
     from receipt_cli.documents.validate import validate_bytes
     from receipt_cli.receipts.open import MAX_DOCUMENT

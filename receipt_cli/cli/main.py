@@ -34,9 +34,6 @@ def main() -> NoReturn:
 
 def command() -> NoReturn:
     """Run the command line as a program of its own, and leave it to the system to free what it used: a twentieth of a start."""
-    from receipt_cli.lazy_pattern import import_regex_later
-
-    import_regex_later()
     try:
         main()
     except SystemExit as ended:

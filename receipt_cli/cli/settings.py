@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.errors import UsageError
-from receipt_cli.lazy_dataclass import NamedTuple
 
 FILES = ("receipt.toml", "pyproject.toml")
 PATHS = {"store", "gates", "policy", "path"}

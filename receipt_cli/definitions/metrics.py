@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import similar
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 
 REGISTRY_PATH = "metrics/v1.yaml"
 

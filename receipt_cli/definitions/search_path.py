@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import NamedTuple
 
 LOCAL = ".receipt"
 """Name of the folder that is looked for beside a log and above it."""

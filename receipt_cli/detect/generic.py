@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import dataclass, replace
 from receipt_cli.problems import Lack, Problem
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
@@ -191,7 +191,8 @@ def read_generically(
     if not _same(streams, again):
         return None
     both = (first or engine, gathered.body), (engine, once_more.body)
-    if rival and _count_own(*both, others, learned, grammar) < least:
+    steps = [chosen for chosen in others if rival or (chosen.grammar.layer == "benchmark" and _steps_of(detection))]
+    if steps and _count_own(*both, steps, learned, grammar) < (least if rival else 1):
         return None
     kept = _with_steps_of(engine, once_more.body, grammar, learned, base)
     if kept is None:

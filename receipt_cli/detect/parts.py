@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from receipt_cli.detect.borders import LAST, READ, Gap, find_border, openings_of
 from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
@@ -19,7 +20,6 @@ from receipt_cli.events.starts import introduces
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.io.joined_parts import Stream, joined
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS, place

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast, get_args
 
 from receipt_cli.definitions.compiled import load_shipped
 from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import dataclass
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 Status = Literal["draft", "released", "deprecated"]
 

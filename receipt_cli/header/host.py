@@ -1,4 +1,4 @@
-"""Facts of the machine, of this interpreter and its distributions, and of a process, for a header of the job."""
+"""Facts of this machine, this interpreter and its distributions, and of a running process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DISTRIBUTIONS = (
 
 
 def now_rfc3339() -> str:
-    """Return the time as RFC 3339 in UTC with whole seconds, such as ``2026-01-31T12:00:00Z``."""
+    """Return the current time as RFC 3339 in UTC with whole seconds, such as ``2026-01-31T12:00:00Z``."""
     return datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
 
 
@@ -42,9 +42,9 @@ def host_facts(here: Path) -> tuple[list[HeaderFact], list[str]]:
 
 
 def own_interpreter() -> tuple[str, str | None, str | None, dict[str, str]]:
-    """Return the version of this interpreter, of its torch, of torch's CUDA, and of its distributions.
+    """Return the versions of this interpreter, its torch, torch's CUDA, and its distributions.
 
-    Nothing is imported to learn its version. CUDA is known only from torch's local version tag (``+cu130`` is 13.0).
+    No distribution is imported. CUDA is known only from torch's local version tag (``+cu130`` is 13.0).
     """
     torch = installed_version("torch")
     versions = {name: version for name in DISTRIBUTIONS if (version := installed_version(name)) is not None}
@@ -52,7 +52,7 @@ def own_interpreter() -> tuple[str, str | None, str | None, dict[str, str]]:
 
 
 def process_of(pid: int) -> tuple[dict[str, str], list[str]]:
-    """Return the environment and the command of a process. Raises ``UsageError`` where it cannot be read."""
+    """Return the environment and command of a process. Raises ``UsageError`` if they cannot be read."""
     import psutil
 
     try:
@@ -73,7 +73,7 @@ def _add_machine(collector: FactCollector) -> None:
 
 
 def installed_version(distribution: str) -> str | None:
-    """Return the version in the metadata of an installed distribution, ``None`` when there is none."""
+    """Return the version in an installed distribution's metadata, or None."""
     try:
         version: object = metadata.version(distribution)
     except (metadata.PackageNotFoundError, KeyError, OSError, ValueError):
@@ -82,6 +82,6 @@ def installed_version(distribution: str) -> str | None:
 
 
 def cuda_of(torch_version: str | None) -> str | None:
-    """Return the CUDA version in torch's local version tag (``2.9.0+cu130``: ``13.0``), else ``None``."""
+    """Return the CUDA version in torch's local version tag (``2.9.0+cu130``: ``13.0``), or None."""
     tag = _CUDA_TAG.search(torch_version or "")
     return f"{tag[1]}.{tag[2]}" if tag else None

@@ -1,10 +1,10 @@
-"""Log lines that a collector packed → the lines themselves: JSON objects around a line, and lines cut into parts.
+"""Log lines packed by a collector → the original lines: unwrap JSON objects, join lines cut into parts.
 
-Docker's json-file driver, Fluent Bit, Loki, Filebeat, Cloud Logging, journald and loggers that print JSON put one line into
-one object; CRI and Docker cut a line of more than 16 KiB. What comes out has as many lines as what went in: a packed line keeps
-its number, line ends inside become redraws (``\\r``), and all but the last part of a cut line are empty. Seconds that ``ts -s``
-puts before every line of a log become a head that no cell of a row looks like. Only of an indented document of events, as
-CloudWatch and Cloud Logging export it, nothing but the lines of the events stays.
+Docker's json-file driver, Fluent Bit, Loki, Filebeat, Cloud Logging, journald and JSON loggers put each line into an object;
+CRI and Docker cut lines over 16 KiB. The number of lines stays: a packed line keeps its number, line ends inside it become
+redraws (``\\r``), and all parts of a cut line but the last become empty. Seconds that ``ts -s`` puts before every line become a
+head that no table cell looks like. Only an indented document of events (CloudWatch, Cloud Logging) is reduced to the lines of
+its events.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from copy import copy
 from itertools import pairwise
 from typing import Any
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 LONGEST = 1 << 20
-"""Bytes of one packed line that are kept until its end is there."""
+"""Longest packed line, in bytes, held back until its end; a longer line stays packed."""
 CUT_AT = 16 << 10
-"""Bytes at which Docker cuts a line: such a part has no line end."""
+"""Size, in bytes, at which Docker cuts a line; such a part has no line end."""
 _ENDED = compile_later(rb'^\{"log" ?: ?"[^"\\\n]*(?:\\.[^"\\\n]*)*\\n", ?"stream"', re.MULTILINE)
-"""An entry of Docker's with its line end. A log that has them keeps them all: an entry without one is a part of a line."""
+"""A Docker entry with its line end. If a log has one, an entry without a line end is a part of a cut line."""
 _LOOKED_AT = 4096
 """Bytes of an indented document within which its first event begins."""
 _MARK = b"\xef\xbb\xbf"
 _DEEPEST = 3
-"""So many packings may lie around one line: Loki around Fluent Bit around Docker."""
+"""Most envelopes around one line: Loki around Fluent Bit around Docker."""
 _LINES = ("log", "line", "message", "MESSAGE", "msg", "textPayload")
-"""Keys of the line, the most telling first: ``log`` is what a container printed where ``message`` is a part of it."""
+"""Keys of the line, best first: ``log`` is the container's whole output, of which ``message`` may be a part."""
 _TIMES = (
     "time", "timestamp", "@timestamp", "ts", "date", "asctime", "datetime", "__REALTIME_TIMESTAMP", "created", "eventTime",
 )  # fmt: skip
 _LEVELS = ("level", "levelname", "severity", "lvl", "log.level")
 _OUTSIDE = ("jsonPayload", "_source")
-"""Keys of an object that has the line as one of its own keys."""
+"""Keys of a nested object that holds the line."""
 _RAISED = ("exc_info", "exception", "stack_trace", "traceback", "exc_text")
 _NUMBERS = frozenset((
     *_TIMES, *_LEVELS, "levelno", "priority", "facility", "pid", "tid", "process", "thread", "process_id", "thread_id",
     "rank", "local_rank", "global_rank", "node_rank", "world_size", "lineno", "line_number", "offset", "seq", "v", "partial_id",
     "partial_ordinal", "msecs", "relativeCreated", "monotonic", "ingestionTime", "ingestion_time", "observed_timestamp",
 ))  # fmt: skip
-"""Keys of numbers that are no figures of a run: an object with others is a record of its own, not a packing."""
+"""Keys of numbers that are no metrics. An object with any other number is a record of its own, not an envelope."""
 _OBJECT = compile_later(rb'(?:[^{}\s][^{}\n]{0,120}\t)?\[?\{ ?"[^\n]*\}\]?,?\r?\Z')
 _BRACE = compile_later(rb'\{ ?"')
-"""What an object begins with; a dict as Python prints it begins otherwise, and may be every line of a log."""
+"""Start of an object. A dict printed by Python starts differently, and may be every line of a log."""
 _HAS_LINE = compile_later(rb'"(?:%b)" ?: ?["\[]' % "|".join(_LINES).encode())
 _OPENING = (b"", b"\n", b"\t", b"[")
-"""What precedes the brace of an object: a line end, a tab, the bracket of an array."""
+"""Bytes allowed before an object: start of text, line end, tab, or the bracket of an array."""
 _CUT_LINE = (b" stdout P", b" stderr P")
 _PART = compile_later(rb"^(\d{4}-\d\d-\d\dT\S{8,30}) (stdout|stderr) ([FP])(?::[\w:]{1,20})? ([^\n]*)$", re.MULTILINE)
 _EVENT = compile_later(rb'^[ \t]*"(?:message|textPayload|log|line)": ("[^"\\\n]*(?:\\.[^"\\\n]*)*"),?[ \t\r]*$')
@@ -60,7 +60,7 @@ _DOCUMENT = compile_later(rb'[ \t]*(?:\{[ \t\r]*\n[ \t]*"events": )?\[[ \t\r]*\n
 _SECONDS = compile_later(rb"^(\d{1,7}\.\d{6}) ", re.MULTILINE)
 _WORDS = compile_later(rb"[A-Za-z]{3}")
 _FEWEST_SECONDS = 4
-"""So many first lines at least, each later than the one before, show that the seconds before them are a clock's."""
+"""Fewest first lines with non-decreasing seconds that show that the seconds come from ``ts -s``."""
 _STAMP = compile_later(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\Z")
 _DECODER = json.JSONDecoder()
 _WORD = {"WARN": "WARNING", "ERR": "ERROR", "PANIC": "FATAL"}

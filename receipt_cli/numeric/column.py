@@ -1,6 +1,6 @@
-"""Append-only columns of 8-byte numbers: few in an array, many in a growable buffer, equal ones as one.
+"""Append-only columns of 8-byte numbers: a small array, a growable buffer, or one repeated value.
 
-Readers see a sequence of Python numbers, or the whole as one numpy array without a copy.
+Reads as a sequence of Python numbers, or as one numpy array without a copy.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 N = TypeVar("N", int, float)
 
 FEW = 1 << 13
-"""Entries up to which an array is as good as anything: what an array of the C library grows by is not worth a page."""
+"""Entries up to which a C array is used: its over-allocation stays below a page."""
 WORTH_CALL = 128
-"""Entries from which on numpy, once it is loaded, adds faster."""
+"""Entries from which a loaded numpy adds faster."""
 _LISTED = 1 << 16
-"""Entries that become Python numbers at a time."""
+"""Entries converted to Python numbers at a time."""
 
 
 class Cells(Sequence[N], Generic[N]):
     """A column of int64 (code ``q``) or float64 (code ``d``).
 
-    In one of three states: ``_few``, an array that grows, or one of numpy's that does not; ``_count`` times ``_same``;
-    ``_count`` entries of ``_room``.
+    It has one of three states: ``_few``, a growing array or a fixed numpy array; ``_count`` times the value ``_same``;
+    or ``_count`` entries in ``_room``.
     """
 
     __slots__ = ("_code", "_count", "_few", "_room", "_same")
@@ -48,7 +48,7 @@ class Cells(Sequence[N], Generic[N]):
 
     @classmethod
     def read(cls, code: str, data: Any) -> Cells[Any]:
-        """Return the column whose bytes are ``data``: bytes, or what a pickler took apart."""
+        """Return the column with the bytes ``data``, which may be a pickle's buffer."""
         made: Cells[Any] = cls(code)
         if len(memoryview(data).cast("B")) <= 8 * FEW:
             made.extend_bytes(data)
@@ -60,7 +60,7 @@ class Cells(Sequence[N], Generic[N]):
 
     @classmethod
     def of(cls, values: Array) -> Cells[Any]:
-        """Return a column that is ``values``, int64 or float64 [n], which nobody changes any more."""
+        """Return a column of ``values``, int64 or float64 [n], which must not change any more."""
         made: Cells[Any] = cls("q" if values.dtype.kind == "i" else "d")
         if _all_equal(values):
             made._few, made._same, made._count = None, array(made._code, values[:1].tobytes()), len(values)
@@ -76,7 +76,7 @@ class Cells(Sequence[N], Generic[N]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[N]: ...
     def __getitem__(self, index: SupportsIndex | slice) -> N | Sequence[N]:
-        """Return one number, or those of a slice as an array."""
+        """Return one number, or an array for a slice."""
         if self._same is not None:
             places = range(self._count)[index]
             return self._same[0] if isinstance(places, int) else self._same * len(places)
@@ -93,7 +93,7 @@ class Cells(Sequence[N], Generic[N]):
             yield from self[start : start + _LISTED]
 
     def __eq__(self, other: object) -> bool:
-        """True for the same numbers in the same order; NaN equals nothing."""
+        """Return whether the numbers and their order are equal; NaN equals nothing."""
         return list(self) == list(other) if isinstance(other, Cells | array) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
@@ -102,13 +102,13 @@ class Cells(Sequence[N], Generic[N]):
         return f"Cells({self._code!r}, {len(self)} entries)"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return what ``numpy.asarray`` wants: see ``whole``."""
+        """Implement ``numpy.asarray``: see ``whole``."""
         import numpy as np
 
         return np.array(self.whole(), dtype, copy=True) if copy else np.asarray(self.whole(), dtype)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        """Let a pickler of protocol 5 take the bytes without a copy."""
+        """Let pickle protocol 5 take the bytes without a copy."""
         from pickle import PickleBuffer
 
         if self._same is not None:
@@ -118,7 +118,7 @@ class Cells(Sequence[N], Generic[N]):
         return Cells.read, (self._code, data)
 
     def whole(self) -> Array:
-        """Return all entries (int64 or float64 [n]), not to be changed; the column must not grow while it lives."""
+        """Return all entries (int64 or float64 [n]), read-only; the column must not grow while the array is in use."""
         import numpy as np
 
         if self._room is not None:
@@ -128,7 +128,7 @@ class Cells(Sequence[N], Generic[N]):
         return np.frombuffer(self._few, self._dtype) if isinstance(self._few, array) else self._few  # type: ignore[return-value]
 
     def picked(self, rows: Cells[int]) -> Cells[N]:
-        """Return the column of the entries at ``rows``, ascending."""
+        """Return the column of the entries at ascending ``rows``."""
         if self._same is not None:
             return _equal(self._code, self._same.tobytes(), len(rows))
         if not is_large(rows):
@@ -137,7 +137,7 @@ class Cells(Sequence[N], Generic[N]):
 
     @property
     def _held(self) -> array[N] | memoryview:
-        """All entries, unless they are only counted; its items are Python numbers."""
+        """All entries as Python numbers; not for a repeated value."""
         if self._room is not None:
             return self._room.numbers(self._code, 0, self._count)
         return self._few if isinstance(self._few, array) else memoryview(self._few)  # type: ignore[arg-type]
@@ -171,7 +171,7 @@ class Cells(Sequence[N], Generic[N]):
             self._count += count
 
     def extend_array(self, values: Array) -> None:
-        """Add the numbers of an array, int64 or float64 [n] as the column is."""
+        """Add an array, int64 or float64 [n] like the column."""
         self.extend_bytes(values.tobytes())
 
     def extend(self, other: Cells[N] | array[N], shift: int = 0) -> None:
@@ -197,7 +197,7 @@ class Cells(Sequence[N], Generic[N]):
         self._count += len(values)
 
     def _counts(self, data: bytes | memoryview, count: int) -> bool:
-        """True when these and the ``count`` entries of ``data`` are all the same: they are then only counted."""
+        """Store the column and the ``count`` entries of ``data`` as one repeated value; return whether they are all equal."""
         first = bytes(data[:8])
         if self._room is not None or data != first * count:
             return False
@@ -211,7 +211,7 @@ class Cells(Sequence[N], Generic[N]):
         return True
 
     def _grows_by(self, values: Array) -> bool:
-        """True when these and ``values`` are all the same: they are then only counted."""
+        """Store the column and ``values`` as one repeated value; return whether they are all equal."""
         if self._room is not None or not _all_equal(values):
             return False
         ours = self._same or self._few
@@ -222,7 +222,7 @@ class Cells(Sequence[N], Generic[N]):
         return True
 
     def _roomy(self, count: int) -> Room:
-        """Return room for ``count`` entries, with those that there are."""
+        """Return a buffer that holds the entries and has room for ``count``."""
         if self._room is None:
             from receipt_cli.numeric.room import Room
 
@@ -248,7 +248,7 @@ def shifted(values: array[int], by: int) -> array[int]:
 
 def _shifted(values: Cells[N] | array[N], by: int) -> bytes | memoryview:
     """Return the bytes of ``values`` plus ``by``."""
-    if not by:  # zero has two signs
+    if not by:  # adding 0 would change -0.0
         return values._bytes() if isinstance(values, Cells) else memoryview(values).cast("B")
     if ("numpy" in sys.modules and len(values) >= WORTH_CALL) or is_large(values):
         import numpy as np
@@ -258,7 +258,7 @@ def _shifted(values: Cells[N] | array[N], by: int) -> bytes | memoryview:
 
 
 def _all_equal(values: Array) -> bool:
-    """True for entries of the same eight bytes: one NaN may be another than the next, and zero has two signs."""
+    """Return whether all entries have the same eight bytes: NaNs may differ, and zero has two signs."""
     if not len(values) or values.strides == (0,):
         return bool(len(values))
     bits = values.view("int64")

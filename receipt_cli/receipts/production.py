@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.analysis.goodput.model import Wall
 from receipt_cli.analysis.stated.options import JobEnd, StatedFact
@@ -20,7 +21,6 @@ from receipt_cli.header.values import text
 from receipt_cli.io.discovery import arrange, find_logs
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Progress, Source
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.receipts.assembly import Document, assemble
 from receipt_cli.receipts.stated import header_facts, merge_facts
 from receipt_cli.redaction.mask import count_masks, mask_secrets

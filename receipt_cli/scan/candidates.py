@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from receipt_cli.definitions.failure_markers import Marker
 from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import ENVELOPE, MASK
 from receipt_cli.scan.extraction import Span
 from receipt_cli.scan.extraction.labelled import LABELS

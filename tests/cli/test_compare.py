@@ -239,7 +239,7 @@ class TestOneSided:
         gates = tmp_path / "gates.yaml"
         gates.write_text("metrics:\n  grad_norm:\n    change: {differs_by_at_most: 50%}\n")
         done = invoke("ci", after, "--baseline", before, "--gates", gates)
-        assert (done.code, "the run prints no such metric" in done.stdout.decode()) == (1, True)
+        assert (done.code, "the run does not print this metric" in done.stdout.decode()) == (1, True)
 
     def test_markdown_of_many_runs_fits_into_a_comment(self, tmp_path: Path, invoke: Invoke) -> None:
         from receipt_cli.render.comparison.markdown import MAX_BYTES, render_markdown

@@ -151,13 +151,13 @@ def test_evidence_is_captured_its_change_is_named(invoke: Invoke, cut: Path, tmp
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "no known form of evidence"),
-        (b"{}", "no known form of evidence"),
+        (b"", "unknown form of evidence"),
+        (b"{}", "unknown form of evidence"),
         (b'{"jobs": []}', "it has no job"),
-        (b"[" * 100_000, "the evidence is no JSON"),
-        (b'{"jobs": [{"job_state": ' + b"[" * 100_000, "the evidence is no JSON"),
-        (b'{"jobs": [{"job_id": ' + b"9" * 5000 + b"}]}", "the evidence is no JSON"),
-        (b"\x00\xff" * 50, "no known form of evidence"),
+        (b"[" * 100_000, "the evidence is not JSON"),
+        (b'{"jobs": [{"job_state": ' + b"[" * 100_000, "the evidence is not JSON"),
+        (b'{"jobs": [{"job_id": ' + b"9" * 5000 + b"}]}", "the evidence is not JSON"),
+        (b"\x00\xff" * 50, "unknown form of evidence"),
         (b" " * (16 * 2**20 + 1), "larger than 16 MiB"),
     ],
 )

@@ -263,7 +263,7 @@ def test_a_question_without_an_end_is_given_up(invoke: Invoke, store: Path, monk
     monkeypatch.setattr("receipt_cli.io.duckdb.ASK_S", 0.5)
     endless = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i > 0) SELECT max(i) FROM n"
     done = invoke("store", "query", store, endless)
-    assert (done.code, "the question takes more than 0.5 seconds" in done.stderr) == (2, True)
+    assert (done.code, "the query took more than 0.5 seconds" in done.stderr) == (2, True)
 
 
 def test_a_receipt_that_contradicts_itself_is_named(invoke: Invoke, tmp_path: Path, good: dict[str, Any]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import SLACK
 from receipt_cli.analysis.goodput.clock_skip import ClockSkip
@@ -15,7 +16,6 @@ from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.problems import Problem
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-
-from receipt_cli.lazy_dataclass import NamedTuple
+from typing import NamedTuple
 
 
 class ClockSkip(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import (
     CUMULATIVE,
@@ -21,7 +21,6 @@ from receipt_cli.analysis.goodput.attempts import (
 )
 from receipt_cli.analysis.steady import warmup
 from receipt_cli.events.model import Event
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
 
 if TYPE_CHECKING:

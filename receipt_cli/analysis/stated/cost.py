@@ -7,13 +7,13 @@ device is the mean of what the log prints, else stated. A figure whose factors a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from receipt_cli.analysis.flops import Facts, world_size
 from receipt_cli.analysis.goodput.model import Goodput, Wall
 from receipt_cli.analysis.goodput.timestamps import LogTime
 from receipt_cli.analysis.stated.completion import complete
 from receipt_cli.analysis.stated.options import Options, StatedFact
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
 
 COST_RULE = "cost/1"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-from receipt_cli.rooms import doors
+from importlib import import_module
 
 _NAMES = (
     ("", "parse run watch show explain check ci compare history validate migrate rederive verify attest header"),
@@ -37,7 +36,7 @@ def load(name: str) -> Callable[..., None]:
     """Return the function of a command; of all commands, only its module is imported."""
     group, _, command = name.rpartition(" ")
     function = f"{command}_" if command in ("import", "list") else command  # names that Python has taken
-    found: Callable[..., None] = doors(__name__, {_MODULES.get(name, group or function): function})[0](function)
+    found: Callable[..., None] = getattr(import_module(f"{__name__}.{_MODULES.get(name, group or function)}"), function)
     return found
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +32,6 @@ from receipt_cli.cli.parameters import (
 from receipt_cli.errors import ExitCode, OutputError, UsageError
 from receipt_cli.io.beside import header_name, running_name
 from receipt_cli.io.compression import SUFFIXES
-from receipt_cli.lazy_dataclass import replace
 
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.model import Wall

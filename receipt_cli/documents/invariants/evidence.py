@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from receipt_cli.documents.invariants.rule import Broken, Document, Rule, pointer
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 if TYPE_CHECKING:
     from datetime import datetime
