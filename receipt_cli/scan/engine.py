@@ -79,8 +79,6 @@ class Engine:
         self._step_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event == "step"}
         kinds = ("step", COMPANION, "eval")
         self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in kinds}
-            (g.ref, head.name) for g in self.grammars for head in g.heads if head.event in ("step", COMPANION, "eval")
-        }
         self._candidates_of: dict[frozenset[bytes], Candidates] = {}
         self.layouts = LayoutCache()
         self.by_layout = by_layout
