@@ -6,6 +6,7 @@ A pure function of the log's bytes, the bytes of grammars, catalogue and registr
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -29,7 +30,7 @@ from receipt_cli.analysis.progress.checkpoints import without_unsaved
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.options import Options as Options
-from receipt_cli.analysis.summary import Summary, summarise
+from receipt_cli.analysis.summary import Summary, find_time_to_train, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
@@ -105,7 +106,7 @@ class Derivation:
     tail: tuple[str, ...]
     lines: LineCounts
     near_misses: tuple[int, tuple[NearMiss, ...]]
-    problems: tuple[int, tuple[Problem, ...]]
+    problems: tuple[Counter[str], tuple[Problem, ...]]
     facts: Mapping[str, tuple[float | str, int]]
     catalogue: Catalogue
     registry: Registry
@@ -327,8 +328,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if len(every) == len(phases) and not beside:  # the wall of several processes is none of one
         spent = account(phases, summaries, launch, edges, options.wall)
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges))
+    took = find_time_to_train(launch.events)
     for summary in summaries:
-        summary.time = when
+        summary.time, summary.time_to_train_s = when, took
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *find_omissions(phases, summaries)]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
@@ -431,12 +433,11 @@ def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:
     return log_tail(last_bytes_before(reading.gathered.streams[0], reading.launches[number + 1].line), cut=number > 0)
 
 
-def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[int, tuple[Problem, ...]]:
-    problems = [*(problem for _, problem in body.problems.first), *more]
+def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[Counter[str], tuple[Problem, ...]]:
     if body.nul_count:
-        problems.append(Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", ""))
-    count = body.problems.count + (1 if body.nul_count else 0) + len(more)
-    return count, first_of_each(problems, MAX_FIRST)
+        more = [*more, Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", "")]
+    kinds = body.problems.kinds + Counter(problem.kind for problem in more)
+    return kinds, first_of_each([*(problem for _, problem in body.problems.first), *more], MAX_FIRST)
 
 
 def _near(body: SegmentBody, grammars: Sequence[Grammar]) -> tuple[int, tuple[NearMiss, ...]]:

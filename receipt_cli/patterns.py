@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, AnyStr, cast
+from typing import TYPE_CHECKING, Any, AnyStr, cast
 
-import regex
+if TYPE_CHECKING:
+    import regex
 
 
 class _Later:
@@ -28,4 +29,6 @@ def compile_later(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 def regex_later(source: AnyStr) -> regex.Pattern[AnyStr]:
     """Return the pattern of ``source`` as ``regex`` reads it; what is wrong with it is raised at its first use."""
+    import regex  # not for ``emit``, which works where nothing is installed
+
     return cast("regex.Pattern[AnyStr]", _Later(partial(regex.compile, source)))

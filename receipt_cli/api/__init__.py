@@ -4,15 +4,3 @@ In: paths and URLs of logs and documents. Out: ``Run``, ``Receipt``, ``Store`` a
 validate. Every error is a ``ReceiptError``.
 Start with ``run`` (a log), ``receipt`` (a document), ``commands`` (verify, compare, migrate, validate).
 """
-
-from receipt_cli.rooms import doors
-
-PUBLIC = {
-    "commands": "attest check_attestation compare migrate validate verify",
-    "receipt": "Receipt load",
-    "results": "Comparison Finding Metric Migration Verification",
-    "run": "ReadOptions Record Run read read_all",
-    "store": "Store",
-    "view": "View",
-}
-__getattr__, __dir__ = doors(__name__, PUBLIC)

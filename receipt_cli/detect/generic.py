@@ -191,7 +191,8 @@ def read_generically(
     if not _same(streams, again):
         return None
     both = (first or engine, gathered.body), (engine, once_more.body)
-    if rival and _count_own(*both, others, learned, grammar) < least:
+    steps = [chosen for chosen in others if rival or (chosen.grammar.layer == "benchmark" and _steps_of(detection))]
+    if steps and _count_own(*both, steps, learned, grammar) < (least if rival else 1):
         return None
     kept = _with_steps_of(engine, once_more.body, grammar, learned, base)
     if kept is None:

@@ -11,14 +11,25 @@ from functools import cache
 from typing import Any, Literal
 
 from receipt_cli.definitions.schema_check import Path, explain, json_type, make_validator, refuse
-from receipt_cli.documents import invariants
+from receipt_cli.documents.invariants.ablation import ABLATION_RULES
+from receipt_cli.documents.invariants.evaluation import EVALUATION_RULES
+from receipt_cli.documents.invariants.gpu_profile import GPU_PROFILE_RULES
+from receipt_cli.documents.invariants.header import HEADER_RULES
+from receipt_cli.documents.invariants.receipt import RECEIPT_RULES
 from receipt_cli.documents.invariants.rule import PHASES, Rule, Severity, excused, pointer, pointer_parts, withheld
 from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
 from receipt_cli.errors import DataError, InputError
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.file_kinds import recognise
 
-KINDS = ("receipt", "header", "evaluation", "ablation", "gpu_profile")
+_RULES: dict[str, tuple[Rule, ...]] = {
+    "receipt": RECEIPT_RULES,
+    "header": HEADER_RULES,
+    "evaluation": EVALUATION_RULES,
+    "ablation": ABLATION_RULES,
+    "gpu_profile": GPU_PROFILE_RULES,
+}
+KINDS = tuple(_RULES)
 """The kinds of document; the other schemas are of definitions."""
 
 MAX_DEPTH = 64
@@ -110,9 +121,8 @@ def validate_document(document: object, *, compiled: bool = True) -> list[Findin
 
 
 def rules_of(kind: str) -> tuple[Rule, ...]:
-    """Return the rules between the fields of a document of ``kind``, one of ``KINDS``; loads those of no other kind."""
-    rules: tuple[Rule, ...] = getattr(invariants, f"{kind.upper()}_RULES")
-    return rules
+    """Return the rules between the fields of a document of ``kind``, one of ``KINDS``."""
+    return _RULES[kind]
 
 
 def has_errors(findings: list[Finding]) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from receipt_cli.errors import InputError
 from receipt_cli.events.model import Event
-from receipt_cli.io.joined_parts import Stream, digest_of
+from receipt_cli.io.joined_parts import Stream, digest_of, joined
 from receipt_cli.io.source import Source
 from receipt_cli.problems import QUIET_RECORDS, Problem
 from receipt_cli.records.envelope import NO_RANK
@@ -192,7 +193,7 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
             for part in stream.parts:
                 part.close()  # and what reads ahead of it
             raise
-        body, lines = engine.finish(segment)
+        body, lines = engine.finish(segment, _again(stream))
         body.lines = lines
         counts[-1] = body.lines - sum(counts[:-1])  # with a last line that is open
         for part, name, count in zip(stream.parts, stream.names, counts, strict=True):
@@ -216,7 +217,7 @@ def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
     """
     source, heads = stream.parts[0], [segment.first_bytes]
     tails = [(segment.last_bytes, segment.size)]
-    body, lines = engine.finish(segment)
+    body, lines = engine.finish(segment, _again(stream))
     body.copied = source.empty_lines
     before = source.lines_before
     if before:
@@ -225,6 +226,21 @@ def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
     log = LogFacts(source.sha256, source.size_bytes, before + lines, body.records)
     problems = list(source.problems)
     return Gathered(body, log, [stream], problems, lines=[before], tails=tails, heads=heads, changed=source.changed)
+
+
+def _again(stream: Stream) -> Callable[[int], bytes]:
+    """Return what reads a line of a stream once more, and the one behind it; nothing where that cannot be."""
+
+    def text(line: int) -> bytes:
+        source = joined(stream.parts)
+        before = source.lines_before + line - 1
+        try:
+            again = source.excerpt(before, before + 2)
+            return b"" if again is None else b"".join(again.blocks())
+        except InputError:  # gone since it was read
+            return b""
+
+    return text
 
 
 def _blocks(parts: Sequence[Source], counts: list[int]) -> Iterator[bytes]:

@@ -3,8 +3,3 @@
 In: its JSON or text, from a file or, inside a Slurm job, from ``scontrol``. Out: the entries of ``evidence`` of a receipt.
 Start with ``reading`` (recognising the form of a text), then ``model`` (the job).
 """
-
-from receipt_cli.rooms import doors
-
-PUBLIC = {"reading": "MAX_FILES read_evidence", "slurm_job": "slurm_evidence"}
-__getattr__, __dir__ = doors(__name__, PUBLIC)

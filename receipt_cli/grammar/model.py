@@ -17,7 +17,9 @@ from receipt_cli.patterns import compile_later
 
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 """What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
-STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS})
+MOMENTS = ("init_started", "run_started", "run_stopped")
+"""When a benchmark says that a run begins and ends, in seconds since 1970."""
+STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS, *MOMENTS} - {"run_started"})
 FACTS = frozenset(
     {
         "parameter_count", "training_time_s", "run_started", "world_size", "data_parallel", "tensor_parallel",
@@ -321,6 +323,10 @@ class Rule:
         return compile_pattern(self.block.open) if self.block.open else None, compile_pattern(self.block.row)
 
 
+COMPANION = "companion"
+"""The event of the head of a rule that only adds figures to a step."""
+
+
 class RuleHead(NamedTuple):
     """What an engine asks of a rule before a record has one of its literals; ``reading`` is empty where it has to be asked."""
 
@@ -367,7 +373,8 @@ class Grammar:
     @cached_property
     def heads(self) -> tuple[RuleHead, ...]:
         """The heads of the rules, and then of those to ignore records by."""
-        return tuple([RuleHead(rule.name, rule.event, rule.literals) for rule in (*self.rules, *self.ignore)])
+        rules = (*self.rules, *self.ignore)
+        return tuple([RuleHead(r.name, COMPANION if r.companion else r.event, r.literals) for r in rules])
 
     def rule(self, number: int) -> Rule:
         """Return the rule whose head has this number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,14 +26,14 @@ _SHARES = ("train_accuracy", "val_accuracy", "test_accuracy", "memory_used_ratio
 
 @dataclass(slots=True)
 class ProblemCounter:
-    """The problems of a document: all counted, the first ones kept."""
+    """The problems of a document: all counted by their kind, the first ones kept."""
 
-    count: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
     first: list[Problem] = field(default_factory=list)
 
     def add(self, kind: str, line: int | None, detail: str, excerpt: str = "") -> None:
         """Count a problem; ``line`` is of the document, from 1, where it has lines that mean anything."""
-        self.count += 1
+        self.kinds[kind] += 1
         if len(self.first) < MAX_FIRST:
             self.first.append(Problem(kind, line, safe_text(detail) or kind, safe_text(excerpt, _MAX_VALUE)))
 

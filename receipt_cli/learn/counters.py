@@ -102,20 +102,27 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
 
 def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
     """Return whether the records of a group are those of a plain one with other words before them: another model's."""
-    (kinds, _, *begun), (kinds_of_plain, _, *plainly) = group.main.family, plain.main.family
-    texts = [re.findall(rb"[^\W\d_]+", b" ".join(literals).lower()) for literals in (begun, plainly)]
-    rest = [g.main.shape.literals[1:] for g in (group, plain)]
+    shapes = [g.main.shape for g in (group, plain)]
+    behind = len(shapes[1].columns) - _place(plain)
+    texts = [re.findall(rb"[^\W\d_]+", b" ".join(shape.literals[:-behind]).lower()) for shape in shapes]
+    rests = [(shape.literals[-behind:], [column.kind for column in shape.columns[-behind:]]) for shape in shapes]
     more = len(texts[0]) - len(texts[1])
-    if more < 1 or kinds != kinds_of_plain or rest[0] != rest[1] or 2 * plain.count < group.count:
+    if more < 1 or rests[0] != rests[1] or 2 * plain.count < group.count:
         return False
     first, last = group.span
-    if last < plain.span[0] or plain.span[1] < first:
-        return False
+    if (last < plain.span[0] or plain.span[1] < first) and MANY * group.count > plain.count:
+        return False  # another stage
     for at in range(len(texts[1]) + 1):
         if texts[0][:at] + texts[0][at + more :] == texts[1]:
             words = {word.decode("ascii", "replace") for word in texts[0][at : at + more]}
             return words.isdisjoint(vocabulary.training)
     return False
+
+
+def _place(group: Group) -> int:
+    """Return the place of the first counter of a group, or of its first metric."""
+    main = group.main
+    return min([at for at in (main.counter.step, main.counter.epoch) if at is not None] or [*main.roles][:1])
 
 
 MANY = 4

@@ -95,10 +95,8 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     silent = tuple(core for r in readings if r.evaluation for core in r.shape.samples[:2])
     mains = [rule.group.main for rule in rules if rule.group is not None]
     bars = induce_progress(readings) if any(main.counter.mode == ABSENT for main in mains) else None
-    if any(main.starts_over for main in mains) and bars is None:
-        return None
     rules = rules if bars is None else [bars, *rules]
-    if not rules:
+    if not rules or (any(main.starts_over for main in mains) and bars is None):
         if lacking is not None:
             lacking += find_lacks(readings)
         return None

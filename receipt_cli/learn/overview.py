@@ -10,7 +10,7 @@ from receipt_cli.learn.masked_form import form_of
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, TIMING
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.shapes import Miner
-from receipt_cli.learn.tokens import NUMBER
+from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.problems import Lack
 
@@ -54,7 +54,9 @@ def find_lacks(readings: Sequence[Reading]) -> tuple[Lack, ...]:
     """Return the kinds of records that came nearest to records of training, the nearest first."""
     told = [r for r in readings if r.shape.samples and _near(r)]
     told.sort(key=lambda r: (-nearness(r), -r.shape.count, r.shape.first))
-    return tuple(_lack(reading) for reading in told[:SHOWN])
+    lacks = [_lack(reading) for reading in told]
+    counted = [lack for lack in lacks[SHOWN:] if lack.counted]
+    return (*lacks[:SHOWN], *counted[:1])
 
 
 def _lack(reading: Reading) -> Lack:
@@ -65,18 +67,33 @@ def _lack(reading: Reading) -> Lack:
 def _is_counted(reading: Reading) -> bool:
     """Return whether a counter stands beside a figure of the training, or of its evaluation: the record may be a step.
 
-    One or two records with a rate or a time alone are settings.
+    One or two records with a rate or a time alone are settings, and so are more of them in which nothing rises or nothing
+    else moves; what a bar says of its own speed is no figure of a training.
     """
     kinds = {role.kind for role in reading.roles.values()}
-    counter, columns = reading.counter, enumerate(reading.shape.columns)
-    places = (counter.step, counter.epoch)
-    beside = any(column.kind == NUMBER and not column.integer for at, column in columns if at not in places)
-    told = counter.heading is not None or any(at is not None for at in places)
-    return told and (bool(kinds - {METRIC, TIMING}) or (beside and reading.shape.count >= FEWEST))
+    counter, columns = reading.counter, reading.shape.columns
+    places = [at for at in (counter.step, counter.epoch) if at is not None]
+    if counter.heading is None and not places:
+        return False
+    if kinds - {METRIC, TIMING}:
+        return True
+    rises = counter.heading is not None or any(_rises(reading, at) for at in places)
+    speed = {at for at, role in reading.roles.items() if role.kind in (METRIC, TIMING)} if reading.bar else set[int]()
+    beside = (c for at, c in enumerate(columns) if c.kind == NUMBER and not c.integer and at not in (*places, *speed))
+    return reading.shape.count >= FEWEST and rises and any(len({token.value for token in c.values}) > 1 for c in beside)
+
+
+def _rises(reading: Reading, at: int) -> bool:
+    """Return whether a column goes up, and seldom back: a number of no name may be that of a rank or a device."""
+    column = reading.shape.columns[at]
+    told = bool(reading.names[at].words) or column.kind == FRACTION
+    return column.rises > 0 and (told or column.drops * SELDOM <= column.count)
 
 
 FEWEST = 3
 """Records of a kind with a figure of an unknown name that may be steps."""
+SELDOM = 8
+"""A counter of no name goes back at most once in so many records."""
 
 
 def _near(reading: Reading) -> bool:

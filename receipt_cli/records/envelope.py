@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from receipt_cli.patterns import compile_later
-from receipt_cli.records.split import normalise, spell_nonfinite
+from receipt_cli.records.split import normalise, spell_nonfinite, without_marks
 
 NO_RANK = -1
 """Rank of a record whose prefix names none."""
@@ -168,7 +168,7 @@ def plain(raw: bytes) -> bytes:
     """Return whole records as ``unwrap`` does, but keep Ray's counts of repetitions."""
     if b"\x1b" in raw and b"\x1b_bk;t=" in raw:
         raw = _BUILDKITE.sub(rb"\1.\2 ", raw)
-    return spell_nonfinite(normalise(raw))
+    return spell_nonfinite(without_marks(normalise(raw)))
 
 
 def without_count(records: bytes) -> bytes:

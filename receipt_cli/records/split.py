@@ -151,6 +151,23 @@ def spell_nonfinite(raw: bytes) -> bytes:
     return _NONFINITE.sub(lambda found: b"nan" if found["nan"] else b"-inf" if found["sign"] == b"-" else b"inf", raw)
 
 
+_GLYPH = rb"(?:\xe2[\x86-\x93\x97-\xaf][\x80-\xbf]|\xf0\x9f[\x80-\xbf]{2})(?:\xef\xb8\x8f)?+"
+_MARKED = compile_later(
+    rb"(?:(?<=[:|,;] )(?:[*!~]|(?<!: )>|" + _GLYPH + rb")|(?<![^\r\n])\xe2[\xa0-\xa3][\x80-\xbf]) "
+    rb"(?=[A-Za-z][\w/.-]*+(?: [A-Za-z][\w/.-]*+){0,2}+[ \t]*+[:=]?[ \t]*+[-+]?(?:\.?\d|(?i:nan|inf)\b))"
+)
+
+
+def without_marks(raw: bytes) -> bytes:
+    """Return records without the marks, and the frames of spinners, that stand before a label: ``step 3 | * loss 0.5``."""
+    marked = any(mark in raw and b" " + mark + b" " in raw for mark in (b"*", b"!", b"~", b">"))
+    return _MARKED.sub(b"", raw) if marked or (not raw.isascii() and (b" \xe2" in raw or b" \xf0" in raw or _spins(raw))) else raw
+
+
+def _spins(raw: bytes) -> bool:
+    return any(b"\xe2" + bytes([page]) in raw for page in range(0xA0, 0xA4))
+
+
 def is_utf8(raw: bytes) -> bool:
     """Return whether ``raw`` is valid UTF-8."""
     try:

@@ -255,7 +255,7 @@ def test_69_for_a_cluster_that_does_not_start(tmp_path: Path, good: Path) -> Non
 
 
 def test_70_for_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], good: Path) -> None:
-    monkeypatch.setattr("receipt_cli.receipts.production.produce", lambda request: 1 / 0)
+    monkeypatch.setattr("receipt_cli.cli.commands.parse.produce", lambda request: 1 / 0)
     monkeypatch.setattr(sys, "argv", ["receipt", "parse", str(good)])
     with pytest.raises(SystemExit) as stopped:
         entry.main()

@@ -506,16 +506,6 @@ def test_two_tables_of_the_same_are_refused(invoke: Invoke, tmp_path: Path) -> N
     assert invoke("import", tmp_path / "empty.csv").code == 3
 
 
-@pytest.mark.skipif(not CORPUS.exists(), reason="no corpus")
-def test_the_project_s_own_fixtures_are_read(profile: Profile) -> None:
-    events = profile(CORPUS / "fixture_columnar_v1.ndjson", options=("--session", "test-session"))["events"]
-    assert (events["complete"], events["duration_s"], events["busy_s"]) == (True, 9.9e-06, 3e-06)
-    assert [kernel["name"] for kernel in events["kernels"]["top"]] == ["matrixMul", "vectorAdd"]
-    events = profile(CORPUS / "fixture_fat_v0.ndjson")["events"]
-    assert (events["complete"], events["duration_s"], events["kernels"]["total_s"]) == (False, None, 3e-06)
-    assert events["busy_s"] is None  # it has neither start nor end
-
-
 LAUNCH = {
     "detail_count": 2, "grid": [4, 2, 1], "block": [256, 1, 1], "registers_per_thread": 32, "static_shared_bytes": 1024,
     "dynamic_shared_bytes": None, "occupancy_min_ratio": 0.5, "occupancy_max_ratio": 0.75,

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from receipt_cli.cli.commands import COMMANDS, load
-from receipt_cli.cli.parameters import parameters
+from receipt_cli.cli.app import Command
+from receipt_cli.cli.commands import COMMANDS
 from receipt_cli.documents.schemas import get_schema
 from receipt_cli.documents.validate import validate_bytes
 from tests.cli.conftest import Invoke
@@ -140,7 +140,7 @@ def test_other_commands_print_documents(command: str, desk: Path, invoke: Invoke
 
 
 def test_every_command_that_prints_json_has_a_schema() -> None:
-    printing = {name for name in COMMANDS if any(each.name == "json_output" for each in parameters(load(name)))}
+    printing = {name for name in COMMANDS if any(each.name == "json_output" for each in Command(name).options)}
     longest_first = sorted(COMMANDS, key=len, reverse=True)
     tested = {next(name for name in longest_first if command.startswith(f"{name} ")) for _, command in PRINTED}
     documents = {"parse", "show", "store show", IMPORTED}

@@ -18,7 +18,7 @@ from .conftest import ROOT, Invoke
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="the extra ray is not installed: make test-ray"),
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="the extra ray is not installed: make test-all"),
 ]
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
 LOGS = ROOT / "fixtures" / "logs"

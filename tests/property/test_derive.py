@@ -103,15 +103,5 @@ def test_a_bent_grammar_is_used_or_refused(kind: str, wanted: list[tuple[int, st
 @pytest.mark.parametrize("kind", SOURCES)
 @settings(max_examples=costly(40))
 @given(wanted=changes)
-def test_lint_of_a_bent_grammar_only_finds(
-    kind: str, wanted: list[tuple[int, str, Any]], monkeypatch_module: pytest.MonkeyPatch
-) -> None:
+def test_lint_of_a_bent_grammar_only_finds(kind: str, wanted: list[tuple[int, str, Any]]) -> None:
     assert isinstance(lint_grammar(bend(kind, wanted), "mine.yaml"), list)
-
-
-@pytest.fixture(scope="module")
-def monkeypatch_module() -> Iterator[pytest.MonkeyPatch]:
-    """Short hostile lines: their bound has tests of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("receipt_cli.authoring.lint.HOSTILE_BYTES", 500)
-        yield patch

@@ -69,6 +69,19 @@ def test_what_other_words_precede_is_no_record(form: str, words: str, places: li
     assert named or words == "[calibration] "
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(30), deadline=None)
+@given(form=st.sampled_from(FORMS), words=st.sampled_from(WORDS), count=st.integers(3, 10), behind=st.booleans())
+def test_a_short_section_that_other_words_precede_is_no_stage(
+    form: str, words: str, count: int, behind: bool, tmp_path: Path
+) -> None:
+    lines = printed(form)
+    section = [foreign(form, words, at, 77.7) for at in range(1, count + 1)]
+    plain = read(lines, tmp_path)
+    derivation = read([*lines, *section] if behind else [*section, *lines], tmp_path)
+    assert (figures(derivation), len(derivation.summaries)) == (figures(plain), 1)
+    assert derivation.checks["completed"] in (plain.checks["completed"], None)
+
+
 @pytest.mark.parametrize(
     "lines",
     [

@@ -125,6 +125,14 @@ def test_a_decimal_comma_is_read_as_one_or_not_at_all(reader: str, tmp_path: Pat
     assert figures(stated(reader, losses, tmp_path / "run.log")) <= TRUE
 
 
+@pytest.mark.parametrize("reader", [reader for reader in READERS if reader not in ("trainer's objects", "JSON lines", "table")])
+@pytest.mark.parametrize("form", ["{}", "{}e+00"])
+def test_a_column_of_decimal_commas_is_read(reader: str, form: str, tmp_path: Path) -> None:
+    document = stated(reader, [form.format(loss.replace(".", ",")) for loss in LOSSES], tmp_path / "run.log")
+    assert {float(LOSSES[0]), float(LOSSES[-1])} == figures(document)
+    assert document["checks"]["finite_losses"] is True
+
+
 @cases
 @quick
 @given(where=at, thousands=st.sampled_from(["4,083.1906", "12,345,678.25", "1,234.5"]))
@@ -139,7 +147,7 @@ def _begun(line: str, loss: str, kept: int) -> str:
 
 
 @cases
-@pytest.mark.parametrize("how", ["cut", "wrapped", "torn", "cut at the end"])
+@pytest.mark.parametrize("how", ["cut", "cut before a number", "wrapped", "torn", "cut at the end"])
 @quick
 @given(where=st.integers(3, COUNT - 3), kept=st.integers(1, 3))
 def test_a_piece_of_a_loss_is_none(reader: str, how: str, tmp_path: Path, where: int, kept: int) -> None:
@@ -147,10 +155,15 @@ def test_a_piece_of_a_loss_is_none(reader: str, how: str, tmp_path: Path, where:
         begun = _begun(lines[where], LOSSES[where], kept)
         if how == "cut at the end":
             return [*lines[:where], begun]
-        rest = {"cut": [begun], "wrapped": [begun, lines[where][len(begun) :]], "torn": [begun + lines[where + 1]]}[how]
+        rest = {"wrapped": [begun, lines[where][len(begun) :]], "torn": [begun + lines[where + 1]]}.get(how, [begun])
+        rest += ["4 files were saved"] if how == "cut before a number" else []
         return [*lines[:where], *rest, *lines[where + 1 + (how == "torn") :]]
 
-    assert figures(stated(reader, LOSSES, tmp_path / "run.log", change)) <= TRUE
+    document = stated(reader, LOSSES, tmp_path / "run.log", change)
+    assert figures(document) <= TRUE
+    if how == "wrapped":  # the next line goes on with it
+        assert figures(document) == {float(LOSSES[0]), float(LOSSES[-1])}
+        assert "record_cut" not in {problem["kind"] for problem in document["derivation"]["problems"]["first"]}
 
 
 IMPORTED = {

@@ -82,6 +82,33 @@ def test_a_second_series_leaves_nothing(length: int, stride: int) -> None:
     assert told(document, "step_printed_twice")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r"])
+@pytest.mark.parametrize("again", [[4], [0], [29], [*range(30)]])
+def test_a_full_bar_that_comes_again_on_a_line_of_its_own(end: str, again: list[int]) -> None:
+    bars = [f"Epoch {n}: 100%|█████| 50/50 [00:10<00:00,  4.9{n % 10}it/s, loss={4 - n / 30:.4f}]" for n in range(30)]
+    plain = read(bars)
+    other = [f"{bar}{end}{bar.partition('loss')[0]}loss={FOREIGN}]" if n in again else bar for n, bar in enumerate(bars)]
+    document = read(other)
+    assert len(told(document, "step_printed_twice")) == (end == "\n")
+    if end == "\n":
+        assert_only_nulls(plain, document)
+        assert document["summary"]["metrics"]["loss"]["max"] is None
+    else:  # the last frame of a line counts
+        assert document["summary"]["metrics"]["loss"]["max"] == FOREIGN
+
+
+def test_times_of_two_lines_about_one_step_are_no_contradiction() -> None:
+    lines = [
+        text
+        for n in range(30)
+        for text in (
+            f"Epoch: {n} loss_tgt: {4 - n / 30:.3f} time: {n}.27s",
+            f"Epoch: {n} loss_src: {9 - n / 30:.3f} time: {n}.28s",
+        )
+    ]
+    assert not told(read(lines), "step_printed_twice")
+
+
 @settings(max_examples=8)
 @given(lengths, strides, st.integers(2, 4))
 def test_copies_are_no_contradiction(length: int, stride: int, copies: int) -> None:

@@ -23,9 +23,7 @@ from receipt_cli.scan.learn_layout import learn_layout
 from tests.tools.examples import costly
 
 ROOT = Path(__file__).resolve().parents[2]
-CORPUS = ROOT.parent / "shared" / "corpus"
 LOGS = sorted((ROOT / "fixtures" / "logs").glob("*/*.log"))
-FILES = sorted(path for path in CORPUS.rglob("*") if path.is_file() and path.stat().st_size < 400_000)
 
 
 class Compared(LayoutCache):
@@ -97,12 +95,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("number", range(12))
 def test_layouts_that_follow_are_those_that_are_learned(number: int) -> None:
     assert derived(LOGS[number::12], costly(8)) > 100
-
-
-@pytest.mark.skipif(not FILES, reason="no logs beside the checkout")
-@pytest.mark.parametrize("number", range(8))
-def test_of_real_logs_too(number: int) -> None:
-    assert derived(FILES[number::8], 0) > 10
 
 
 @pytest.mark.parametrize("number", range(12))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pkgutil import resolve_name
 
-from receipt_cli.rooms import doors
+from receipt_cli.errors import UsageError
 
 _NAMES = (
     ("", "parse run watch show explain check ci compare history validate migrate rederive verify attest header"),
@@ -34,10 +36,12 @@ GROUPS = {
 
 
 def load(name: str) -> Callable[..., None]:
-    """Return the function of a command; of all commands, only its module is imported."""
+    """Return the function of a command; of all commands, only its module is imported. Raises ``UsageError``."""
+    if name == "run" and os.name == "nt":
+        raise UsageError("receipt run needs the signals and terminals of POSIX", try_="receipt parse LOG --here")
     group, _, command = name.rpartition(" ")
     function = f"{command}_" if command in ("import", "list") else command  # names that Python has taken
-    found: Callable[..., None] = doors(__name__, {_MODULES.get(name, group or function): function})[0](function)
+    found: Callable[..., None] = resolve_name(f"{__name__}.{_MODULES.get(name, group or function)}:{function}")
     return found
 
 

@@ -6,16 +6,21 @@ import os
 import sys
 from typing import Annotated
 
+from receipt_cli.analysis.checks import CORE, UNKNOWN, healthy, verdict
+from receipt_cli.analysis.checks import proven as is_proven
 from receipt_cli.cli.output import progress, write_json, write_stdout
 from receipt_cli.cli.parameters import AllowTruncated, Argument, Json, Option
 from receipt_cli.errors import ExitCode, GrammarChoiceError
+from receipt_cli.receipts.open import read_given
 
 
 def check(
     file: Annotated[str, Argument("FILE", "A receipt or a log; - for stdin.")],
     exit_code: Annotated[int | None, Option(help="The exit code of the training command (for a log).")] = None,
-    proven: Annotated[bool, Option(help="Require all four core checks to be proven.")] = False,
-    allow_unknown: Annotated[bool, Option(help="Pass a log in which no step line was recognised and nothing failed.")] = False,
+    proven: Annotated[bool, Option("--proven", help="Require all four core checks to be proven.")] = False,
+    allow_unknown: Annotated[
+        bool, Option("--allow-unknown", help="Pass a log in which no step line was recognised and nothing failed.")
+    ] = False,
     allow_truncated: AllowTruncated = False,
     json_output: Json = False,
 ) -> None:
@@ -27,10 +32,6 @@ def check(
 
     Example: receipt check run.receipt.json
     """
-    from receipt_cli.analysis.checks import CORE, UNKNOWN, healthy, verdict
-    from receipt_cli.analysis.checks import proven as is_proven
-    from receipt_cli.receipts.open import read_given
-
     document, _ = read_given(file, environ=dict(os.environ), exit_code=exit_code, progress=progress)
     checks = document["checks"]
     failure = document["failure"]

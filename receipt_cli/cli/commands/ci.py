@@ -7,18 +7,25 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from receipt_cli.ci.baseline import Baseline, hold_against
+from receipt_cli.ci.delivery import Targets, deliver
+from receipt_cli.ci.gates import DEFAULT, Gates
+from receipt_cli.ci.gates_file import read_gates
+from receipt_cli.ci.log_locations import Places
+from receipt_cli.ci.page import render_page
+from receipt_cli.ci.verdict import rule
 from receipt_cli.cli.output import note, progress, read_policy, style, write_json, write_stdout
-from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, Json, Option, Policy
+from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, FromSettings, Json, Option, Policy
+from receipt_cli.comparison.contrasts import Run
+from receipt_cli.comparison.load import load_runs, make_run
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.documents.schemas import find_entry, get_json_schema
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.file_kinds import read_file
-
-if TYPE_CHECKING:
-    from receipt_cli.ci.baseline import Baseline
-    from receipt_cli.ci.gates import Gates
-    from receipt_cli.comparison.contrasts import Run
-    from receipt_cli.receipts.production import Product
+from receipt_cli.receipts.open import read_given
+from receipt_cli.receipts.production import Product
 
 
 def ci(
@@ -26,7 +33,9 @@ def ci(
     baseline: Annotated[
         list[str] | None, Option(metavar="FILE", help="Receipt or log to compare with; several are repeats of one run.")
     ] = None,
-    gates: Annotated[Path | None, Option(help="YAML: what the run must prove; without it, health.", setting="gates")] = None,
+    gates: Annotated[
+        Path | None, Option(help="YAML: what the run must prove; without it, health."), FromSettings("gates")
+    ] = None,
     policy: Policy = None,
     allow_truncated: AllowTruncated = False,
     exit_code: Annotated[int | None, Option(help="The exit code of the training command (for a log).")] = None,
@@ -39,7 +48,7 @@ def ci(
     sarif: Annotated[Path | None, Option(help="SARIF 2.1.0: failures and problems with their lines.")] = None,
     dotenv: Annotated[Path | None, Option(help="RECEIPT_NAME=value lines for later jobs.")] = None,
     annotations: Annotated[
-        bool | None, Option(off="--no-annotations", help="Print GitHub annotations; default: on GitHub.")
+        bool | None, Option("--annotations/--no-annotations", help="Print GitHub annotations; default: on GitHub.")
     ] = None,
     json_output: Json = False,
     color: Color = "auto",
@@ -51,13 +60,6 @@ def ci(
 
     Example: receipt ci run.log --baseline main.receipt.json --junit junit.xml
     """
-    from receipt_cli.ci.delivery import Targets, deliver
-    from receipt_cli.ci.log_locations import Places
-    from receipt_cli.ci.page import render_page
-    from receipt_cli.ci.verdict import rule
-    from receipt_cli.comparison.load import make_run
-    from receipt_cli.receipts.open import read_given
-
     wanted = _read_gates(gates)
     wanted = replace(wanted, allow_truncated=True) if allow_truncated else wanted
     environ = dict(os.environ)
@@ -86,13 +88,8 @@ def ci(
 
 
 def _read_gates(path: Path | None) -> Gates:
-    from receipt_cli.ci.gates import DEFAULT
-
     if path is None:
         return DEFAULT
-    from receipt_cli.ci.gates_file import read_gates
-    from receipt_cli.definitions.metrics import load_registry
-    from receipt_cli.documents.schemas import find_entry, get_json_schema
 
     checks: dict[str, Any] = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
     return read_gates(read_file(path), str(path), checks=list(checks), registry=load_registry())
@@ -100,8 +97,6 @@ def _read_gates(path: Path | None) -> Gates:
 
 def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) -> Product | None:
     """Return what the log of a receipt gives beside it; None where it is not at hand, or gives another receipt."""
-    from receipt_cli.receipts.open import read_given
-
     if not Path(log).exists():
         return None
     again, product = read_given(log, environ=environ, progress=progress)
@@ -112,10 +107,6 @@ def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) 
 
 
 def _hold(run: Run, files: Sequence[str], policy: Path | None) -> Baseline:
-    from receipt_cli.ci.baseline import hold_against
-    from receipt_cli.comparison.load import load_runs
-    from receipt_cli.definitions.metrics import load_registry
-
     baselines, notes = load_runs(files, "step", progress)
     note(notes)
     return hold_against(run, baselines, read_policy(policy), load_registry())

@@ -14,20 +14,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from receipt_cli.cli.app import Command, run
 from receipt_cli.cli.commands import COMMANDS, GROUPS, load, names
-from receipt_cli.cli.parameters import Option, Parameter, parameters
-from receipt_cli.cli.reader import read
-from receipt_cli.cli.typer_view import print_help
 from receipt_cli.errors import ExitCode, UsageError
+from tests.tools.usage import read
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def values(*words: str) -> dict[str, Any]:
     """Return what a line gives to its command, without what is left to the defaults."""
-    function, found = read(words)
+    call = read(words)
+    assert call is not None
+    function, found = call
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
-    assert list(found) == list(defaults)
+    assert set(found) == set(defaults)
     return {name: value for name, value in found.items() if value != defaults[name]}
 
 
@@ -83,9 +84,9 @@ def test_what_a_line_means(line: str, want: dict[str, Any]) -> None:
         ("parse a -x", "no such option: -x"),
         ("parse a --lane", "--lane"),
         ("parse a --json=1", "--json"),
-        ("parse a --workers 0", "--workers cannot be 0\n  why: must be 1 to 256\n"),
-        ("parse a --workers 257", "--workers cannot be 257"),
-        ("parse a --idle 0", "--idle cannot be 0\n  why: must be at least 1\n"),
+        ("parse a --workers 0", "--workers cannot be '0'\n  why: must be 1 to 256\n"),
+        ("parse a --workers 257", "--workers cannot be '257'"),
+        ("parse a --idle 0", "--idle cannot be '0'\n  why: must be at least 1\n"),
         ("parse a --workers two", "--workers cannot be 'two'\n  why: must be a whole number\n"),
         ("parse a --workers 1.5", "--workers cannot be '1.5'"),
         ("compare a b --tolerance x", "--tolerance cannot be 'x'\n  why: must be a number\n"),
@@ -109,37 +110,37 @@ WORDS = ["parse", "grammar", "a.log", "-", "--", "--json", "-o", "--workers", "-
 @given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=6))
 def test_any_words_are_read_or_refused(words: list[str]) -> None:
     try:
-        function, found = read(words)
+        call = read(words)
     except UsageError as error:
         assert error.try_.endswith("--help")
+    except SystemExit as stopped:
+        assert (stopped.code, [word for word in words if word in GROUPS] or words) == (ExitCode.USAGE, words)
     else:
-        assert set(found) <= set(inspect.signature(function).parameters)
+        assert call is None or set(call[1]) <= set(inspect.signature(call[0]).parameters)
 
 
 @pytest.mark.parametrize("command", ["", *GROUPS, *COMMANDS])
-def test_help_is_printed_whatever_else_is_wrong(command: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_help_is_printed_whatever_else_is_missing(command: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     words = command.split()
     for asked in (["-h"], ["--help"], *([["--help", "a", "b", "c"]] if command in COMMANDS else [])):
-        function, found = read([*words, *asked])
-        assert (function, found["command"]) == (print_help, command)
-    print_help(command, asked=True)
-    out, err = capfdbinary.readouterr()
-    assert (out.startswith(f"Usage: receipt {command}".rstrip().encode() + b" "), err) == (True, b"")
+        run([*words, *asked])
+        out, err = capfdbinary.readouterr()
+        assert (out.startswith(f"Usage: receipt {command}".rstrip().encode() + b" "), err) == (True, b"")
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_help_shows_each_parameter(command: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    function = load(command)
-    print_help(command, asked=True)
+@pytest.mark.parametrize("path", sorted(COMMANDS))
+def test_help_shows_each_parameter(path: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    run([*path.split(), "--help"])
     shown = capfdbinary.readouterr().out.decode()
-    for each in parameters(function):
-        assert each.metavar in shown if not isinstance(each.declared, Option) else all(n in shown for n in each.names)
-    assert (inspect.getdoc(function) or "").split(".")[0].split(":")[0][:40] in " ".join(shown.split())
-    assert re.search(r"<(str|int|float|path|list)|x>=|\[\[", shown) is None  # no type of Python's
+    command = Command(path).load()
+    assert all(each.metavar in shown for each in command.arguments)
+    assert all(name in shown for each in command.options for name in (*each.opts, *each.secondary_opts))
+    assert (inspect.getdoc(load(path)) or "").split(".")[0].split(":")[0][:40] in " ".join(shown.split())
+    assert re.search(r"<(str|int|float|path|list)|x>=|\[\[|--no-(?!annotations)", shown) is None  # no type of Python's
 
 
 def test_help_of_all_lists_commands_and_exit_codes(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    print_help("", asked=True)
+    run(["--help"])
     lines = capfdbinary.readouterr().out.decode().splitlines()
     commands = lines[lines.index("Commands:") + 1 : lines.index("Exit codes:") - 1]
     assert [line.split()[0] for line in commands if line[2] != " "] == names()  # what goes on is indented
@@ -149,9 +150,8 @@ def test_help_of_all_lists_commands_and_exit_codes(capfdbinary: pytest.CaptureFi
 
 def test_nothing_asked_for_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["store"]):
-        function, found = read(words)
         with pytest.raises(SystemExit) as stopped:
-            function(**found)
+            run(words)
         assert stopped.value.code == ExitCode.USAGE
         assert capsys.readouterr().err.startswith("Usage: receipt")
 
@@ -160,7 +160,7 @@ def test_a_group_has_its_commands_and_every_command_its_function() -> None:
     assert {name.partition(" ")[0] for name in COMMANDS if " " in name} == set(GROUPS)
     assert names("store") == ["add", "ls", "query", "stats", "export", "show", "diff", "ask", "tag", "note", "exclude"]
     for name in COMMANDS:
-        assert all(isinstance(each, Parameter) for each in parameters(load(name)))
+        assert {each.name for each in Command(name).load().params} == set(inspect.signature(load(name)).parameters)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_shell_completes_words(words: str, want: list[str]) -> None:
 @pytest.mark.parametrize("command", ["parse", "check"])
 def test_a_command_loads_only_what_it_needs(command: str) -> None:
     log = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
-    heavy = {"typer", "pydantic", "rich", "jsonschema", "numpy", "git", "psutil", "yaml", "email"}
+    heavy = {"rich", "jsonschema", "numpy", "git", "psutil", "yaml"}
     program = (
         f"import sys; sys.argv = ['receipt', {command!r}, {str(log)!r}]\n"
         "from receipt_cli.cli.main import main\n"
