@@ -29,6 +29,7 @@ from receipt_cli.analysis.omissions import find_omissions, loss_doubts, rates_co
 from receipt_cli.analysis.progress.checkpoints import without_unsaved
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
+from receipt_cli.analysis.stated.job_end import complete_ending
 from receipt_cli.analysis.stated.options import Options as Options
 from receipt_cli.analysis.summary import Summary, find_time_to_train, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
@@ -310,8 +311,6 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         unread_after=unread and not any(phase.steps for phase in every),
     )  # fmt: skip
     if options.job is not None:
-        from receipt_cli.analysis.stated.job_end import complete_ending
-
         ending = complete_ending(ending, options.job)
     edges = reading.edges.of_run(number, len(reading.launches) - 1)
     explanation = Explanation()

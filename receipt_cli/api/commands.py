@@ -6,16 +6,32 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from receipt_cli.api.results import Comparison, Finding, Migration, Verification
 from receipt_cli.api.run import FilePath, Paths, Run, as_paths
+from receipt_cli.authoring.site_search import find_site
+from receipt_cli.comparison.contrasts import compare_runs
+from receipt_cli.comparison.load import make_run, short_names
+from receipt_cli.comparison.policy import DEFAULT, read_policy
+from receipt_cli.comparison.targets import reach, read_target
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.documents.migrate import migrate_bytes, replace_original, write_beside
+from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import DataError, ReceiptError, UsageError
+from receipt_cli.grammar.catalog import get_grammar
+from receipt_cli.io.atomic import write_atomically
 from receipt_cli.io.file_kinds import read_file
-
-if TYPE_CHECKING:
-    from receipt_cli.io.source import Progress
-    from receipt_cli.receipts.production import Product
+from receipt_cli.io.source import Progress
+from receipt_cli.receipts.open import read_given
+from receipt_cli.receipts.production import Product
+from receipt_cli.scan.workers import AUTO
+from receipt_cli.verification.attestation import attest as sign
+from receipt_cli.verification.attestation import check, statement
+from receipt_cli.verification.attestation import compare as compare_statement
+from receipt_cli.verification.keyless import Identity, check_keyless, sign_keyless
+from receipt_cli.verification.verifier import read_receipt
+from receipt_cli.verification.verifier import verify as derive_again
 
 
 def verify(
@@ -33,12 +49,6 @@ def verify(
     recorded grammars that do not ship with the package; ``workers`` and ``progress`` as for ``read``. Raises ``InputError`` for a
     receipt or log that cannot be read, and ``DataError`` for an unknown grammar.
     """
-    from receipt_cli.authoring.site_search import find_site
-    from receipt_cli.grammar.catalog import get_grammar
-    from receipt_cli.scan.workers import AUTO
-    from receipt_cli.verification.verifier import read_receipt
-    from receipt_cli.verification.verifier import verify as derive_again
-
     where, paths = os.fsdecode(receipt), as_paths(logs)
     document, invalid = read_receipt(read_file(where), where)
     own = [get_grammar(os.path.abspath(os.fsdecode(path))) for path in grammars]
@@ -71,11 +81,6 @@ def attest(
     the extra ``attest`` or ``sigstore``, or without an identity for sigstore, ``InputError`` for a receipt or key that cannot
     be read, and ``OutputError``, also if sigstore's services cannot be reached.
     """
-    from receipt_cli.io.atomic import write_atomically
-    from receipt_cli.verification.attestation import attest as sign
-    from receipt_cli.verification.attestation import statement
-    from receipt_cli.verification.keyless import sign_keyless
-
     if (key is None) is not sigstore:
         raise UsageError("an attestation needs a key or sigstore", why="one of the two", try_="receipt attest RECEIPT --key KEY")
     where = os.fsdecode(receipt)
@@ -112,10 +117,6 @@ def check_attestation(
     ``trusted_root`` is a file with sigstore's root of trust, by default that of the public instance. Raises ``NotAttested`` if
     the signature is invalid, or is about another receipt, log or definitions; else as ``attest``.
     """
-    from receipt_cli.verification.attestation import check
-    from receipt_cli.verification.attestation import compare as compare_statement
-    from receipt_cli.verification.keyless import Identity, check_keyless
-
     if (signer is None) is not bool(identity and issuer):
         why = "a signature proves something only for a trusted key or identity"
         raise UsageError("an attestation needs --signer, or --identity and --issuer", why=why, try_="receipt verify --help")
@@ -131,8 +132,6 @@ def check_attestation(
 
 
 def _receipt(where: str) -> tuple[Any, bytes]:
-    from receipt_cli.verification.verifier import read_receipt
-
     data = read_file(where)
     return read_receipt(data, where)[0], data
 
@@ -152,13 +151,6 @@ def compare(
     returns the ``progress`` of each log by its name. Raises ``UsageError`` for fewer than two runs, else as ``read`` and
     ``load`` do.
     """
-    from receipt_cli.comparison.contrasts import compare_runs
-    from receipt_cli.comparison.load import make_run, short_names
-    from receipt_cli.comparison.policy import DEFAULT, read_policy
-    from receipt_cli.comparison.targets import reach, read_target
-    from receipt_cli.definitions.metrics import load_registry
-    from receipt_cli.receipts.open import read_given
-
     wanted = [read_target(text) for text in targets]
     reached: list[list[dict[str, Any]]] = [[] for _ in wanted]
     if len(runs) < 2:
@@ -192,8 +184,6 @@ def migrate(file: FilePath, *, to: str | None = None, output: FilePath | None = 
     beside it; else nowhere. Raises ``InputError`` for an invalid document, ``UsageError`` for a downgrade, ``DataError`` for an
     unknown version, and ``OutputError``.
     """
-    from receipt_cli.documents.migrate import migrate_bytes, replace_original, write_beside
-
     if output is not None and in_place:
         raise UsageError("an output and in_place exclude each other")
     path = Path(os.fsdecode(file))
@@ -220,8 +210,6 @@ def validate(files: Paths) -> list[Finding]:
 
     A file that cannot be read, or has an unknown version, gives an error finding.
     """
-    from receipt_cli.documents.validate import validate_bytes
-
     found: list[Finding] = []
     refused: list[Finding] = []
     for file in as_paths(files):

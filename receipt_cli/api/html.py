@@ -6,6 +6,11 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
+from receipt_cli.analysis.checks import contradicted_metrics, verdict
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.render.scale import measure
+from receipt_cli.render.terminal.text import clean
+
 _MOST = 8
 """Most metrics shown; the receipt has the others."""
 
@@ -17,16 +22,10 @@ def receipt_table(document: Mapping[str, Any]) -> str:
 
 
 def _shown(text: object) -> str:
-    from receipt_cli.render.terminal.text import clean
-
     return escape(clean(str(text)))
 
 
 def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    from receipt_cli.analysis.checks import contradicted_metrics, verdict
-    from receipt_cli.definitions.metrics import load_registry
-    from receipt_cli.render.scale import measure
-
     checks, failure, summary = document["checks"], document["failure"], document["summary"]
     outcome = verdict(checks, failure)
     if document["run"]["name"] is not None:

@@ -7,8 +7,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from receipt_cli.api.html import receipt_table
 from receipt_cli.api.view import View
+from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import InputError
+from receipt_cli.receipts.open import MAX_DOCUMENT
+from receipt_cli.redaction.text import mask_texts
 
 if TYPE_CHECKING:
     from receipt_cli.api.fields import ReceiptFields
@@ -31,8 +35,6 @@ class Receipt(ReceiptFields):
 
     def _repr_html_(self) -> str:
         """Return a small table for a notebook."""
-        from receipt_cli.api.html import receipt_table
-
         return receipt_table(self._data)
 
 
@@ -42,10 +44,6 @@ def load(path: str | os.PathLike[str]) -> Receipt:
     Raises ``InputError`` for a file that cannot be read or is no valid receipt, ``DataError`` for an unknown major version.
     Fields of a newer minor version are kept.
     """
-    from receipt_cli.documents.validate import validate_bytes
-    from receipt_cli.receipts.open import MAX_DOCUMENT
-    from receipt_cli.redaction.text import mask_texts
-
     where = os.fsdecode(path)
     try:
         with Path(where).open("rb") as file:

@@ -9,17 +9,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, Unpack
 
+from receipt_cli.api.frames import draw, make_frame
 from receipt_cli.api.receipt import Receipt
 from receipt_cli.api.results import Metric
+from receipt_cli.batch.remote import fetched_logs, is_url
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import ReceiptError, UsageError
+from receipt_cli.importers.wall_time import read_wall
+from receipt_cli.io.source import Progress
+from receipt_cli.receipts.production import Product, Request, produce, produce_all, refusal, rfc3339_now
+from receipt_cli.receipts.series_file import SeriesRows
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.redaction.mask import mask_secrets
+from receipt_cli.scan.workers import AUTO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
-
-    from receipt_cli.io.source import Progress
-    from receipt_cli.receipts.production import Product, Request
-    from receipt_cli.receipts.series_file import SeriesRows
 
 FilePath: TypeAlias = "str | os.PathLike[str]"
 Paths: TypeAlias = "FilePath | Sequence[FilePath]"
@@ -124,8 +130,6 @@ class Run:
         """
         import numpy as np
 
-        from receipt_cli.api.frames import make_frame
-
         values = {name: self._values(name) for name in metrics or self.columns}
         some: Any = ~np.isnan([*values.values()]).all(axis=0) if metrics else slice(None)
         return make_frame({**self._places(some), **{name: column[some] for name, column in values.items()}})
@@ -135,8 +139,6 @@ class Run:
 
         Each phase is a line; records without a step are left out. Raises as ``frame`` does.
         """
-        from receipt_cli.api.frames import draw
-
         default = "loss" if "loss" in self.columns else next(iter(self.columns), "loss")
         phase, step = self._arrays["phase_index"], self._arrays["step"]
         curves: dict[str, dict[str, tuple[NDArray[Any], NDArray[Any]]]] = {}
@@ -149,8 +151,6 @@ class Run:
 
     @cached_property
     def _rows(self) -> SeriesRows:
-        from receipt_cli.receipts.series_file import SeriesRows
-
         return SeriesRows(self.product.derivation)
 
     @cached_property
@@ -160,8 +160,6 @@ class Run:
     def _places(self, part: Any) -> dict[str, NDArray[Any]]:
         """Return the columns that locate records (step, line, rank, phase, event), for the slice or mask ``part``."""
         import numpy as np
-
-        from receipt_cli.records.envelope import NO_RANK
 
         names = ("step", "no_step", "line_number", "rank", "phase_index", "event")
         step, no_step, line, rank, phase, event = (self._arrays[name][part] for name in names)
@@ -205,9 +203,6 @@ def read_all(source: Paths, **options: Unpack[ReadOptions]) -> list[Run]:
 
 
 def _runs(source: Paths, options: ReadOptions, every: bool) -> list[Run]:
-    from receipt_cli.receipts.production import produce, produce_all, refusal
-    from receipt_cli.redaction.mask import mask_secrets
-
     given = as_paths(source)
     shown = mask_secrets(given[0])
     with _at_hand(given) as paths:
@@ -235,7 +230,6 @@ def _at_hand(given: Sequence[str]) -> Iterator[Sequence[str]]:
     if not any("://" in path for path in given):
         yield given
         return
-    from receipt_cli.batch.remote import fetched_logs, is_url
 
     if not all(map(is_url, given)):
         raise UsageError("some of the logs are URLs and some are not", why="the files of one run must be in one place")
@@ -261,10 +255,6 @@ def _request(
     **same: Any,
 ) -> Request:
     """Return the request for the options; ``same`` have equal names in ``Request``."""
-    from receipt_cli.importers.wall_time import read_wall
-    from receipt_cli.receipts.production import Request, rfc3339_now
-    from receipt_cli.scan.workers import AUTO
-
     unknown = sorted(same.keys() - ReadOptions.__annotations__.keys())
     if unknown:
         raise TypeError(f"read() has no option {unknown[0]!r}")
@@ -286,8 +276,6 @@ def _request(
 
 def _metrics(summary: Mapping[str, Any]) -> Iterator[Metric]:
     """Yield the metrics of a phase's summary."""
-    from receipt_cli.definitions.metrics import load_registry
-
     printed: Mapping[str, Any] = summary.get("metrics", {})
     for source, block in (("reported", "metrics"), ("derived", "derived"), ("other", "other_metrics")):
         for name, statistic in summary.get(block, {}).items():

@@ -7,8 +7,13 @@ import re
 from pathlib import Path
 from typing import Any, Literal, overload
 
+from receipt_cli.api.frames import make_frame
 from receipt_cli.api.receipt import Receipt
 from receipt_cli.errors import InputError
+from receipt_cli.store.files import Store as Files
+from receipt_cli.store.index import open_store
+from receipt_cli.store.query import names, records
+from receipt_cli.store.reading import read_receipt
 
 _ID = re.compile(r"[0-9a-f]{4,64}\Z")
 
@@ -20,8 +25,6 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        from receipt_cli.store.files import Store as Files
-
         self.path = Path(os.fsdecode(path))
         self._files = Files(self.path)
         self._files.check_exists()
@@ -40,15 +43,11 @@ class Store:
         With ``frame`` a ``pandas.DataFrame``, or without pandas a ``pyarrow.Table``. Raises ``UsageError`` for anything but one
         valid SELECT, and if DuckDB is not installed.
         """
-        from receipt_cli.store.index import open_store
-        from receipt_cli.store.query import names, records
-
         database = open_store(self.path)
         database.seal()
         answer = database.ask(sql)
         if not frame:
             return records(answer)
-        from receipt_cli.api.frames import make_frame
 
         keys = names(answer)
         return make_frame({key: [row[number] for row in answer.rows] for number, key in enumerate(keys)})
@@ -58,8 +57,6 @@ class Store:
 
         Raises ``InputError`` if there is none, there are several, or it is damaged.
         """
-        from receipt_cli.store.reading import read_receipt
-
         found = self._files.history(id) if _ID.match(id) else []
         logs = {receipt.log_sha256 for receipt in found}
         if len(logs) != 1:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from receipt_cli.documents.schemas import find_entry, get_json_schema
+
 ITEM = "[]"
 """Path element for the items of an array."""
 
@@ -79,8 +81,6 @@ def _wrapped(value: Any, path: tuple[str, ...] | None) -> Any:
 @cache
 def receipt_schema() -> dict[str, Any]:
     """Return the newest JSON Schema of receipts."""
-    from receipt_cli.documents.schemas import find_entry, get_json_schema
-
     return get_json_schema(find_entry("receipt"))
 
 

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
+from receipt_cli.authoring.site_files import load_site
 from receipt_cli.batch.ahead import FLUSHER
 from receipt_cli.batch.captured import Captured, captured
 from receipt_cli.batch.discovery import local_stamp, reason_of
@@ -69,7 +70,6 @@ def _site(folders: tuple[Folder, ...]) -> Site:
     """Return the definitions in ``folders``, loaded once per process."""
     if not folders:
         return NO_SITE
-    from receipt_cli.authoring.site_files import load_site
 
     return load_site(folders)
 

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from receipt_cli.ci.gates import COMPOSITE, DEFAULT, STATISTICS, Bound, Change, Gates, Interval, OnUnknown, Unknown
 from receipt_cli.definitions.metrics import Metric, Registry
+from receipt_cli.definitions.strict_yaml import locate, read_yaml
 from receipt_cli.definitions.units import UNITS, read_number, split_suffix
 from receipt_cli.documents.invariants.rule import pointer, pointer_parts
 from receipt_cli.errors import DataError
@@ -42,8 +43,6 @@ class _Reader:
         self._checks, self._registry = checks, registry
 
     def read(self) -> Gates:
-        from receipt_cli.definitions.strict_yaml import read_yaml
-
         data = read_yaml(self._text, self._where)
         self._known((), data, _KEYS, "a gates file")
         bounds = [*self._metric_bounds(data), *self._field_bounds(data)]
@@ -59,8 +58,6 @@ class _Reader:
         return stated
 
     def _error(self, path: Path, message: str, *, why: str = "", try_: str = "") -> DataError:
-        from receipt_cli.definitions.strict_yaml import locate
-
         return DataError(message, where=f"{self._where}:{locate(self._text, path)}", why=why, try_=try_)
 
     def _known(self, path: Path, data: Mapping[str, Any], known: Collection[str], owner: str) -> None:

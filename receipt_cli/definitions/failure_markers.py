@@ -6,6 +6,7 @@ checks it. Ranking, and what a run recovered from, are the work of ``analysis.fa
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -237,7 +238,6 @@ def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[Finding]]:
             check_definition("markers", {**data, "markers": {str(name): body}}, fail, lambda *_: True)
             markers.append(_marker(str(name), body, head, below(fail, "markers", str(name))))
     version = data.get("version")
-    import hashlib
 
     sha256, retry = hashlib.sha256(text).hexdigest(), data.get("retry") or {}
     return Catalogue(version if type(version) is int else 0, sha256, tuple(markers), retry), findings

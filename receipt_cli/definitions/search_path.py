@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from receipt_cli.errors import DataError
@@ -139,7 +140,6 @@ def _package(place: str, package: str) -> str | None:
     folder = os.path.join(place, package)
     if os.path.isdir(folder):
         return folder
-    from importlib.util import find_spec
 
     try:
         spec = find_spec(package)

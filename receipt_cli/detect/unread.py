@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from receipt_cli.detect.generic import load_generic
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem, pointer
@@ -50,8 +51,6 @@ def _counts(records: Sequence[bytes]) -> bool:
 
     The frames of a bar may show a step twice.
     """
-    from receipt_cli.detect.generic import load_generic
-
     spoken = set(_WORDS.findall(records[0].lower()))
     if not spoken.isdisjoint(word.encode() for word in load_generic().evaluation):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -120,8 +121,6 @@ def read_version(stated: object) -> tuple[str, int, int] | None:
 
 def read_entry(entry: SchemaEntry) -> bytes:
     """Return the bytes of ``entry``; raises ``DataError`` when they are missing or do not have its digest."""
-    import hashlib
-
     text = read_shipped(f"schemas/{entry.path}")
     digest = hashlib.sha256(text).hexdigest()
     if digest != entry.sha256:

@@ -12,9 +12,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from receipt_cli.errors import InputError
+from receipt_cli.events.file_order import Lane, Part, make_lanes
 from receipt_cli.events.model import Event
 from receipt_cli.io.joined_parts import Stream, digest_of, joined
 from receipt_cli.io.source import Source
@@ -24,9 +24,6 @@ from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import TAIL_KEPT, Hits, Segment, SegmentBody
 from receipt_cli.scan.workers import scan_source
-
-if TYPE_CHECKING:
-    from receipt_cli.events.file_order import Lane, Part
 
 Place = tuple[int, int, int, int, int]
 """(stream of the time line, position in it, before or beside or after, lane, position in its own stream)."""
@@ -76,7 +73,7 @@ class Gathered:
     @property
     def twins(self) -> dict[int, int]:
         """By rank, the rank whose lines it repeats in the file that both print into."""
-        return {rank: other for stream in self.streams for part in stream.parts for rank, other in part.copies.twins.items()}
+        return {rank: of for stream in self.streams for part in stream.parts for rank, of in part.copies.duplicate_of.items()}
 
     def tail(self, line: int | None) -> tuple[bytes, bool]:
         """Return the last bytes of the stream that contains ``line``, else of the time line, and whether more precede."""
@@ -93,7 +90,6 @@ class Gathered:
         """
         if len(self.streams) == 1:
             return events, self.body
-        from receipt_cli.events.file_order import make_lanes
 
         lanes, loose = make_lanes(self.streams, self._parts(events))
         leader = lanes[0]
@@ -127,8 +123,6 @@ class Gathered:
         return [event for event in events if self._stream(event.at >> POSITION_BITS) not in loose]
 
     def _parts(self, events: Sequence[Event]) -> list[Part]:
-        from receipt_cli.events.file_order import Part
-
         bounds = [*self.starts, self.body.records]
         parts = [Part(i, stream) for i, stream in enumerate(self.streams)]
         for event in events:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import pickle
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pickle import PickleBuffer
 
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.errors import InputError, UsageError
@@ -17,9 +18,6 @@ from receipt_cli.io.envelopes import Unpacker
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import SPOOLED, Source
 from receipt_cli.scan.segment import Segment
-
-if TYPE_CHECKING:
-    from pickle import PickleBuffer
 
 
 class Followed(Source):
@@ -111,8 +109,6 @@ class Growth:
 
 def _copied(segment: Segment) -> Segment:
     """Return a copy that shares the memory of large columns; it must be consumed before the original grows."""
-    import pickle
-
     columns: list[PickleBuffer] = []
     rest = pickle.dumps(segment, protocol=5, buffer_callback=columns.append)
     copied: Segment = pickle.loads(rest, buffers=[column.raw() for column in columns])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from receipt_cli.gpu_profile.problems import StreamProblems
@@ -28,7 +29,6 @@ class SessionTimes(NamedTuple):
         """The exact start as RFC 3339 with Z; None if it is not counted from 1970."""
         if self.started is None or self.started < _EPOCH_FROM_NS:
             return None
-        from datetime import UTC, datetime
 
         seconds, rest = divmod(self.started, 10**9)
         text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

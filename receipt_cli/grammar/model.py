@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -212,8 +213,6 @@ class Rule:
     @cached_property
     def reading(self) -> str:
         """The digest of what decides how the rule reads text, as against what the numbers then mean."""
-        import hashlib
-
         fields: Sequence[tuple[object, ...]]
         if isinstance(self.fields, LazyFields):
             fields = self.fields.printed

@@ -9,6 +9,7 @@ from typing import Any
 from receipt_cli.header.document import merge
 from receipt_cli.header.environment import blob_facts, variable_facts
 from receipt_cli.header.facts import FactCollector, HeaderFact
+from receipt_cli.header.header_file import file_facts
 from receipt_cli.header.values import is_pointer, split_pointer
 
 Collected = tuple[list[HeaderFact], list[str]]
@@ -36,8 +37,6 @@ def collect_header(
     """
     groups: list[Collected] = [variable_facts(environ), blob_facts(environ)]
     if header_file is not None:
-        from receipt_cli.header.header_file import file_facts
-
         groups.append(file_facts(header_file))
     groups.append((list(log_facts), []))
     if here is not None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import re
-from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+import psutil
+
 from receipt_cli.errors import UsageError
 from receipt_cli.header.facts import FactCollector, HeaderFact
-from receipt_cli.header.values import TIMESTAMP_FORMAT
 
 _SOURCE = "host"
 _CUDA_TAG = re.compile(r"\+cu(\d{1,2})(\d)(?:$|[.\-_])", re.ASCII)
@@ -25,11 +25,6 @@ DISTRIBUTIONS = (
     "ultralytics", "unsloth", "vllm", "xformers", "xgboost",
 )  # fmt: skip
 """Distributions whose version can change numerics or performance."""
-
-
-def now_rfc3339() -> str:
-    """Return the current time as RFC 3339 in UTC with whole seconds, such as ``2026-01-31T12:00:00Z``."""
-    return datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
 
 
 def host_facts(here: Path) -> tuple[list[HeaderFact], list[str]]:
@@ -53,8 +48,6 @@ def own_interpreter() -> tuple[str, str | None, str | None, dict[str, str]]:
 
 def process_of(pid: int) -> tuple[dict[str, str], list[str]]:
     """Return the environment and command of a process. Raises ``UsageError`` if they cannot be read."""
-    import psutil
-
     try:
         process = psutil.Process(pid)
         return process.environ(), process.cmdline()
@@ -63,8 +56,6 @@ def process_of(pid: int) -> tuple[dict[str, str], list[str]]:
 
 
 def _add_machine(collector: FactCollector) -> None:
-    import psutil
-
     try:
         collector.add("/hardware/cpu_count", psutil.cpu_count(logical=True), _SOURCE)
         collector.add("/hardware/ram_bytes", psutil.virtual_memory().total, _SOURCE)

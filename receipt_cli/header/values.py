@@ -10,6 +10,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from receipt_cli.patterns import compile_later
@@ -122,7 +123,6 @@ def timestamp(value: object) -> str:
     """Return an RFC 3339 time in UTC with whole seconds, such as ``2026-01-31T12:00:00Z``."""
     if not isinstance(value, str) or not _TIMESTAMP.fullmatch(value):
         raise ValueError("must be an RFC 3339 time with Z and whole seconds")
-    from datetime import datetime
 
     try:
         datetime.strptime(value, TIMESTAMP_FORMAT)

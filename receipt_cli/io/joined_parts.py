@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -70,8 +71,6 @@ class _JoinedParts(Source):
 
 def digest_of(digests: Sequence[str]) -> str:
     """Return the digest of a log of several files: SHA-256 of their hex digests, one a line."""
-    import hashlib
-
     return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode("ascii")).hexdigest()
 
 

@@ -7,26 +7,26 @@ import stat
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from hashlib import sha256
+from shlex import quote
 from typing import IO, TYPE_CHECKING, Any
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress_log
 from receipt_cli.io.copied_lines import NO_COPIES, Copies, blanked, left_out
-from receipt_cli.io.digest import sha256
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise
 from receipt_cli.io.kept_text import KeptText
 from receipt_cli.io.line_range import Marks, lines_of
+from receipt_cli.io.pipe import Pipe
+from receipt_cli.io.prefetch import Ahead
 from receipt_cli.io.refused import refusing
 from receipt_cli.problems import Problem
 
 if TYPE_CHECKING:
     from hashlib import _Hash
-
-    from receipt_cli.io.pipe import Pipe
-    from receipt_cli.io.prefetch import Ahead
 
 BLOCK = 1 << 20
 DIRECT = 4 << 20
@@ -95,7 +95,7 @@ class Source:
     @property
     def sha256(self) -> str:
         """Hex digest of the text read so far; of all of it after ``blocks`` is exhausted."""
-        return (self._digest or sha256(little=True)).hexdigest()
+        return (self._digest or sha256()).hexdigest()
 
     @property
     def lines_before(self) -> int:
@@ -129,8 +129,6 @@ class Source:
             if self._limit is None:
                 import tempfile  # four milliseconds that a file does not need
 
-                from receipt_cli.io.pipe import Pipe
-
                 self._spool = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115  # a pipe can be read only once
                 self._pipe = Pipe.of(self._opened)
 
@@ -162,8 +160,6 @@ class Source:
     def _refuse(self, head: bytes) -> None:
         kind = recognise(head)
         if kind is not None and not (kind.is_document and self._may_be_document):
-            from shlex import quote
-
             raise InputError(f"is {kind.what}, not a log", where=self.name, try_=kind.way.format(quote(self.name)))
 
     def _refuse_tar(self, text: bytes) -> None:
@@ -253,7 +249,6 @@ class Source:
                 self._kept = KeptText(first, self.problems)
             return
         first.clear()
-        from receipt_cli.io.prefetch import Ahead
 
         bytearray(KEPT)  # see ``KEPT``
         ready: Iterator[bytes] = blocks
@@ -292,8 +287,7 @@ class Source:
 
     def _hash(self, block: bytes) -> None:
         if self._digest is None:
-            little = self.compression is None and self._limit is not None and self._limit < BLOCK
-            self._digest = sha256(little=little)
+            self._digest = sha256()
         self._digest.update(block)
 
     def _tell(self) -> None:

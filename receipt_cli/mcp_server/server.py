@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -16,6 +17,7 @@ from receipt_cli import __version__
 from receipt_cli.errors import InputError, ReceiptError, UsageError
 from receipt_cli.mcp_server.child import run_receipt
 from receipt_cli.mcp_server.roots import Roots
+from receipt_cli.store.resolve import find_run
 
 INSTRUCTIONS = """\
 Reads the logs of training runs and a store of their receipts. A receipt is a JSON document: how a run ended, its checks, and \
@@ -98,8 +100,6 @@ class Tools:
         return self.roots.folder(given if given is not None else str(self.store))
 
     def _receipt(self, run: str, store: Path) -> Path:
-        from receipt_cli.store.resolve import find_run
-
         return self.roots.file(str(find_run(store, run).receipt.path))
 
     def _file_or_run(self, given: str, store: str | None) -> Path:
@@ -152,7 +152,6 @@ def make_server(roots: Sequence[Path], store: Path | None, limits: Limits) -> MC
 
 def _telling(tool: Any) -> Any:
     """Return a tool that reports our errors to the client in their own words."""
-    from functools import wraps
 
     @wraps(tool)
     async def call(**values: Any) -> dict[str, Any]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from codecs import BOM_UTF8
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.io.source import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from io import BufferedReader
-
-    from receipt_cli.receipts.production import Product
+from receipt_cli.receipts.production import Product, Request, produce
+from receipt_cli.redaction.text import mask_texts
+from receipt_cli.scan.workers import AUTO
 
 MAX_DOCUMENT = 64 * 1024 * 1024
 """A larger file is a log."""
@@ -36,11 +36,6 @@ def read_given(
     ``-`` is stdin; ``progress`` shows the progress of reading a log; ``workers`` scan it, by default as many as pay. Unless
     ``masked`` is False, secrets in a receipt are masked: its writer may have masked less. Raises ``ReceiptError``.
     """
-    from receipt_cli.documents.validate import has_errors, validate_bytes
-    from receipt_cli.receipts.production import Request, produce
-    from receipt_cli.redaction.text import mask_texts
-    from receipt_cli.scan.workers import AUTO
-
     data = _document(file)
     if data is None:
         with progress(file) as bar:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -342,8 +343,6 @@ def _day(found: re.Match[bytes]) -> tuple[bytes, bytes, bytes, bool, bool]:
 @lru_cache(maxsize=64)
 def _midnight(year: bytes, month: bytes, day: bytes, either: bool, american: bool) -> float:
     """Return the start of a day in seconds since 1970; NaN for an invalid or ambiguous date."""
-    from datetime import UTC, datetime
-
     number = int(month) if month.isdigit() else _MONTHS.index(month) + 1 if month in _MONTHS else 0
     date = int(day)
     if either and number > 12:

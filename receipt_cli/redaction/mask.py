@@ -15,6 +15,7 @@ from receipt_cli.redaction import assignments, places, prose
 from receipt_cli.redaction.blocks import mask_keys
 from receipt_cli.redaction.forms import FORM_LEADS, FORMS
 from receipt_cli.redaction.leads import Leads
+from receipt_cli.redaction.wrapped import mask_wrapped
 
 MASKED = compile_later(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
 """A mask with its class."""
@@ -40,8 +41,6 @@ def mask_secrets(text: str) -> str:
 
 def _masked_text(text: str) -> str:
     if "\n" in text:
-        from receipt_cli.redaction.wrapped import mask_wrapped
-
         text = mask_wrapped(text)
     text = mask_keys(text)
     if text.isidentifier():

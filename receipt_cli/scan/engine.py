@@ -38,6 +38,7 @@ from receipt_cli.scan.columns import RuleColumns, place
 from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.reader import KernelReader
+from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
 from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
@@ -219,8 +220,6 @@ class Engine:
 
     def _read_unended(self, body: SegmentBody, record: bytes, last_bytes: bytes) -> None:
         """Read the last record, which has no end: its markers as they are, of its values those that are certain."""
-        from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
-
         certain, model = certain_part(record, last_bytes)
         begun = bool(model)
         whole = self._read_alone(record)

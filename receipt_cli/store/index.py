@@ -13,8 +13,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 
 from receipt_cli.errors import OutputError
@@ -88,9 +89,6 @@ def _rows(files: Sequence[RowFiles]) -> Iterator[tuple[Sequence[RowFiles], list[
     if len(files) < MANY or workers < 2:
         yield from zip(chunks, map(_make_rows, chunks), strict=True)
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:  # a fork would inherit locks of DuckDB's threads
         yield from zip(chunks, pool.map(_make_rows, chunks), strict=True)
 

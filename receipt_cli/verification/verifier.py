@@ -18,6 +18,7 @@ from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import renew_log_facts
 from receipt_cli.header.from_log import log_facts
+from receipt_cli.importers.importing import import_document
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
 from receipt_cli.io.joined_parts import Stream
@@ -193,8 +194,6 @@ def _with_files(document: Mapping[str, Any], streams: Sequence[Stream]) -> Docum
 
 def _import(files: Sequence[str], format_name: str) -> Document:
     """Return the receipt of a foreign document. Raises ``UsageError`` for more than one document."""
-    from receipt_cli.importers.importing import import_document
-
     if len(files) > 1:
         raise UsageError("the receipt was imported from one document", why=f"{len(files)} files are given")
     return import_document(files[0], wanted=format_name).document

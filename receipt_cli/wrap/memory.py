@@ -7,11 +7,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 FIRST_S = 0.05
 LEAST_S = 1.0
 """Seconds between two samples: ``FIRST_S`` at first, doubled each time up to ``LEAST_S``."""
 SHARE = 1000
-"""After that, pause between samples as a multiple of the last one's CPU time: a thousandth of one core."""
+"""Later pauses between samples, as a multiple of the last sample's CPU time: a thousandth of one core."""
 RECENT_S = 30.0
 """Seconds before the end of the command within which an out-of-memory kill is attributed to it."""
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -23,9 +25,6 @@ class Memory:
     """Samples a process and all descendants whose parents are alive."""
 
     def __init__(self, pid: int, kills: KillCounter) -> None:
-        import psutil
-
-        self._psutil = psutil
         self._root = psutil.Process(pid)
         self._kills = kills
         self._pause = FIRST_S
@@ -42,9 +41,9 @@ class Memory:
             for process in [self._root, *self._root.children(recursive=True)]:
                 try:
                     total += process.memory_info().rss
-                except self._psutil.Error:  # it has ended, or belongs to another user
+                except psutil.Error:  # it has ended, or belongs to another user
                     continue
-        except self._psutil.Error:
+        except psutil.Error:
             total = 0
         self.peak_bytes = max(self.peak_bytes, total)
         self._kills.look(self._root.pid)

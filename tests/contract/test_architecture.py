@@ -74,8 +74,6 @@ SEAMS = {"scan.kernel": ("scan.engine", "scan.presence"), "events.compact": ("ev
 
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
-    "_sha2": ("io.digest",),  # the standard library's since Python 3.12
-    "_sha256": ("io.digest",),  # and before
     "accelerate": ("emit.callbacks.accelerate",),
     "ahocorasick_rs": ("records.prefilter", "redaction.leads"),
     "anyio": ("mcp_server.*",),

@@ -7,6 +7,7 @@ device is the mean of what the log prints, else stated. A figure whose factors a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from receipt_cli.analysis.flops import Facts, world_size
@@ -93,7 +94,6 @@ def _wall(goodput: Goodput | None, wall: Wall | None, when: LogTime | None) -> t
         return wall.seconds, wall.evidence
     if when is None:
         return None, None
-    from datetime import datetime
 
     first, last = (datetime.fromisoformat(text.removesuffix("Z")) for text in (when.first, when.last))
     return (last - first).total_seconds(), "log_timestamps"
