@@ -33,6 +33,7 @@ PUBLIC = {
     "stated.job_end": "complete_ending",
     "stated.options": "JobEnd Options StatedFact",
     "steady": "STEADY_RULE SteadyState",
+    "stepless": "PROGRAMS RAISED fails_at_start shows_beginning",
     "summary": "MAX_OTHERS NOTHING Summary summarise",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -8,7 +8,7 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "choose": "Choice Chosen Detection count_explained detect",
-    "generic": "GENERIC is_generic learn_streams load_generic may_be_another read_generically wanted",
+    "generic": "GENERIC is_generic learn_streams load_generic may_be_another read_generically shows_no_figure wanted",
     "parts": "gaps_of_launches gaps_of_trainers read_parts",
     "unread": "training_unread",
 }

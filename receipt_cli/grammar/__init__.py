@@ -11,7 +11,7 @@ PUBLIC = {
     "coverage": "COLUMNS markdown matrix",
     "digit_sensitivity": "Compared digits_compared kept_after",
     "length_sensitivity": "Between lengths_compared",
-    "model": "Block COUNTERS Evidence Field Grammar Mapped Pairs Rule Sample Table compile_pattern",
+    "model": "Block COMPANION COUNTERS Evidence Field Grammar Mapped Pairs Rule Sample Table compile_pattern",
     "parse": "build_grammar check_patterns load_grammar",
     "parts": "PARTS abbreviate",
     "site": "NO_SITE Site",

@@ -12,7 +12,7 @@ PUBLIC = {
     "counting": "ABSENT EPOCHS GLOBAL PER_EPOCH",
     "metric_names": "SCORE",
     "patterns": "field_name",
-    "overview": "survey",
+    "overview": "may_be_figures survey",
     "progress": "find_heading",
     "proofs": "Induced",
     "tokens": "FRACTION NUMBER split",

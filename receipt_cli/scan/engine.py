@@ -75,8 +75,9 @@ class Engine:
             for literal in marker.literals:
                 self.markers_by_literal.setdefault(literal, []).append(marker)
         self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
-        self._step_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event == "step"}
-        self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in ("step", COMPANION, "eval")}
+        heads = [(g.ref, head.name, head.event) for g in self.grammars for head in g.heads]
+        self._step_rules = {(ref, name) for ref, name, event in heads if event == "step"}
+        self._figure_rules = {(ref, name) for ref, name, event in heads if event in ("step", COMPANION, "eval")}
         self._candidates_of: dict[frozenset[bytes], Candidates] = {}
         self.layouts = LayoutCache()
         self.by_layout = by_layout
