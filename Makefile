@@ -1,4 +1,4 @@
-# Every target works on a fresh clone with python3 (3.11 or newer), make and git; CI calls `make test` and nothing else.
+# Every target works on a fresh clone with python3 (3.11 or newer), make and git; CI calls `make test`, and `make test-all` at night.
 #
 #   make test T=tests/unit/test_units.py     only these files (ruff and mypy are left out)
 #   make test TESTS='suffix or percent'      only the tests that match, stopping at the first failure
@@ -53,11 +53,19 @@ demo: $(CORE) ## install into .venv, parse a recorded training log, show its sum
 	say 'receipt parse $(DEMO_LOG) -o build/demo.receipt.json'; rm -f build/demo.receipt.json; \
 	$(BIN)/receipt parse '$(DEMO_LOG)' -o build/demo.receipt.json; \
 	say 'receipt show build/demo.receipt.json'; $(BIN)/receipt show build/demo.receipt.json; \
-	say 'receipt validate build/demo.receipt.json'; $(BIN)/receipt validate build/demo.receipt.json
+	say 'receipt schema check build/demo.receipt.json'; $(BIN)/receipt schema check build/demo.receipt.json
 
 .PHONY: test
-test: $(DEV) $(COMPILED) $(KERNEL) $(if $(SELECTED),,lint type) ## ruff, mypy --strict and all tests
+test: $(DEV) $(COMPILED) $(KERNEL) ## ruff, mypy --strict and the tests but the slow ones, side by side
+ifeq ($(SELECTED),)
+	@mkdir -p build
+	$(BIN)/ruff check .
+	@$(BIN)/mypy > build/mypy.txt 2>&1 & types=$$!; \
+	$(PYTEST) -m 'not slow'; code=$$?; \
+	wait $$types || code=1; cat build/mypy.txt; exit $$code
+else
 	$(PYTEST) $(T) $(if $(TESTS),-x -k '$(TESTS)')
+endif
 
 .PHONY: explore
 explore: $(DEV) ## property tests on inputs never tried before (make test repeats the same ones)
@@ -284,22 +292,20 @@ archive-edited: $(DEV) ## derive edited copies of real logs: has each run path, 
 archive-kill: $(DEV) ## kill batches at random moments and resume them: is it the same store? FOLDER= KILLS=50
 	$(PY) -m benchmarks.kill $(or $(FOLDER),fixtures/logs) --kills $(or $(KILLS),50)
 
-.PHONY: test-readers
-test-readers: $(DEV) ## install TensorBoard, W&B and MLflow, which are large, and let them open what is exported
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[readers]'
-	$(PYTEST) tests/cli/test_export.py
+.PHONY: test-all
+test-all: $(DEV) $(COMPILED) $(KERNEL) trainers ## every test, with TensorBoard, W&B, MLflow, Ray and trainers installed; into benchmarks/results/test-all.md; T=
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,readers,ray]'
+	TRAINER_PYTHON=build/trainers/bin/python $(PY) -m benchmarks.test_all --jobs $(JOBS) \
+	  $(if $(T),$(T),--results benchmarks/results/test-all.md)
 
-.PHONY: test-trainers
-test-trainers: $(DEV) ## install torch, Transformers, Accelerate, Lightning, Keras under build/; endings and callbacks; TORCH=torch==2.13.0
+.PHONY: trainers
+trainers: $(MADE) ## install torch, Transformers, Accelerate, Lightning and Keras under build/; TORCH=torch==2.13.0
 	test -x build/trainers/bin/python || $(PY) -m venv build/trainers
 	build/trainers/bin/python -m pip install --quiet --disable-pip-version-check '$(or $(TORCH),torch)' accelerate transformers lightning keras numpy
-	TRAINER_PYTHON=build/trainers/bin/python $(PY) -m pytest -s tests/trainers
 
-.PHONY: test-ray
-test-ray: $(DEV) ## install Ray into .venv and run its tests on a local cluster of two workers
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[ray]'
-	$(PY) -m pytest tests/cli/test_rederive_ray.py
-	$(PY) -m benchmarks.same_store $(or $(FOLDER),fixtures/logs)
+.PHONY: test-trainers
+test-trainers: $(DEV) trainers ## how jobs of these trainers end, and what their callbacks print
+	TRAINER_PYTHON=build/trainers/bin/python $(PY) -m pytest -s tests/trainers
 
 .PHONY: test-lowest
 test-lowest: $(MADE) ## the core's tests with the lowest version of each dependency that pyproject.toml allows; T=

@@ -6,10 +6,6 @@ A build hook of hatchling for wheels and editable installations; ``make compile`
 
 from __future__ import annotations
 
-import array
-import base64
-import contextlib
-import gc
 import json
 import os
 import re
@@ -17,9 +13,9 @@ import sys
 import sysconfig
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import replace as changed
 from functools import cache
-from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +37,7 @@ class Compile(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the compiled files and make them part of the wheel, although git ignores them."""
-        compile_definitions(self.app.display_warning)
+        compile_definitions()
         build_data["artifacts"].extend(f"/receipt_cli/_compiled/*.{kind}" for kind in ("jsonl", "py"))
         made = compile_kernel(self.app.display_warning)
         if made is not None:
@@ -84,11 +80,8 @@ def _compiled_kernel(folder: Path, warn: Callable[[str], None]) -> Path | None:
     return target
 
 
-def compile_definitions(warn: Callable[[str], None]) -> None:
-    """Write what changed in ``receipt_cli/_compiled``; a program that runs meanwhile finds each file whole.
-
-    Patterns are left out, after a warning, where an engine is not as this code knows it.
-    """
+def compile_definitions() -> None:
+    """Write what changed in ``receipt_cli/_compiled``; a program that runs meanwhile finds each file whole."""
     sys.path.insert(0, str(ROOT))
     from receipt_cli.definitions import compiled
     from receipt_cli.definitions.compiled import FOLDER, code_digest, pack
@@ -116,14 +109,6 @@ def compile_definitions(warn: Callable[[str], None]) -> None:
         table = {"code": code, "crc32": code_digest(tuple(code)), "entries": entries, "length": length}
         written[f"{group}.jsonl"] = "".join([json.dumps(table, separators=(",", ":")) + "\n", *reversed(lines)])
     for name, text in written.items():
-        replace(folder / name, text.encode())
-    try:
-        patterns = dict(make_patterns())
-    except (AttributeError, ImportError, TypeError, ValueError) as error:
-        warn(f"a start takes longer, as it compiles its patterns: {error}")
-        patterns = {}
-    for name, text in patterns.items():
-        written[name] = text
         replace(folder / name, text.encode())
     for path in folder.glob("*.*"):
         if path.name not in written and path.suffix != ".part":  # another build's
@@ -168,8 +153,6 @@ def grammars() -> Iterator[tuple[str, tuple[Any, Any]]]:
 
     Of a field its definition stays: it is made when a log first needs it.
     """
-    from receipt_cli.lazy_dataclass import replace as changed
-
     for where, grammar in load_grammars().items():
         heads = tuple(head._replace(reading=grammar.rule(number).reading) for number, head in enumerate(grammar.heads))
         rules = []
@@ -187,135 +170,6 @@ def load_grammars() -> dict[str, Any]:
 
     files = [f"grammars/{entry.path}" for entry in list_grammars() if entry.id != INDUCED]
     return {where: load_grammar(ROOT.joinpath(where).read_bytes(), where) for where in files}
-
-
-Source = tuple[str | bytes, int]
-"""The text of a pattern, and its flags."""
-
-
-def make_patterns() -> Iterator[tuple[str, str]]:
-    """Yield the files of ``receipt_cli.lazy_pattern``: what the engines make of the patterns of modules, grammars and markers.
-
-    Left out are modules whose packages are not here.
-    """
-    from receipt_cli import lazy_pattern as lazy
-    from receipt_cli.grammar.digit_sensitivity import digits_compared
-    from receipt_cli.records.envelope import ENVELOPE
-
-    lazy._opened.update({engine: ({}, b"") for engine in lazy.STORES})  # type: ignore[attr-defined]  # as above
-    digits_compared.cache_clear()
-    # The order of sets decides the order of codes: each build shall write the same.
-    import_module("regex._regex_core").RegexBase.__hash__ = lambda part: steady_digest(part._key)
-    of_re, of_regex = sources_of_modules()
-    of_regex |= {(source, 0) for source in sources_of_definitions()}
-    patterns = {source if isinstance(source, str) else source.decode("latin-1") for source, _ in of_regex}
-    compared = {pattern: digits_compared(pattern) for pattern in {*patterns, ENVELOPE.pattern.decode("latin-1")}}
-    digits: dict[Source, list[Any]] = {
-        (pattern, 0): [each and [sorted(texts) for texts in each]] for pattern, each in compared.items()
-    }
-    yield pack_patterns("digits", digits)
-    yield pack_patterns("re", {each: given_to_engine("re", *each) for each in of_re})
-    regex_parts = {each: given_to_engine("regex", *each) for each in of_regex}
-    # Left out are the names by number, which are those by name, and lists with names, which we have none of.
-    made = {each: [*parts[:3], *parts[6:]] for each, parts in regex_parts.items() if not parts[4]}
-    yield pack_patterns("regex", made)
-
-
-def pack_patterns(engine: str, made: Mapping[Source, Sequence[Any]]) -> tuple[str, str]:
-    """Return name and content of an engine's file: its release, where each pattern begins, counted from the end, the patterns."""
-    from receipt_cli import lazy_pattern as lazy
-
-    keys, places, lines, length = [], [], [], 0
-    for source, flags in sorted(made, key=repr):
-        text = source if isinstance(source, str) else source.decode("latin-1")
-        line = json.dumps([type(source).__name__, text, flags, *made[source, flags]], separators=(",", ":")) + "\n"
-        length += len(line)
-        lines.append(line)
-        keys.append(lazy.key_of(source, flags))  # type: ignore[attr-defined]
-        places.append(length)
-    release = [sys.byteorder, *lazy.release_of(engine)]  # type: ignore[attr-defined]
-    head = json.dumps([release, length, in_base64(keys), in_base64(places)], separators=(",", ":"))
-    return lazy.STORES[engine], "".join([head, "\n", *reversed(lines)])  # type: ignore[attr-defined]
-
-
-def in_base64(numbers: Sequence[int]) -> str:
-    """Return numbers of 32 bits as text."""
-    return base64.b64encode(array.array("I", numbers)).decode()
-
-
-def sources_of_modules() -> tuple[set[Source], set[Source]]:
-    """Return the patterns that our modules compile later, as ``re`` and as ``regex`` read them."""
-    from receipt_cli import lazy_pattern as lazy
-
-    invalidate_caches()
-    for path in sorted(ROOT.joinpath("receipt_cli").rglob("*.py")):
-        if b"_later" not in path.read_bytes():
-            continue
-        with contextlib.suppress(ImportError):
-            import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
-    later = [value.given for value in gc.get_objects() if type(value) is lazy.Later]  # type: ignore[attr-defined]
-    of_regex = {(source, flags) for make, source, flags in later if make is lazy.compile_regex}
-    return {(source, flags) for _, source, flags in later} - of_regex, of_regex
-
-
-def given_to_engine(name: str, source: str | bytes, flags: int) -> list[Any]:
-    """Return what ``re`` or ``regex`` gives its engine in C for a pattern, behind the source."""
-    module = import_module({"re": "re._compiler", "regex": "regex._main"}[name])
-    inner = {"re": "_sre", "regex": "_regex"}[name]
-    engine, given = getattr(module, inner), list[Any]()
-
-    class Listening:
-        """Takes down what the engine is given."""
-
-        def __getattr__(self, attribute: str) -> Any:
-            return getattr(engine, attribute)
-
-        def compile(self, *arguments: Any) -> Any:
-            given[:] = arguments
-            return engine.compile(*arguments)
-
-    setattr(module, inner, Listening())
-    try:
-        public = import_module(name)
-        public.purge()
-        public.compile(source, flags)
-    finally:
-        setattr(module, inner, engine)
-    _, all_flags, code, *rest = given
-    return [all_flags, in_base64(code), *rest]
-
-
-def steady_digest(key: Any) -> int:
-    """Return a digest of what a part of a pattern is, which is the same in each process, as ``hash`` of a class is not."""
-    if isinstance(key, tuple | list):
-        return zlib.crc32(repr([*map(steady_digest, key)]).encode())
-    return zlib.crc32(repr(key).encode()) if not hasattr(key, "_key") else steady_digest(key._key)
-
-
-def sources_of_definitions() -> set[str | bytes]:
-    """Return the patterns of grammars and failure markers as their readers compile them."""
-    from receipt_cli.definitions.failure_markers import load_catalogue
-    from receipt_cli.grammar import model
-
-    found = set[str | bytes]()
-
-    def listen(source: str | bytes, flags: int = 0) -> None:
-        found.add(source)
-
-    compile_regex, model.compile_regex = model.compile_regex, listen  # type: ignore[attr-defined]
-    try:
-        for rule in (rule for grammar in load_grammars().values() for rule in (*grammar.rules, *grammar.ignore)):
-            wanted = ["stop", "cells", "opening"]
-            wanted += [*["start"] * bool(rule.pattern or rule.pairs), *["table_patterns"] * bool(rule.table)]
-            wanted += ["block_patterns"] * bool(rule.block)
-            for name in wanted:
-                getattr(type(rule), name).func(rule)  # the rule itself keeps nothing of it
-            found |= {field.value.pattern for field in rule.fields.values() if field.value is not None}
-    finally:
-        model.compile_regex = compile_regex  # type: ignore[attr-defined]
-    for marker in load_catalogue().markers:
-        found |= {source.encode("ascii") for source in (marker.source, marker.core) if source is not None}
-    return found
 
 
 ANNOTATIONS = {"$schema", "$id", "title", "description"}
@@ -353,7 +207,7 @@ def generate_validator(schema: Any) -> str:
     code = re.sub(r'("(?:[^"\\]|\\.)*")\.format\(\*\*locals\(\)\)', r"f\1", code)  # half the time of a receipt
     left_out = ("VERSION", "import re", "from fastjsonschema", "from decimal")
     lines = [line.replace(" re.compile(", " compile_later(") for line in code.splitlines() if not line.startswith(left_out)]
-    later = "from receipt_cli.lazy_pattern import compile_later"
+    later = "from receipt_cli.patterns import compile_later"
     return "\n".join([later, own, *lines, "", "validate = validate_document", ""])
 
 
@@ -389,4 +243,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["kernel"]:
         print(f"kernel: {compile_kernel(print) or 'left out'}")
     else:
-        compile_definitions(print)
+        compile_definitions()

@@ -26,7 +26,11 @@ from benchmarks.peers import PEERS, environ, last_differences, peer_case, receip
 
 STARTS = 10
 """Cold starts of each command in one round."""
-SMALL = "fixtures/logs/autoresearch/five-minutes.log"
+STARTED = {
+    "receipt parse of a 29 kB log": (("parse", "--json", str(ROOT / "fixtures/logs/autoresearch/five-minutes.log")), 2.5),
+    "receipt --help": (("--help",), 1.7),
+}
+"""Commands whose start is measured, and how many times as long as a bare Typer application each may take."""
 ARCHIVES = {"fixtures": (7 << 20, 1600), "real logs of 8 kB": (24_000, 1600), "real logs of 60 kB": (300_000, 1000)}
 """By archive: bytes of the largest log in it, and how many logs it has."""
 FIXTURES = "fixtures"
@@ -82,18 +86,16 @@ def dense_sizes(size: int, large: int | None) -> list[int]:
     return [size] if large in (None, size) else [size, large]
 
 
-def starts() -> tuple[list[float], list[float]]:
-    """Return a small log's processor time ÷ that of Python's own start, of one round: warm, and in a fresh HOME."""
-    base = Case("python -c pass", (sys.executable, "-c", "pass"), 1, environ())
-    parse = (sys.executable, "-m", "receipt_cli", "parse", "--json", str(ROOT / SMALL))
-    warm, fresh = [], []
+def starts() -> dict[str, list[float]]:
+    """Return the processor time of each command of ``STARTED`` ÷ that of a bare Typer application, of one round."""
+    base = Case("bare Typer", (sys.executable, str(ROOT / "benchmarks" / "bare_typer.py"), "hello"), 1, environ())
+    ratios: dict[str, list[float]] = {name: [] for name in STARTED}
     for _ in range(STARTS):
         bare = run(base).cpu
-        warm.append(run(Case("parse", parse, 1, environ())).cpu / bare)
-        with tempfile.TemporaryDirectory() as home:
-            own = {**environ(), "HOME": home, "XDG_CACHE_HOME": f"{home}/.cache"}
-            fresh.append(run(Case("parse", parse, 1, own)).cpu / bare)
-    return warm, fresh
+        for name, (words, _) in STARTED.items():
+            command = (sys.executable, "-m", "receipt_cli", *words)
+            ratios[name].append(run(Case(name, command, 1, environ())).cpu / bare)
+    return ratios
 
 
 def real_rates(folder: Path) -> list[float]:
@@ -108,8 +110,7 @@ def measure(options: argparse.Namespace) -> list[Goal]:
     """Run all rounds and return the lines of the table."""
     sources = list(GENERATORS)
     samples: dict[str, list[Sample]] = {}
-    warm: list[float] = []
-    fresh: list[float] = []
+    started: dict[str, list[float]] = {name: [] for name in STARTED}
     speeds: dict[str, list[float]] = {}
     least: list[float] = []
     median: list[float] = []
@@ -122,9 +123,8 @@ def measure(options: argparse.Namespace) -> list[Goal]:
             tell(f"round {turn}: {name:<26} {sample.wall:8.3f} s")
         if not turn:
             continue
-        more = starts()
-        warm += more[0]
-        fresh += more[1]
+        for name, ratios in starts().items():
+            started[name] += ratios
         for name, speed in archives(options.folder).items():
             speeds.setdefault(name, []).append(speed)
             tell(f"round {turn}: archive of {name}: {speed:.1f} logs/s")
@@ -139,7 +139,7 @@ def measure(options: argparse.Namespace) -> list[Goal]:
         for of, bound in ((f"dense, {print_size(one)}, {count}", bound) for count, bound in WORKERS.items())
     ]
     found += lines(samples, {name: case.size for name, case in round_of.items()}, sources)
-    found += [Goal("cold start of a 29 kB log ÷ `python -c pass`", warm, 10), Goal("the same in a fresh HOME", fresh, 10)]
+    found += [Goal(f"`{name}` ÷ a bare Typer application", ratios, STARTED[name][1]) for name, ratios in started.items()]
     found += [Goal(f"archive of {name}, two cores", speed, 120, False, " logs/s") for name, speed in speeds.items()]
     if options.folder is not None:
         found.append(Goal(f"real logs repeated to {REAL_SIZE}, scan: median", median, 200, False, " MB/s"))

@@ -81,7 +81,7 @@ def plain_body(body: SegmentBody) -> dict[str, Any]:
             ]
             for name, hits in sorted(body.markers.items())
         },
-        "problems": [body.problems.count, *body.problems.first],
+        "problems": [body.problems.kinds, *body.problems.first],
         "metric_like": [body.metric_like.count, *body.metric_like.first],
     }
 

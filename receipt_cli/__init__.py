@@ -6,6 +6,9 @@
 ``docs/python-api.md`` shows the rest. Importing this package loads none of it: each name below is loaded when it is first used.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 __version__ = "1.0.0rc2.dev0"
 
 __all__ = [
@@ -39,7 +42,6 @@ __all__ = [
     "verify",
 ]
 
-TYPE_CHECKING = False  # typing's constant: to import typing takes as long as all else here
 if TYPE_CHECKING:
     from receipt_cli.api.commands import attest, check_attestation, compare, migrate, validate, verify
     from receipt_cli.api.receipt import Receipt, load
@@ -56,14 +58,25 @@ if TYPE_CHECKING:
         UnavailableError,
         UsageError,
     )
-else:
+
+_MODULES = {
+    "api.commands": "attest check_attestation compare migrate validate verify",
+    "api.receipt": "Receipt load",
+    "api.results": "Comparison Finding Metric Migration Verification",
+    "api.run": "ReadOptions Record Run read read_all",
+    "api.store": "Store",
+    "api.view": "View",
+    "errors": "DataError GrammarChoiceError InputError OutputError ReceiptError UnavailableError UsageError",
+}
+
+if not TYPE_CHECKING:  # type checkers refuse all names but those above
 
     def __getattr__(name):
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from receipt_cli import api, errors
+        for module, names in _MODULES.items():
+            if name in names.split():
+                return getattr(import_module(f"{__name__}.{module}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-        return getattr(api if name in dir(api) else errors, name)
 
-    def __dir__():
-        return __all__
+def __dir__() -> list[str]:
+    return __all__

@@ -1,6 +1,6 @@
 """``python -m receipt_cli``."""
 
-from receipt_cli.cli.main import command
+from receipt_cli.cli.main import main
 
 if __name__ == "__main__":
-    command()
+    main()

@@ -6,9 +6,12 @@ A pure function of the log's bytes, the bytes of grammars, catalogue and registr
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate
+from typing import NamedTuple
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_step_recognised, proves_no_step
 from receipt_cli.analysis.completed import begins_program, closes
@@ -26,9 +29,10 @@ from receipt_cli.analysis.omissions import find_omissions, loss_doubts, rates_co
 from receipt_cli.analysis.progress.checkpoints import without_unsaved
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
+from receipt_cli.analysis.stated.job_end import complete_ending
 from receipt_cli.analysis.stated.options import Options as Options
 from receipt_cli.analysis.stepless import PROGRAMS, RAISED, fails_at_start, shows_beginning
-from receipt_cli.analysis.summary import Summary, summarise
+from receipt_cli.analysis.summary import Summary, find_time_to_train, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
@@ -56,11 +60,11 @@ from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
+from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 from receipt_cli.scan.workers import kept_engine
@@ -104,7 +108,7 @@ class Derivation:
     tail: tuple[str, ...]
     lines: LineCounts
     near_misses: tuple[int, tuple[NearMiss, ...]]
-    problems: tuple[int, tuple[Problem, ...]]
+    problems: tuple[Counter[str], tuple[Problem, ...]]
     facts: Mapping[str, tuple[float | str, int]]
     catalogue: Catalogue
     registry: Registry
@@ -308,8 +312,6 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         unread_after=unread and not any(phase.steps for phase in every),
     )  # fmt: skip
     if options.job is not None:
-        from receipt_cli.analysis.stated.job_end import complete_ending
-
         ending = complete_ending(ending, options.job)
     edges = reading.edges.of_run(number, len(reading.launches) - 1)
     explanation = Explanation()
@@ -326,8 +328,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if len(every) == len(phases) and not beside:  # the wall of several processes is none of one
         spent = account(phases, summaries, launch, edges, options.wall)
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges))
+    took = find_time_to_train(launch.events)
     for summary in summaries:
-        summary.time = when
+        summary.time, summary.time_to_train_s = when, took
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *find_omissions(phases, summaries)]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
@@ -341,13 +344,17 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))
+    if options.replaced_bytes is not None:
+        detail = "the file was replaced while it was followed: its earlier content is not read"
+        own.append(Problem("launch_doubtful", 1, detail, ""))
     stepless = not unread and proves_no_step(every, ending) and _failed_at_start(reading, number, ending)
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
     lost = lost or unread_losses(body.doubts, read_by)
     checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost)
     metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
-    steps = max((event.last_line for phase in every for event in phase.steps), default=None)
-    own += training_unread(engine, grammars, _last_lines(reading, number), steps)
+    steps = [event.last_at for phase in every for event in phase.steps]
+    behind = body.records - 1 - (max(steps) >> POSITION_BITS) if steps else None
+    own += training_unread(engine, grammars, _last_lines(reading, number), behind)
     own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
     problems = _problems(body, [*reading.gathered.problems, *own])
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
@@ -438,12 +445,11 @@ def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:
     return log_tail(last_bytes_before(reading.gathered.streams[0], reading.launches[number + 1].line), cut=number > 0)
 
 
-def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[int, tuple[Problem, ...]]:
-    problems = [*(problem for _, problem in body.problems.first), *more]
+def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[Counter[str], tuple[Problem, ...]]:
     if body.nul_count:
-        problems.append(Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", ""))
-    count = body.problems.count + (1 if body.nul_count else 0) + len(more)
-    return count, first_of_each(problems, MAX_FIRST)
+        more = [*more, Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", "")]
+    kinds = body.problems.kinds + Counter(problem.kind for problem in more)
+    return kinds, first_of_each([*(problem for _, problem in body.problems.first), *more], MAX_FIRST)
 
 
 def _near(body: SegmentBody, grammars: Sequence[Grammar]) -> tuple[int, tuple[NearMiss, ...]]:

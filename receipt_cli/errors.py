@@ -1,4 +1,4 @@
-"""The error tree and the exit codes of the command line."""
+"""The errors and exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of ``receipt``, each with its ``meaning``; part of the public contract."""
+    """Exit codes of ``receipt`` with a ``meaning``; part of the public contract."""
 
     meaning: str
 
@@ -30,10 +30,10 @@ class ExitCode(IntEnum):
 
 
 class ReceiptError(Exception):
-    """Something that a user can act on.
+    """A fault that the user can act on.
 
-    ``message`` says what (lower case, no final stop), ``where`` is ``file`` or ``file:line``, ``why`` gives the
-    reason and ``try_`` the next step. ``exit_code`` is what the command line returns for it.
+    ``message`` names the fault (lower case, no final stop), ``where`` is ``file`` or ``file:line``, ``why`` the reason and
+    ``try_`` the next step. ``exit_code`` is that of the command line.
     """
 
     exit_code = ExitCode.BUG
@@ -46,7 +46,7 @@ class ReceiptError(Exception):
         self.where = where
 
     def render(self) -> str:
-        """Return the text for stderr: one line, then ``why:`` and ``try:`` where they are known."""
+        """Return the text for stderr: the fault, then ``why:`` and ``try:`` lines if known."""
         place = f" ({self.where})" if self.where else ""
         lines = [f"receipt: error: {self.message}{place}"]
         if self.why:
@@ -57,13 +57,13 @@ class ReceiptError(Exception):
 
 
 class UsageError(ReceiptError):
-    """The command was called in a way that cannot work."""
+    """The command line is wrong."""
 
     exit_code = ExitCode.USAGE
 
 
 class InputError(ReceiptError):
-    """A log or document is missing, unreadable, empty or not what it claims to be."""
+    """A log or document is missing, unreadable, empty or of another kind."""
 
     exit_code = ExitCode.INPUT
 
@@ -93,6 +93,6 @@ class UnavailableError(ReceiptError):
 
 
 class NotAttested(ReceiptError):
-    """An attestation is not one of this receipt, or not signed by whom it should be."""
+    """An attestation is not of this receipt, or its signer is not the expected one."""
 
     exit_code = ExitCode.NO

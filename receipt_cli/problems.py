@@ -1,29 +1,28 @@
-"""What may be wrong with a log or a definition, and the bounds that every room keeps in a report of it."""
+"""Problems of a log or a definition, and the limits that every room keeps when it reports them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-
-from receipt_cli.lazy_dataclass import NamedTuple
+from typing import NamedTuple
 
 MAX_EXCERPT = 500
-"""Characters of a message or an excerpt."""
+"""Longest message or excerpt, in characters."""
 QUIET_RECORDS = 200
-"""More records after an error show that the process survived it."""
+"""Records after an error that show that the process survived it: more than this."""
 EXCERPT_BYTES = 2048
-"""Raw bytes of a record that are kept for an excerpt: more, so that a secret at its end is masked as a whole."""
+"""Raw bytes of a record kept for an excerpt: more than shown, to mask a secret at its end as a whole."""
 MAX_NAMED = 4
-"""Lines and values that one problem names."""
+"""Most lines and values named by one problem."""
 MAX_FIELDS = 64
-"""Figures that one problem leaves out."""
+"""Most numbers that one problem withholds."""
 MAX_FIRST = 20
-"""Problems, near-misses and markers that are listed one by one; the rest is counted."""
+"""Most problems, near-misses and markers listed; the rest is only counted."""
 
 
 class Problem(NamedTuple):
-    """A part of a log that could not be read properly: counted, never fatal."""
+    """A part of a log that could not be read properly: reported, never fatal."""
 
     kind: str
     line_number: int | None
@@ -34,16 +33,16 @@ class Problem(NamedTuple):
     values: tuple[str, ...] = ()
     """The values in question, as printed: at most ``MAX_NAMED``."""
     fields: tuple[str, ...] = ()
-    """JSON pointers of the figures that are null because of it (see ``receipts/withhold.py``)."""
+    """JSON pointers of the values that are null because of it (see ``receipts/withhold.py``)."""
 
     def moved(self, lines: int) -> Problem:
-        """The same problem, ``lines`` further down."""
+        """Return the same problem, ``lines`` further down."""
         first = None if self.line_number is None else self.line_number + lines
         return self._replace(line_number=first, lines=tuple(line + lines for line in self.lines))
 
 
 def first_of_each(problems: Iterable[Problem], most: int) -> tuple[Problem, ...]:
-    """Return at most ``most`` problems by line: the first of each kind before a second of any, those that name fields first."""
+    """Return at most ``most`` problems by line, chosen fields first, then one of each kind before a second of any."""
     ordered = sorted(problems, key=lambda p: (p.line_number or 0, p.kind, p.detail))
     seen: Counter[str] = Counter()
     ranked = list[tuple[bool, int, int]]()
@@ -54,7 +53,7 @@ def first_of_each(problems: Iterable[Problem], most: int) -> tuple[Problem, ...]
 
 
 class NearMiss(NamedTuple):
-    """A record with a literal of a rule that the rule did not match: its format may have drifted."""
+    """A record that contains a literal of a rule, but does not match it: the format may have drifted."""
 
     grammar: str
     rule: str
@@ -62,24 +61,24 @@ class NearMiss(NamedTuple):
     excerpt: str
 
     def moved(self, lines: int) -> NearMiss:
-        """The same near-miss, ``lines`` further down."""
+        """Return the same near-miss, ``lines`` further down."""
         return self._replace(line_number=self.line_number + lines)
 
 
 @lru_cache(maxsize=4096)
 def pointer(*parts: str | int) -> str:
-    """Return the RFC 6901 JSON pointer of the value that ``parts`` lead to."""
+    """Return the RFC 6901 JSON pointer with the path ``parts``."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 class Lack(NamedTuple):
-    """A kind of record that looks like training and was not read: its first record, how many there are, and why."""
+    """An unread kind of record that looks like training: its first record, how often it occurs, and the reason."""
 
     line: str
     seen: int
     why: str
     counted: bool = False
-    """A counter stands beside a figure: the record may be a step."""
+    """A counter is beside a number: the record may be a step."""
 
 
 class Finding(NamedTuple):

@@ -6,10 +6,13 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.tools.slow import is_slow
 
 # What started us may ignore signals (nohup, a job in the background), and then so would all that tests start.
 for _name in ("SIGHUP", "SIGQUIT", "SIGTERM"):
@@ -36,6 +39,14 @@ def pytest_configure(config: pytest.Config) -> None:
     time.tzset()
     # Thousands of files are written, and none has to survive a loss of power. Programs that tests start do flush.
     pytest.MonkeyPatch().setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        function = getattr(item, "originalname", None) or item.name
+        if is_slow(item.path.relative_to(ROOT / "tests").as_posix(), function, item.name):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:
@@ -96,10 +107,31 @@ def _kept_engine(grammars: Sequence[Any], catalogue: Any) -> Any:
     return made
 
 
-@pytest.fixture
-def short_hostile_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the lint measure what is drafted on short lines: how long the longest may take has tests of its own."""
-    monkeypatch.setattr("receipt_cli.authoring.lint.HOSTILE_BYTES", 500)
+@pytest.fixture(scope="session", autouse=True)
+def endless_or_not() -> Iterator[None]:
+    """Let a search take no time for the lint if it ends, and a minute if it does not: no finding depends on this machine.
+
+    ``make lint-grammars`` measures.
+    """
+    from receipt_cli.authoring import redos, timing
+
+    spent, read = 0.0, redos.extract
+
+    def extract(rule: Any, record: bytes) -> Any:
+        nonlocal spent
+        try:
+            return read(rule, record)
+        except redos.PatternTimeout:
+            spent += 60.0
+            raise
+
+    clock = SimpleNamespace(process_time=lambda: spent)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redos, "extract", extract)
+        patch.setattr(redos, "time", clock)
+        patch.setattr(redos, "SCREEN_BYTES", 512)
+        patch.setattr(timing, "time", clock)
+        yield
 
 
 @pytest.fixture

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from receipt_cli.analysis.trend import Course, course
 from receipt_cli.events.printed_digits import Digits
 from receipt_cli.events.series import Series
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, Values
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.analysis.failure import Ending
+from receipt_cli.analysis.summary import Summary
+from receipt_cli.events.phases import Phase
+from receipt_cli.numeric.statistics import Statistic
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Lack, Problem
-
-if TYPE_CHECKING:  # who renders a receipt imports the names below, and not the whole analysis
-    from receipt_cli.analysis.failure import Ending
-    from receipt_cli.analysis.summary import Summary
-    from receipt_cli.events.phases import Phase
-    from receipt_cli.numeric.statistics import Statistic
 
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
 """The checks that decide whether a run is healthy."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from receipt_cli.events.banners import is_command
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import behind_heads, plain
 

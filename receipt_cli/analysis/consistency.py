@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
+from typing import NamedTuple
 
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.printed_digits import Digits
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -20,9 +21,8 @@ from receipt_cli.analysis.tracebacks import FRAME, HEAD
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.lazy_dataclass import dataclass, replace
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.statistics import exact_median
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import NO_RANK, plain, starts
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import SegmentBody, count_between

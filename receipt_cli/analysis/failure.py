@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from receipt_cli.analysis.completed import Evidence, distance, ends_before_plan, is_completed, reached_plan, saved_plan
 from receipt_cli.analysis.survival import CONVICTING, FATAL, Progress
@@ -16,9 +17,8 @@ from receipt_cli.analysis.tracebacks import FRAME, HEAD
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import first_with, metric, not_finite_since, read
-from receipt_cli.lazy_dataclass import dataclass, replace
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.statistics import exact_median, finite, value_range
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import LOGGED, PRINTED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from receipt_cli.analysis.consistency import Comparison
 from receipt_cli.analysis.flops import PRINTED, SAME_PEAK, named_convention, positive
@@ -10,7 +11,6 @@ from receipt_cli.analysis.recompute import Workings
 from receipt_cli.definitions.accelerators import Device, load_peaks
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import metric, read
-from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic, count_above, finite
 

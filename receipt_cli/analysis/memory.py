@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from receipt_cli.analysis.trend import Course, course
 from receipt_cli.definitions.units import read_number
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.events.series import Series, metric, read
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 Reading = Literal["steady", "growth", "fragmentation", "unknown"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Figure
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import distinct_values
 

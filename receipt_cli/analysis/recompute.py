@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from receipt_cli.analysis.consistency import tokens_per_step
 from receipt_cli.analysis.flops import (
@@ -29,7 +30,6 @@ from receipt_cli.analysis.stated.completion import Completed
 from receipt_cli.definitions.accelerators import Device
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import Figure, is_shown, metric
-from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import metric, read, steps_at
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.spill import pieces, take

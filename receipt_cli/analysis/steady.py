@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Numbers, Selection, metric, read
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.statistics import exact_median, finite
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from receipt_cli.events.banners import is_command
 from receipt_cli.events.model import Event
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import behind_heads, plain
 
 RAISED = frozenset({"traceback", "import_error", "cuda_oom", "cuda_error"})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from receipt_cli.analysis.bottleneck import Bottleneck
 from receipt_cli.analysis.consistency import Comparison, compare, of_session
@@ -38,7 +39,6 @@ from receipt_cli.events.series import (
     unregistered,
     values_of,
 )
-from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite
 
@@ -85,6 +85,7 @@ class Summary:
     """How many digits the values of the same metrics were printed with, where the rules tell."""
     lines: tuple[int | None, int | None] = (None, None)
     """The lines of the first and of the last step record."""
+    time_to_train_s: float | None = None
     contradictions: tuple[Contradiction, ...] = ()
     """Stated facts that the phase contradicts."""
 
@@ -122,8 +123,8 @@ def summarise(
     if steps:
         last = steps[-1]
         summary.lines = steps[0].line, last.line if last.run is None else last.run.record(len(last.run) - 1)[1]
-    beside = _without_closing_means(steps, phase.standalone_events, registry)
-    events = sorted([*steps, *phase.evals, *beside], key=lambda e: e.at)
+    beside = _without_means(steps, [*phase.evals, *phase.standalone_events], registry)
+    events = sorted([*steps, *beside], key=lambda e: e.at)
     _metrics(summary, events, steady, registry)
     _others(summary, events)
     summary.printed_digits = digits.of(events, summary.places) if digits is not None else {}
@@ -138,6 +139,22 @@ def summarise(
     return summary
 
 
+def find_time_to_train(events: Iterable[Event]) -> float | None:
+    """Return the seconds from the start to the end of a run that a benchmark states, to the millisecond.
+
+    The first rank that states them counts; None unless it states both, and once.
+    """
+    stated: dict[str, dict[int, set[float | str]]] = {"run_started": {}, "run_stopped": {}}
+    for event in events:
+        for name in stated.keys() & event.facts.keys():
+            stated[name].setdefault(event.rank, set()).add(event.facts[name])
+    begun, ended = (found[min(found)] if found else set() for found in stated.values())
+    if len(begun) != 1 or len(ended) != 1 or min(stated["run_started"]) != min(stated["run_stopped"]):
+        return None
+    (start,), (stop,) = begun, ended
+    return round(stop - start, 3) if isinstance(start, float) and isinstance(stop, float) and start <= stop else None
+
+
 def _session(summary: Summary, phase: Phase) -> list[Comparison]:
     """Return the means over the run that the steps of the last attempt contradict."""
     numbered = [e for e in (phase.attempts[-1] if phase.attempts and not phase.relays else ()) if e.step is not None]
@@ -147,22 +164,29 @@ def _session(summary: Summary, phase: Phase) -> list[Comparison]:
     return of_session(numbered[0].step, last, records, summary.metrics, summary.training_time_s)
 
 
-def _without_closing_means(steps: Sequence[Event], others: Sequence[Event], registry: Registry) -> list[Event]:
-    """Return ``others``; lines that close a run lack the curves and rates of the step records, of which they print a mean.
+def _without_means(steps: Sequence[Event], others: Sequence[Event], registry: Registry) -> list[Event]:
+    """Return ``others`` without what the step records print themselves, and they print of another span.
 
-    Counters and levels stay: their last value is that of the whole run.
+    That is a mean of curves and rates in lines that close a run, and rates in those of an evaluation. Counters and levels stay:
+    their last value is that of the whole run.
     """
-    if not any(event.rule.event == "end" and (event.metrics or event.unregistered) for event in others):
+    closing = {"end", "eval"} & {event.rule.event for event in others if event.metrics or event.unregistered}
+    if not closing:
         return list(others)
     named = {name for event in steps for name in event.metric_names}
-    repeated = {name for name in named if registry.by_name[name].klass in ("curve", "rate")}
-    repeated |= {name for event in steps for name in event.unregistered_names}
+    rates = {name for name in named if registry.by_name[name].klass == "rate"}
+    curves = {name for name in named if registry.by_name[name].klass == "curve"}
+    repeated: dict[str, set[str]] = {
+        "eval": rates,
+        "end": {*rates, *curves, *(name for event in steps for name in event.unregistered_names)},
+    }
 
     def kept(event: Event) -> Event:
-        if event.rule.event != "end" or repeated.isdisjoint((*event.metrics, *event.unregistered)):
+        names = repeated.get(event.rule.event, set())
+        if names.isdisjoint((*event.metrics, *event.unregistered)):
             return event
         metrics, unregistered = (
-            {name: value for name, value in printed.items() if name not in repeated}
+            {name: value for name, value in printed.items() if name not in names}
             for printed in (event.metrics, event.unregistered)
         )
         return replace(event, metrics=metrics, unregistered=unregistered)

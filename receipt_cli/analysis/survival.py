@@ -16,7 +16,7 @@ from receipt_cli.analysis.tracebacks import BLOCK, CHAINED, FRAME, HEAD, RAISED,
 from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import positions
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import QUIET_RECORDS
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import ACTOR, LOGGED, MENTIONED, PRINTED

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.scan.columns import place
 from receipt_cli.scan.segment import Hits
 

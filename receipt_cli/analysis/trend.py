@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import Selection, Series
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.statistics import exact_mean, exact_median, exact_sum
 

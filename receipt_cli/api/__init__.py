@@ -1,18 +1,6 @@
-"""The Python API: what the commands do, as typed functions and classes; ``receipt_cli`` itself exports every name of it.
+"""The Python API: the commands as typed functions and classes; ``receipt_cli`` itself exports every name.
 
 In: paths and URLs of logs and documents. Out: ``Run``, ``Receipt``, ``Store`` and the results of verify, compare, migrate and
 validate. Every error is a ``ReceiptError``.
 Start with ``run`` (a log), ``receipt`` (a document), ``commands`` (verify, compare, migrate, validate).
 """
-
-from receipt_cli.rooms import doors
-
-PUBLIC = {
-    "commands": "attest check_attestation compare migrate validate verify",
-    "receipt": "Receipt load",
-    "results": "Comparison Finding Metric Migration Verification",
-    "run": "ReadOptions Record Run read read_all",
-    "store": "Store",
-    "view": "View",
-}
-__getattr__, __dir__ = doors(__name__, PUBLIC)

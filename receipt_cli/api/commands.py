@@ -1,4 +1,4 @@
-"""``verify``, ``attest``, ``compare``, ``migrate``, ``validate``: what the commands of these names do, and print as JSON."""
+"""``verify``, ``attest``, ``compare``, ``migrate``, ``validate``: the commands of these names as functions."""
 
 from __future__ import annotations
 
@@ -6,16 +6,32 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from receipt_cli.api.results import Comparison, Finding, Migration, Verification
 from receipt_cli.api.run import FilePath, Paths, Run, as_paths
+from receipt_cli.authoring.site_search import find_site
+from receipt_cli.comparison.contrasts import compare_runs
+from receipt_cli.comparison.load import make_run, short_names
+from receipt_cli.comparison.policy import DEFAULT, read_policy
+from receipt_cli.comparison.targets import reach, read_target
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.documents.migrate import migrate_bytes, replace_original, write_beside
+from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import DataError, ReceiptError, UsageError
+from receipt_cli.grammar.catalog import get_grammar
+from receipt_cli.io.atomic import write_atomically
 from receipt_cli.io.file_kinds import read_file
-
-if TYPE_CHECKING:
-    from receipt_cli.io.source import Progress
-    from receipt_cli.receipts.production import Product
+from receipt_cli.io.source import Progress
+from receipt_cli.receipts.open import read_given
+from receipt_cli.receipts.production import Product
+from receipt_cli.scan.workers import AUTO
+from receipt_cli.verification.attestation import attest as sign
+from receipt_cli.verification.attestation import check, statement
+from receipt_cli.verification.attestation import compare as compare_statement
+from receipt_cli.verification.keyless import Identity, check_keyless, sign_keyless
+from receipt_cli.verification.verifier import read_receipt
+from receipt_cli.verification.verifier import verify as derive_again
 
 
 def verify(
@@ -27,18 +43,12 @@ def verify(
     workers: int | None = 1,
     progress: Progress | None = None,
 ) -> Verification:
-    """Derive the receipt in a file from its log, or the files of it, once more and compare.
+    """Derive the receipt in a file again from its log, or log files, and compare.
 
-    The log is read by the recorded grammars, options and run; with ``newest`` by the definitions of today. ``grammars`` are
-    files of recorded grammars that do not ship; ``workers`` and ``progress`` as for ``read``. Raises ``InputError`` for a receipt
-    or log that cannot be read, and ``DataError`` for a grammar that is not known here.
+    The log is read by the recorded grammars, options and run; with ``newest`` by today's definitions. ``grammars`` are files of
+    recorded grammars that do not ship with the package; ``workers`` and ``progress`` as for ``read``. Raises ``InputError`` for a
+    receipt or log that cannot be read, and ``DataError`` for an unknown grammar.
     """
-    from receipt_cli.authoring.site_search import find_site
-    from receipt_cli.grammar.catalog import get_grammar
-    from receipt_cli.scan.workers import AUTO
-    from receipt_cli.verification.verifier import read_receipt
-    from receipt_cli.verification.verifier import verify as derive_again
-
     where, paths = os.fsdecode(receipt), as_paths(logs)
     document, invalid = read_receipt(read_file(where), where)
     own = [get_grammar(os.path.abspath(os.fsdecode(path))) for path in grammars]
@@ -64,18 +74,13 @@ def attest(
     password: str | None = None,
     sigstore: bool = False,
 ) -> tuple[Path, ...]:
-    """Sign what a receipt states about its log, with a private key or by sigstore, and return the files that were written.
+    """Sign a receipt's statement about its log, with a private key or by sigstore; return the written files.
 
-    The first is the attestation: a DSSE envelope (``RECEIPT.dsse.json`` without ``output``), or a bundle of sigstore
-    (``RECEIPT.sigstore.json``); for a key of SSH, the statement and its signature lie beside it. Raises ``UsageError`` without
-    the extra ``attest`` or ``sigstore``, or an identity for sigstore, ``InputError`` for a receipt or key that cannot be read,
-    and ``OutputError``, also where sigstore's services cannot be reached.
+    The first is the attestation: a DSSE envelope (``RECEIPT.dsse.json`` without ``output``), or a sigstore bundle
+    (``RECEIPT.sigstore.json``); for an SSH key, the statement and its signature are beside it. Raises ``UsageError`` without
+    the extra ``attest`` or ``sigstore``, or without an identity for sigstore, ``InputError`` for a receipt or key that cannot
+    be read, and ``OutputError``, also if sigstore's services cannot be reached.
     """
-    from receipt_cli.io.atomic import write_atomically
-    from receipt_cli.verification.attestation import attest as sign
-    from receipt_cli.verification.attestation import statement
-    from receipt_cli.verification.keyless import sign_keyless
-
     if (key is None) is not sigstore:
         raise UsageError("an attestation needs a key or sigstore", why="one of the two", try_="receipt attest RECEIPT --key KEY")
     where = os.fsdecode(receipt)
@@ -105,19 +110,15 @@ def check_attestation(
     issuer: str | None = None,
     trusted_root: FilePath | None = None,
 ) -> str:
-    """Return who signed the attestation of a receipt: the id of a key, or the identity of a bundle of sigstore.
+    """Check the attestation of a receipt; return its signer: a key's id, or the identity in a sigstore bundle.
 
-    ``signer`` is a file with the public key (PEM or OpenSSH's) or the X.509 certificate of the person who is trusted. For a
-    bundle, ``identity`` (an address, the URL of a workflow) and ``issuer`` (the URL of who vouches for it) take its place;
-    ``trusted_root`` is a file with sigstore's root of trust, by default that of the public instance. Raises ``NotAttested``
-    where the signature does not hold, or is about another receipt, log or definitions; else as ``attest``.
+    ``signer`` is a file with the trusted person's public key (PEM or OpenSSH) or X.509 certificate. For a bundle, give
+    ``identity`` (an address, the URL of a workflow) and ``issuer`` (the URL of the identity's provider) instead;
+    ``trusted_root`` is a file with sigstore's root of trust, by default that of the public instance. Raises ``NotAttested`` if
+    the signature is invalid, or is about another receipt, log or definitions; else as ``attest``.
     """
-    from receipt_cli.verification.attestation import check
-    from receipt_cli.verification.attestation import compare as compare_statement
-    from receipt_cli.verification.keyless import Identity, check_keyless
-
     if (signer is None) is not bool(identity and issuer):
-        why = "a signature proves something of a trusted key or identity alone"
+        why = "a signature proves something only for a trusted key or identity"
         raise UsageError("an attestation needs --signer, or --identity and --issuer", why=why, try_="receipt verify --help")
     document, data = _receipt(os.fsdecode(receipt))
     where = os.fsdecode(attestation)
@@ -131,8 +132,6 @@ def check_attestation(
 
 
 def _receipt(where: str) -> tuple[Any, bytes]:
-    from receipt_cli.verification.verifier import read_receipt
-
     data = read_file(where)
     return read_receipt(data, where)[0], data
 
@@ -145,20 +144,13 @@ def compare(
     workers: int | None = 1,
     progress: Callable[[str], AbstractContextManager[Progress | None]] | None = None,
 ) -> Comparison:
-    """Compare runs with the first of them: receipts, logs, or runs that were read.
+    """Compare runs (receipts, logs, or ``Run`` objects) with the first of them.
 
-    ``policy`` is a YAML file that decides which fields block, warn or are ignored; curves are laid over one another by ``align``;
-    for each of ``targets`` (``"val_loss=2.5"``) the document names the step, tokens and time at which a run reached it;
-    ``progress`` returns the ``progress`` of each log by its name. Raises ``UsageError`` for fewer than two runs, else as ``read``
-    and ``load`` do.
+    ``policy`` is a YAML file that decides which fields block, warn or are ignored; ``align`` is the common axis of curves; for
+    each of ``targets`` (``"val_loss=2.5"``) the document contains step, tokens and time at which a run reached it; ``progress``
+    returns the ``progress`` of each log by its name. Raises ``UsageError`` for fewer than two runs, else as ``read`` and
+    ``load`` do.
     """
-    from receipt_cli.comparison.contrasts import compare_runs
-    from receipt_cli.comparison.load import make_run, short_names
-    from receipt_cli.comparison.policy import DEFAULT, read_policy
-    from receipt_cli.comparison.targets import reach, read_target
-    from receipt_cli.definitions.metrics import load_registry
-    from receipt_cli.receipts.open import read_given
-
     wanted = [read_target(text) for text in targets]
     reached: list[list[dict[str, Any]]] = [[] for _ in wanted]
     if len(runs) < 2:
@@ -186,14 +178,12 @@ def compare(
 
 
 def migrate(file: FilePath, *, to: str | None = None, output: FilePath | None = None, in_place: bool = False) -> Migration:
-    """Lift the document in ``file`` to the version ``to`` (KIND/X.Y; the newest by default).
+    """Migrate the document in ``file`` to the version ``to`` (KIND/X.Y; the newest by default).
 
-    It is written to ``output``, which does not exist yet, or into that folder, or with ``in_place`` to ``file``, whose original
-    is then kept beside it; else nowhere. Raises ``InputError`` for what is no valid document, ``UsageError`` for a downgrade,
-    ``DataError`` for a version that is not known, and ``OutputError``.
+    It is written to ``output``, a new file or an existing folder, or with ``in_place`` to ``file``, whose original is then kept
+    beside it; else nowhere. Raises ``InputError`` for an invalid document, ``UsageError`` for a downgrade, ``DataError`` for an
+    unknown version, and ``OutputError``.
     """
-    from receipt_cli.documents.migrate import migrate_bytes, replace_original, write_beside
-
     if output is not None and in_place:
         raise UsageError("an output and in_place exclude each other")
     path = Path(os.fsdecode(file))
@@ -216,17 +206,15 @@ def migrate(file: FilePath, *, to: str | None = None, output: FilePath | None = 
 
 
 def validate(files: Paths) -> list[Finding]:
-    """Return what is wrong with documents, by their schema and the rules between fields; nothing but notes means valid.
+    """Return the findings on documents, by schema and by rules between fields; only notes, or none, mean valid.
 
-    A file that cannot be read, or is of a version that is not known here, is an error among the others.
+    A file that cannot be read, or has an unknown version, gives an error finding.
     """
-    from receipt_cli.documents.validate import validate_bytes
-
     found: list[Finding] = []
     refused: list[Finding] = []
     for file in as_paths(files):
         try:
-            rows = [(x.pointer, x.rule, x.severity, x.reason) for x in validate_bytes(read_file(file), file)]
+            rows = [(x.pointer, x.rule, x.severity, x.reason) for x in validate_bytes(read_file(file), file, compiled=False)]
             found += [Finding(_row(file, *row), refusal=None) for row in rows]
         except ReceiptError as error:
             reason = f"{error.message}: {error.why}" if error.why else error.message

@@ -1,6 +1,6 @@
-"""Types of the objects in a receipt, for annotations: ``fields.pyi`` declares them, as the newest schema has them.
+"""Types of the objects in a receipt, for annotations: ``fields.pyi`` declares them by the newest schema.
 
-For a type checker ``Summary`` and ``Header`` differ; while a program runs, each is a ``View``.
+For a type checker ``Summary`` and ``Header`` differ; at run time each is a ``View``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records as a table of pandas or Arrow, and as curves of matplotlib: packages that need not be installed."""
+"""Records as a table of pandas or Arrow, and as curves of matplotlib; these packages are optional."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRY = "pip install 'receipt-cli[notebook]'"
 def make_frame(columns: Mapping[str, Any]) -> Any:
     """Return columns (arrays or lists [n]) as a ``pandas.DataFrame``, or without pandas as a ``pyarrow.Table``.
 
-    NaN and what a numpy mask hides is missing; whole numbers stay whole. Raises ``UsageError`` where neither is installed.
+    NaN and masked values are missing; whole numbers stay whole. Raises ``UsageError`` if neither is installed.
     """
     import numpy as np
 
@@ -38,9 +38,9 @@ def make_frame(columns: Mapping[str, Any]) -> Any:
 
 
 def draw(curves: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any]]]], units: Mapping[str, str | None]) -> list[Axes]:
-    """Return axes with the curves (steps and values, [n] each) of each metric, by the names of their phases.
+    """Return axes with the curves (steps and values, [n] each) of each metric, labelled by phase.
 
-    Raises ``UsageError`` where matplotlib is not installed.
+    Raises ``UsageError`` if matplotlib is not installed.
     """
     try:
         from matplotlib import pyplot
@@ -61,5 +61,5 @@ def draw(curves: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any]]]], 
 
 
 def _plain(text: str) -> str:
-    """Return a name of a log as it is shown: matplotlib reads what is between dollar signs as mathematics."""
+    """Escape dollar signs, between which matplotlib expects mathematics."""
     return text.replace("$", r"\$")

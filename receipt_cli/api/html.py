@@ -1,4 +1,4 @@
-"""A receipt as a small HTML table for a notebook: no script, no style, and every text escaped."""
+"""A receipt as a small HTML table for a notebook: no script, no style, all text escaped."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
+from receipt_cli.analysis.checks import contradicted_metrics, verdict
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.render.scale import measure
+from receipt_cli.render.terminal.text import clean
+
 _MOST = 8
-"""Metrics that are shown; the receipt has the others."""
+"""Most metrics shown; the receipt has the others."""
 
 
 def receipt_table(document: Mapping[str, Any]) -> str:
@@ -17,16 +22,10 @@ def receipt_table(document: Mapping[str, Any]) -> str:
 
 
 def _shown(text: object) -> str:
-    from receipt_cli.render.terminal.text import clean
-
     return escape(clean(str(text)))
 
 
 def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    from receipt_cli.analysis.checks import contradicted_metrics, verdict
-    from receipt_cli.definitions.metrics import load_registry
-    from receipt_cli.render.scale import measure
-
     checks, failure, summary = document["checks"], document["failure"], document["summary"]
     outcome = verdict(checks, failure)
     if document["run"]["name"] is not None:

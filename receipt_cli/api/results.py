@@ -1,4 +1,4 @@
-"""What the functions of the API return: documents with attributes, which ``results.pyi`` declares."""
+"""Results of the API's functions: documents with attributes, which ``results.pyi`` declares."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ class Metric(View):
     """Statistics of one metric in a run's primary phase, in the base unit ``unit`` (``"1"``: a number).
 
     ``min`` to ``median`` and ``record_count`` are over ``window``: all records of the phase, or those of its steady state. A
-    statistic is None where no finite value was printed. ``source`` is reported (printed by the trainer), derived (recomputed) or
-    other (printed, outside of the registry: ``id`` and ``unit`` are None). ``headline`` is the one figure of a summary: the last
-    value of a curve or counter, else the median.
+    statistic is None if no finite value was printed. ``source`` is reported (printed by the trainer), derived (recomputed) or
+    other (printed, outside the registry: ``id`` and ``unit`` are None). ``headline`` is the value for a summary: the last one
+    of a curve or counter, else the median.
     """
 
     __slots__ = ()
 
 
 class Verification(View):
-    """Whether a receipt can be derived from its log again: ``to_dict()`` is what ``receipt verify --json`` prints.
+    """Whether a receipt can be derived from its log again; ``to_dict()`` is the output of ``receipt verify --json``.
 
-    ``verified``: the derived part is the same byte for byte, and the receipt is valid. ``other`` names the inputs that are other
-    than the recorded ones, and ``values`` where anything else differs. ``notes`` are sentences for the person who asked.
+    ``verified``: the derived part is the same byte for byte, and the receipt is valid. ``other`` lists inputs that differ from
+    the recorded ones; ``values`` lists all other differences. ``notes`` are sentences for the user.
     """
 
     __slots__ = ()
 
 
 class Comparison(View):
-    """How runs differ from the first: ``to_dict()`` is what ``receipt compare --json`` prints.
+    """Differences of runs from the first; ``to_dict()`` is the output of ``receipt compare --json``.
 
-    Each of ``contrasts`` is a group of runs against the ``baseline``. ``worse``: whether any is worse or not comparable, as
-    ``--exit-code`` asks. ``notes`` are sentences for the person who asked.
+    Each of ``contrasts`` compares a group of runs with the ``baseline``. ``worse``: whether any is worse or not comparable, as
+    for ``--fail``. ``notes`` are sentences for the user.
     """
 
     __slots__ = ()
 
 
 class Migration(View):
-    """A document in a newer version: ``to_dict()`` is the row of its file in what ``receipt migrate --json`` prints.
+    """A document in a newer version; ``to_dict()`` is its file's row in the output of ``receipt schema migrate --json``.
 
-    ``versions`` are those that it went through, its own first. ``data`` is the new document's bytes, or the original's where
-    there was nothing to do.
+    ``versions`` are the versions that it went through, its own first. ``data`` is the new document's bytes, or the original's
+    if it was up to date.
     """
 
     __slots__ = ()
 
 
 class Finding(View):
-    """One thing that is wrong with a document: ``to_dict()`` is its row in what ``receipt validate --json`` prints.
+    """One finding on a document; ``to_dict()`` is its row in the output of ``receipt schema check --json``.
 
-    ``severity`` is ``error``, or ``note`` for what is worth knowing. ``refusal`` is the error of a file that could not be judged.
+    ``severity`` is ``error`` or ``note``. ``refusal`` is the exception for a file that could not be judged.
     """
 
     __slots__ = ()

@@ -7,36 +7,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, Unpack
 
+from receipt_cli.api.frames import draw, make_frame
 from receipt_cli.api.receipt import Receipt
 from receipt_cli.api.results import Metric
+from receipt_cli.batch.remote import fetched_logs, is_url
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import ReceiptError, UsageError
-from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.importers.wall_time import read_wall
+from receipt_cli.io.source import Progress
+from receipt_cli.receipts.production import Product, Request, produce, produce_all, refusal, rfc3339_now
+from receipt_cli.receipts.series_file import SeriesRows
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.redaction.mask import mask_secrets
+from receipt_cli.scan.workers import AUTO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from receipt_cli.io.source import Progress
-    from receipt_cli.receipts.production import Product, Request
-    from receipt_cli.receipts.series_file import SeriesRows
-
 FilePath: TypeAlias = "str | os.PathLike[str]"
 Paths: TypeAlias = "FilePath | Sequence[FilePath]"
 _CHUNK = 4096
-"""Records that become Python objects at once."""
+"""Records converted to Python objects at once."""
 
 
 class ReadOptions(TypedDict, total=False):
-    """Options of ``read``: those of ``receipt parse`` that decide what is in the receipt."""
+    """Options of ``read``: the options of ``receipt parse`` that affect the receipt."""
 
     grammar: FilePath | None
-    """Read by this grammar: its id, ``ID@vN``, or a file; by default the log decides."""
+    """Grammar to read with: its id, ``ID@vN``, or a file; by default chosen by the log."""
     exit_code: int | None
     """Exit code of the training command."""
     wall: float | FilePath | None
-    """Wall time of the job: seconds, a duration such as ``3h10m``, or a file that has it."""
+    """Wall time of the job: seconds, a duration such as ``3h10m``, or a file that contains it."""
     name: str | None
     """Name of the run."""
     lane: str | None
@@ -44,25 +49,25 @@ class ReadOptions(TypedDict, total=False):
     preset: str | None
     """Name of the recipe."""
     attachments: Mapping[str, str] | Sequence[str]
-    """Heavy artefacts, by reference: their URIs by kind, or ``KIND=URI``."""
+    """Large artefacts by reference: URIs by kind, or ``KIND=URI``."""
     header: FilePath | None
-    """Header file that ``receipt header`` wrote when the job began."""
+    """Header file written by ``receipt header`` at the job's start."""
     here: bool | FilePath
-    """Whether this machine and the git repository in the current folder, or in this one, are the run's: record them."""
+    """Record this machine and the git repository in the current folder (True) or a given one as the run's."""
     workers: int | None
-    """Processes that scan: 1 by default, and where the kernel is; None for as many as pay, each a copy of this process where
-    the system can copy one."""
+    """Processes that scan: 1 by default and with the compiled kernel; None for as many as pay off, forked from this process if
+    the system can fork."""
     progress: Progress | None
-    """Called with the bytes read so far, and with the size of the log."""
+    """Called with the bytes read so far and the size of the log."""
     unrecognised: bool
     """Return a run without metrics for a log that no grammar recognises; by default that raises ``GrammarChoiceError``."""
 
 
 class Record(NamedTuple):
-    """One record of a log that no restart overtook: a step, or another line that prints metrics.
+    """One retained record of a log: a step, or another line with metrics.
 
-    ``line`` is its line in the log, from 1; of several files, in all of them together. ``metrics`` has the finite values in base
-    units, by the names of ``Run.columns``; ``nonfinite`` names those that print NaN or an infinity.
+    ``line`` is its line in the log, from 1; for several files, in all of them together. ``metrics`` has the finite values in base
+    units, by the names of ``Run.columns``; ``nonfinite`` lists metrics that are NaN or infinite.
     """
 
     step: int | None
@@ -76,10 +81,10 @@ class Record(NamedTuple):
 
 
 class Run:
-    """One run of a log. Made by ``read`` and ``read_all``.
+    """One run of a log, made by ``read`` or ``read_all``.
 
-    ``notes`` are sentences for the person who asked, such as that the log has several runs. ``product`` is what the run is made
-    of; it is no part of the API and may change.
+    ``notes`` are sentences for the user, for example that the log has several runs. ``product`` is the run's internal form; it is
+    not part of the API and may change.
     """
 
     def __init__(self, product: Product, source: str) -> None:
@@ -93,12 +98,12 @@ class Run:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """The metrics of the primary phase by name: printed ones, recomputed ones that are not printed, then ``other.NAME``."""
+        """Metrics of the primary phase by name: printed ones, recomputed ones that are not printed, then ``other.NAME``."""
         return {metric.name: metric for metric in _metrics(self.product.document["summary"] or {})}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the metrics that records print, of all phases; those outside of the registry as ``other.NAME``."""
+        """Names of all metrics in records of all phases; those outside the registry as ``other.NAME``."""
         return tuple(self._rows.names)
 
     def records(self) -> Iterator[Record]:
@@ -117,27 +122,23 @@ class Run:
                 yield Record(step, line, rank, index, phase, event, metrics, bad.get(row, ()))
 
     def frame(self, *metrics: str) -> Any:
-        """Return the records that print any of ``metrics`` (by default all of them, of all metrics) as a table.
+        """Return the records with any of ``metrics`` (by default all records and metrics) as a table.
 
         A ``pandas.DataFrame``, or without pandas a ``pyarrow.Table``. Columns: ``step`` to ``event`` as in a ``Record``, then a
-        float64 for each metric, missing where the record does not print it or prints NaN or an infinity. Raises ``UsageError``
-        for a metric that no record prints, and where neither package is installed.
+        float64 for each metric, missing if the record does not print it or prints NaN or an infinity. Raises ``UsageError`` for
+        a metric that no record prints, and if neither package is installed.
         """
         import numpy as np
-
-        from receipt_cli.api.frames import make_frame
 
         values = {name: self._values(name) for name in metrics or self.columns}
         some: Any = ~np.isnan([*values.values()]).all(axis=0) if metrics else slice(None)
         return make_frame({**self._places(some), **{name: column[some] for name, column in values.items()}})
 
     def plot(self, *metrics: str) -> list[Axes]:
-        """Draw ``metrics`` (by default the loss) over the step with matplotlib; return the axes, one for each metric.
+        """Draw ``metrics`` (by default the loss) over the step with matplotlib; return the axes, one per metric.
 
-        A phase is a line; records without a step are left out. Raises as ``frame`` does.
+        Each phase is a line; records without a step are left out. Raises as ``frame`` does.
         """
-        from receipt_cli.api.frames import draw
-
         default = "loss" if "loss" in self.columns else next(iter(self.columns), "loss")
         phase, step = self._arrays["phase_index"], self._arrays["step"]
         curves: dict[str, dict[str, tuple[NDArray[Any], NDArray[Any]]]] = {}
@@ -150,8 +151,6 @@ class Run:
 
     @cached_property
     def _rows(self) -> SeriesRows:
-        from receipt_cli.receipts.series_file import SeriesRows
-
         return SeriesRows(self.product.derivation)
 
     @cached_property
@@ -159,10 +158,8 @@ class Run:
         return self._rows.arrays()
 
     def _places(self, part: Any) -> dict[str, NDArray[Any]]:
-        """Return the columns that locate some of the records: those that ``part`` selects from an array."""
+        """Return the columns that locate records (step, line, rank, phase, event), for the slice or mask ``part``."""
         import numpy as np
-
-        from receipt_cli.records.envelope import NO_RANK
 
         names = ("step", "no_step", "line_number", "rank", "phase_index", "event")
         step, no_step, line, rank, phase, event = (self._arrays[name][part] for name in names)
@@ -190,24 +187,22 @@ class Run:
 
 
 def read(source: Paths, **options: Unpack[ReadOptions]) -> Run:
-    """Return the run of a log; of several runs in it, the last.
+    """Return the run of a log; the last one if it has several.
 
-    ``source`` is a file (also compressed), a folder, ``-`` for stdin, a URL that fsspec opens, or a sequence of the files of one
-    run. ``options`` are those of ``ReadOptions``. Raises ``InputError`` for a log that cannot be read, ``GrammarChoiceError`` for
-    one that no grammar recognises, or two do, and ``UsageError`` for files of several runs and options that cannot be.
+    ``source`` is a file (also compressed), a folder, ``-`` for stdin, a URL that fsspec opens, or a sequence of the files of
+    one run. ``options`` are those of ``ReadOptions``. Raises ``InputError`` for a log that cannot be read,
+    ``GrammarChoiceError`` if no grammar recognises it, or two do, ``UsageError`` for files of several runs and for impossible
+    options.
     """
     return _runs(source, options, every=False)[0]
 
 
 def read_all(source: Paths, **options: Unpack[ReadOptions]) -> list[Run]:
-    """Return every run of a log, or of files of several runs, in order: else as ``read``."""
+    """Return every run of a log, or of files of several runs, in order; else as ``read``."""
     return _runs(source, options, every=True)
 
 
 def _runs(source: Paths, options: ReadOptions, every: bool) -> list[Run]:
-    from receipt_cli.receipts.production import produce, produce_all, refusal
-    from receipt_cli.redaction.mask import mask_secrets
-
     given = as_paths(source)
     shown = mask_secrets(given[0])
     with _at_hand(given) as paths:
@@ -221,24 +216,23 @@ def _runs(source: Paths, options: ReadOptions, every: bool) -> list[Run]:
 
 
 def as_paths(source: Paths) -> list[str]:
-    """Return a path, or several, as texts. Raises ``UsageError`` for none."""
+    """Return one path or several as a list of strings. Raises ``UsageError`` for none."""
     given = [source] if isinstance(source, str | bytes | os.PathLike) else source
     paths = [os.fsdecode(path) for path in given]
     if not paths:
-        raise UsageError("no log was named")
+        raise UsageError("no log was given")
     return paths
 
 
 @contextmanager
 def _at_hand(given: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the paths of logs that can be opened here; logs behind URLs are copied. The error of a copy names its URL."""
+    """Yield local paths of the logs; URLs are copied. The error of a copy names its URL."""
     if not any("://" in path for path in given):
         yield given
         return
-    from receipt_cli.batch.remote import fetched_logs, is_url
 
     if not all(map(is_url, given)):
-        raise UsageError("some of the logs are behind a URL and some are not", why="the files of one run are in one place")
+        raise UsageError("some of the logs are URLs and some are not", why="the files of one run must be in one place")
     with fetched_logs(given) as copies:
         try:
             yield list(copies)
@@ -260,11 +254,7 @@ def _request(
     unrecognised: bool = False,
     **same: Any,
 ) -> Request:
-    """Return the request that options mean; ``same`` are called as the request calls them."""
-    from receipt_cli.importers.wall_time import read_wall
-    from receipt_cli.receipts.production import Request, rfc3339_now
-    from receipt_cli.scan.workers import AUTO
-
+    """Return the request for the options; ``same`` have equal names in ``Request``."""
     unknown = sorted(same.keys() - ReadOptions.__annotations__.keys())
     if unknown:
         raise TypeError(f"read() has no option {unknown[0]!r}")
@@ -286,8 +276,6 @@ def _request(
 
 def _metrics(summary: Mapping[str, Any]) -> Iterator[Metric]:
     """Yield the metrics of a phase's summary."""
-    from receipt_cli.definitions.metrics import load_registry
-
     printed: Mapping[str, Any] = summary.get("metrics", {})
     for source, block in (("reported", "metrics"), ("derived", "derived"), ("other", "other_metrics")):
         for name, statistic in summary.get(block, {}).items():

@@ -1,4 +1,4 @@
-"""A folder of receipts, asked in SQL."""
+"""A folder of receipts, queried in SQL."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ import re
 from pathlib import Path
 from typing import Any, Literal, overload
 
+from receipt_cli.api.frames import make_frame
 from receipt_cli.api.receipt import Receipt
 from receipt_cli.errors import InputError
+from receipt_cli.store.files import Store as Files
+from receipt_cli.store.index import open_store
+from receipt_cli.store.query import names, records
+from receipt_cli.store.reading import read_receipt
 
 _ID = re.compile(r"[0-9a-f]{4,64}\Z")
 
 
 class Store:
-    """The receipts that ``receipt rederive`` and ``receipt store add`` keep in a folder.
+    """The receipts that ``receipt store build`` and ``receipt store add`` keep in a folder.
 
-    Raises ``InputError`` where there is no such folder. Questions need DuckDB: ``pip install 'receipt-cli[store]'``.
+    Raises ``InputError`` if the folder does not exist. Queries need DuckDB: ``pip install 'receipt-cli[store]'``.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        from receipt_cli.store.files import Store as Files
-
         self.path = Path(os.fsdecode(path))
         self._files = Files(self.path)
         self._files.check_exists()
@@ -35,34 +38,28 @@ class Store:
     @overload
     def query(self, sql: str, *, frame: Literal[True]) -> Any: ...
     def query(self, sql: str, *, frame: bool = False) -> Any:
-        """Return the rows of one SELECT over the views: what ``receipt store query --json`` prints.
+        """Return the rows of one SELECT over the views, as ``receipt store query --json`` prints them.
 
-        With ``frame`` a ``pandas.DataFrame``, or without pandas a ``pyarrow.Table``. Raises ``UsageError`` for what is no single
-        SELECT or cannot be answered, and where DuckDB is not installed.
+        With ``frame`` a ``pandas.DataFrame``, or without pandas a ``pyarrow.Table``. Raises ``UsageError`` for anything but one
+        valid SELECT, and if DuckDB is not installed.
         """
-        from receipt_cli.store.index import open_store
-        from receipt_cli.store.query import names, records
-
         database = open_store(self.path)
         database.seal()
         answer = database.ask(sql)
         if not frame:
             return records(answer)
-        from receipt_cli.api.frames import make_frame
 
         keys = names(answer)
         return make_frame({key: [row[number] for row in answer.rows] for number, key in enumerate(keys)})
 
     def receipt(self, id: str) -> Receipt:
-        """Return the current receipt of the log whose digest is ``id`` (``log_sha256``), or the only one that begins with it.
+        """Return the current receipt of the log with the digest ``id`` (``log_sha256``), or the only one that starts with it.
 
-        Raises ``InputError`` where there is none, there are several, or it is damaged.
+        Raises ``InputError`` if there is none, there are several, or it is damaged.
         """
-        from receipt_cli.store.reading import read_receipt
-
         found = self._files.history(id) if _ID.match(id) else []
         logs = {receipt.log_sha256 for receipt in found}
         if len(logs) != 1:
-            why = f"{len(logs)} logs have a digest that begins so" if logs else "an id is log_sha256 of runs, or its first digits"
-            raise InputError(f"the store has no one receipt {id!r}", where=str(self.path), why=why)
+            why = f"{len(logs)} logs have such a digest" if logs else "an id is log_sha256 of runs, or its first digits"
+            raise InputError(f"the store has no single receipt {id!r}", where=str(self.path), why=why)
         return Receipt(read_receipt(found[-1].path, found[-1].log_sha256))

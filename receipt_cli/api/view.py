@@ -7,26 +7,28 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from receipt_cli.documents.schemas import find_entry, get_json_schema
+
 ITEM = "[]"
-"""The step of a path from an array to its items."""
+"""Path element for the items of an array."""
 
 
 class View(Mapping[str, Any]):
-    """An object of a JSON document, read only: a mapping whose keys are attributes too.
+    """A read-only object of a JSON document: a mapping whose keys are attributes too.
 
-    Objects inside are views and arrays are tuples. An attribute of a receipt is None where the receipt has no such field but
-    the newest version of its schema does; an item is not. ``values``, as every mapping has it, is a method: the field of a
-    problem is read as ``problem["values"]``.
+    Nested objects are views, arrays are tuples. An attribute of a receipt is None if the receipt lacks a field of the newest
+    schema; an item raises ``KeyError``. ``values`` is a method, as in every mapping: read that field of a problem as
+    ``problem["values"]``.
     """
 
     __slots__ = ("_data", "_more", "_path")
 
     def __init__(self, data: Mapping[str, Any], path: tuple[str, ...] | None = None, /, **more: Any) -> None:
-        """``path``: the place of ``data`` in a receipt, None for what is of no receipt; ``more``: attributes that are no keys."""
+        """``path``: place of ``data`` in a receipt, None outside one; ``more``: attributes that are not keys."""
         self._data, self._path, self._more = data, path, more
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object as ``json.load`` would: a copy, no part of which is in two places."""
+        """Return the object as a plain copy, as ``json.load`` would."""
         return {key: _copied(value) for key, value in self._data.items()}
 
     def __getitem__(self, key: str) -> Any:
@@ -49,7 +51,7 @@ class View(Mapping[str, Any]):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._data, *self._more, *_fields(self._path)})
 
-    if not TYPE_CHECKING:  # type checkers know the attributes by their declarations, and refuse all others
+    if not TYPE_CHECKING:  # type checkers know the declared attributes and refuse others
 
         def __getattr__(self, name: str) -> Any:
             if not name.startswith("_"):
@@ -79,19 +81,17 @@ def _wrapped(value: Any, path: tuple[str, ...] | None) -> Any:
 @cache
 def receipt_schema() -> dict[str, Any]:
     """Return the newest JSON Schema of receipts."""
-    from receipt_cli.documents.schemas import find_entry, get_json_schema
-
     return get_json_schema(find_entry("receipt"))
 
 
 def resolved(node: dict[str, Any]) -> dict[str, Any]:
-    """Return what a node of the schema of receipts means: that which it refers to, or itself."""
+    """Resolve a reference in the schema of receipts; other nodes are returned unchanged."""
     found: dict[str, Any] = receipt_schema()["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
     return found
 
 
 def _fields(path: tuple[str, ...] | None) -> Collection[str]:
-    """Return the fields that the schema names for the object of a receipt at ``path``; none for an object of any keys."""
+    """Return the schema's field names for the object of a receipt at ``path``; none for an object with free keys."""
     node = {} if path is None else receipt_schema()
     for step in path or ():
         node = resolved(node)

@@ -15,15 +15,13 @@ from receipt_cli.authoring.site_search import find_site
 from receipt_cli.definitions.failure_markers import MARKERS_PATH
 from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.derive import Options, derive
-from receipt_cli.grammar.catalog import list_grammars, read_entry, shipped
+from receipt_cli.grammar.catalog import list_grammars, read_entry, read_file, shipped
 from receipt_cli.grammar.parse import load_grammar
 from receipt_cli.problems import Finding
 
 
 def lint_files(files: Sequence[Path]) -> tuple[list[Finding], int]:
     """Return the findings of a user's own grammar files, and how many files there were. Raises ``InputError``."""
-    from receipt_cli.grammar.catalog import read_file
-
     return [f for path in files for f in lint_grammar(read_file(str(path)), str(path))], len(files)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.reading import similar
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import UsageError
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
 from receipt_cli.learn.metric_names import SCORE
 from receipt_cli.learn.patterns import field_name

@@ -1,7 +1,7 @@
-"""Temporary files that are written and flushed before they are needed, beside other work.
+"""Write and flush temporary files ahead of need, beside other work.
 
-A flush waits for the disk, and a worker that waits is of no use. So it writes what it is about to store, lets a thread flush
-it, and goes on with the next log; then ``io.atomic`` finds the flushed file and gives it its name, as it would its own.
+A flush waits for the disk, and a waiting worker is wasted. So a worker writes the files that it will store, lets a thread flush
+them, and goes on with the next log; later ``io.atomic`` finds each flushed file and renames it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from receipt_cli.io.atomic import open_temporary, written_ahead
 
 
 class FlushedFile:
-    """One temporary file that is flushed by another thread."""
+    """One temporary file, flushed by another thread."""
 
     def __init__(self, name: str, handle: int) -> None:
         self.name = name
@@ -27,7 +27,7 @@ class FlushedFile:
         self._flushing.acquire()
 
     def flush(self) -> None:
-        """Flush the file to disk, and let whoever waits for that go on."""
+        """Flush the file to disk, and release those who wait for it."""
         try:
             os.fsync(self._handle)
         except OSError as error:
@@ -36,7 +36,7 @@ class FlushedFile:
             self._flushing.release()
 
     def take(self) -> str | None:
-        """Return the name of the flushed file; None where somebody has removed it. Raises what the flush raised."""
+        """Return the name of the flushed file; None if it was removed. Raises the error of the flush."""
         with self._flushing:
             os.close(self._handle)
         if self._error is not None:
@@ -45,7 +45,7 @@ class FlushedFile:
         return self.name if os.path.exists(self.name) else None
 
     def drop(self) -> None:
-        """Remove the file, which nobody takes."""
+        """Remove the file if nobody takes it."""
         with self._flushing:
             os.close(self._handle)
         self._remove()
@@ -56,23 +56,23 @@ class FlushedFile:
 
 
 class Flusher:
-    """The thread that flushes the files of this process, once it is started; without it nothing is written ahead."""
+    """The thread that flushes the files of this process; nothing is written ahead before ``start``."""
 
     def __init__(self) -> None:
         self._waiting: SimpleQueue[FlushedFile] = SimpleQueue()
         self._runs = False
 
     def start(self) -> None:
-        """Start the thread, which ends with the process; where the system gives none, it is done without."""
+        """Start the thread, which ends with the process; do without if the system refuses one."""
         with contextlib.suppress(RuntimeError):
             Thread(target=self._flush, daemon=True).start()
             self._runs = True
 
     @contextlib.contextmanager
     def written(self, folder: Path, contents: Iterable[bytes]) -> Iterator[None]:
-        """Write a temporary file for the next file of each content that is written by way of ``folder`` in the block.
+        """Write ahead a temporary file in ``folder`` for each content that the block will store by way of it.
 
-        Those that nobody takes are removed. What cannot be written now is written, or reported, when it is needed.
+        Files that nobody takes are removed. A failed write is ignored: it is repeated, or reported, when the file is needed.
         """
         files = {(str(folder), data): self._write(folder, data) for data in contents} if self._runs else {}
         known = {key: ahead for key, ahead in files.items() if ahead is not None and key not in written_ahead}

@@ -26,9 +26,9 @@ from receipt_cli.store.files import Store
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """Captured parts for a new receipt: those of an ``old`` receipt, or a header ``file``, or none.
+    """Captured parts for a new receipt: from an ``old`` receipt, a header ``file``, or neither.
 
-    ``current`` is the receipt that the store has, if any.
+    ``current`` is the receipt in the store, if any.
     """
 
     options: Options
@@ -38,14 +38,12 @@ class Captured:
     notes: tuple[str, ...] = ()
 
     def assemble(self, derivation: Derivation, *, last: bool = True) -> tuple[Document, tuple[str, ...]]:
-        """Return the receipt of ``derivation`` with what was captured, and notes.
+        """Return the receipt of ``derivation`` with the captured parts, and notes.
 
-        The captured exit code is that of the ``last`` run of a log.
-
-        The captured parts of an old receipt are kept, but what its header has from the log is read anew; where they were changed
-        since they were written, their old digest goes on saying so. Otherwise the header comes from the header file and the log;
-        the environment of this process is not the run's and is not read. Raises ``InputError`` for
-        a header file that cannot be used.
+        The captured exit code belongs only to the ``last`` run of a log. Captured parts of an old receipt are kept, but header
+        values from the log are read anew; if the parts were changed after they were written, their old digest still shows it.
+        Without an old receipt the header comes from the header file and the log; this process's environment is not the run's
+        and is not read. Raises ``InputError`` for an unusable header file.
         """
         if self.old is not None:
             header = mask_texts(renew_log_facts(self.old["header"], log_facts(derivation.facts)[0]))
@@ -61,17 +59,17 @@ class Captured:
 
 
 def captured(store: Store, sha256: str, beside: Sequence[str]) -> Captured:
-    """Return what was captured for the log of this digest, whose bytes are at each of the paths ``beside``.
+    """Return the captured parts for the log with this digest; ``beside`` are all paths of its bytes.
 
-    The current receipt in the store comes first, then a receipt beside one of the paths, then a header file; of several
-    paths the first that has one. Raises ``DataError`` where the stored receipt cannot be read, so that nothing captured
-    is lost, and ``InputError`` for a broken header file.
+    The current receipt in the store comes first, then a receipt beside one of the paths, then a header file, each from the first
+    path that has one. Raises ``DataError`` if the stored receipt cannot be read, so that no captured part is lost, and
+    ``InputError`` for a broken header file.
     """
     data = store.current(sha256)
     if data is not None:
         stored = _receipt(data)
         if stored is None:
-            why = "what was captured in it would be lost"
+            why = "its captured parts would be lost"
             raise DataError("the receipt in the store is damaged, or of a newer version", why=why)
         return Captured(_options(stored), old=stored, current=stored)
     notes: list[str] = []
@@ -82,20 +80,20 @@ def captured(store: Store, sha256: str, beside: Sequence[str]) -> Captured:
                 return Captured(_options(old), old=old, notes=tuple(notes))
     for path in beside:
         header = Path(path).with_name(header_name(os.path.basename(path)))
-        if os.path.isfile(header):  # false for a name that is too long
+        if os.path.isfile(header):  # False for a name that is too long
             file = read_header_file(header)
             return Captured(Options(facts=header_facts(file["header"])), file=file, notes=tuple(notes))
     return Captured(Options(), notes=tuple(notes))
 
 
 def _sibling(path: Path, sha256: str, notes: list[str]) -> Document | None:
-    """Return the receipt at ``path`` if it is one of the log with this digest."""
+    """Return the receipt at ``path`` if it is of the log with this digest."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:  # no file can have a name so long
+        if error.errno == errno.ENAMETOOLONG:  # no file can have such a long name
             return None
         raise InputError("cannot read the receipt beside the log", why=error.strerror or str(error)) from error
     receipt = _receipt(data)
@@ -109,7 +107,7 @@ def _sibling(path: Path, sha256: str, notes: list[str]) -> Document | None:
 
 
 def _receipt(data: bytes) -> Document | None:
-    """Return the valid receipt that ``data`` is, of a version that is known here, or None."""
+    """Return the valid receipt in ``data`` if its version is known here, else None."""
     try:
         findings = validate_bytes(data, "")
         if has_errors(findings) or any(finding.rule == "newer_minor" for finding in findings):

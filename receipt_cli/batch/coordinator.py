@@ -1,11 +1,11 @@
 """Coordinate a batch: derive one receipt per log of an archive into a store.
 
-Two rounds. First every log is hashed, unless its file is known and unchanged: the digest shows which logs are equal, which
-are done, and which receipt's captured parts a new one keeps. Then each distinct log that is not done is derived, once. So the
-store does not depend on the order of the paths or of the work.
+Two rounds. First every log is hashed, unless its file is known and unchanged: the digest shows which logs are equal, which are
+done, and which receipt's captured parts a new one keeps. Then each distinct unfinished log is derived, once. So the store does
+not depend on the order of the paths or of the work.
 
-What this process keeps of each log is packed: a text of the listing, its digest and size, and the place of the first log with
-the same bytes. Tasks are made when a worker is free, and reports when it is their turn.
+This process keeps little per log: a packed text of the listing, digest and size, and the position of the first log with the
+same bytes. Tasks are made when a worker is free, reports when it is their turn.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from receipt_cli.store.places import place_files, write_place
 from receipt_cli.store.resolve import note_root
 
 Progress = Callable[[str, int, int, int, int], None]
-"""Called with the activity, logs done and in all, bytes done and in all."""
+"""(activity, logs done, logs in total, bytes done, bytes in total)"""
 
 
 class BatchStopped(ReceiptError):
-    """The batch cannot continue, for a reason other than a log; finished work stays, and the same command resumes."""
+    """The batch cannot continue for a reason other than a log; finished work stays, and the same command resumes."""
 
     def __init__(self, failure: Failure) -> None:
-        again = "fix this; the same command then resumes"
+        again = "fix this, then run the same command to resume"
         super().__init__(failure.error, why=failure.why, try_=again)
         self.exit_code = ExitCode(failure.exit_code)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What to do: ``again`` also does what is done or in quarantine; ``compare`` writes nothing and reports the differences.
+    """A batch: ``again`` repeats logs that are done or in quarantine; ``compare`` writes nothing and reports differences.
 
     ``labels`` name the runs by the paths of their logs.
     """
@@ -56,27 +56,27 @@ class Batch:
     manner: Manner = MANNER
     labels: Labels = BY_STEM
     root: str | None = None
-    """Folder that the names of logs are relative to: noted in the store's cache, so that the logs are found again."""
+    """Folder that log names are relative to; noted in the store's cache, so that the logs can be found again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rederived:
-    """Result of an archive: the files that are not logs, and a report for each other file, both by name."""
+    """Result of an archive: files that are not logs, and a report for each other file, both by name."""
 
     left_out: tuple[LeftOut, ...]
     reports: Iterator[Report]
 
 
 def rederive(logs: Sequence[Log], batch: Batch) -> Rederived:
-    """Derive ``logs``, whose names are in order: the reports are made lazily, in this order.
+    """Derive ``logs``, which must be ordered by name; reports are made lazily, in this order.
 
-    Raises ``OutputError`` where the store cannot be written, ``BatchStopped``, also while reports are made.
+    Raises ``OutputError`` if the store cannot be written, and ``BatchStopped``, also while reports are made.
     """
     return _Run(logs, batch).start()
 
 
 class _Run:
-    """One batch on its way."""
+    """One batch in progress."""
 
     def __init__(self, logs: Sequence[Log], batch: Batch) -> None:
         self.batch = batch
@@ -91,7 +91,7 @@ class _Run:
             self.stored.add(bytes.fromhex(log), b"".join(number.to_bytes(_NUMBER, "big") for number in (runs[-1], len(runs))))
         self.placed = PackedRows(_SHA256 + _NUMBER)
         for path in place_files(self.store.root):
-            with contextlib.suppress(ValueError):  # a name that is no place's
+            with contextlib.suppress(ValueError):  # not the name of a place
                 self.placed.add(bytes.fromhex(path.name.removesuffix(".json").replace(".", "")))
         self.quarantined = {record.key: record for record in self.store.quarantined()}
         self.keys_of: dict[str, list[str]] = {}
@@ -133,15 +133,15 @@ class _Run:
         return identities, failures, tuple(sorted(left_out, key=lambda each: each.name))
 
     def _reports(self, identities: _Identities, failures: dict[int, Failure]) -> Iterator[Report]:
-        """Yield a report for each log, in their order."""
+        """Yield a report for each log, in order."""
         try:
             firsts, others = identities.firsts()
             waiting = bytearray(len(self.logs))
-            early: dict[int, Report] = {}  # before their turn
+            early: dict[int, Report] = {}  # reports made before their turn
             for at in firsts:
                 done = None if self.batch.again else self._done(identities.sha256(at))
                 waiting[at] = done is None
-                if done is not None and done.receipt is None:  # what releases the record must not change the answer
+                if done is not None and done.receipt is None:  # a released record must not change the answer
                     early[at] = replace(done, identity=identities.get(at))
             todo = array("q", (at for at in firsts if waiting[at]))
             if todo:
@@ -175,14 +175,14 @@ class _Run:
                 elif at == others.get(first, (first,))[-1]:
                     del early[first]
                 yield self._for(log, report, self.logs[first].name if at != first else None)
-            next(answers, None)  # the progress of the last one
+            next(answers, None)  # reports the last log's progress
         finally:
             self.known.close()
 
     def _work(
         self, what: str, work: Callable[..., object], positions: Sequence[int], make: Callable[[int], Log] | Callable[[int], Task]
     ) -> Iterator[tuple[int, object]]:
-        """Yield the position of each log, and what the item gave that ``make`` makes of the position."""
+        """Yield (position, answer) of each log; ``make`` turns a position into the item of work."""
         items = Drawn[Log | Task](len(positions), lambda number: make(positions[number]))
         sizes = array("q", (self.logs[at].size_bytes for at in positions))
         total, done = sum(sizes), 0
@@ -200,7 +200,7 @@ class _Run:
                 self.known.flush()
 
     def _done(self, sha256: str) -> Report | None:
-        """Return the report of a log for which there is nothing to do: its receipt, or its record in quarantine, is there."""
+        """Return the report of a finished log, which has its receipt or quarantine record already; else None."""
         known, (generation, runs) = self.known.log(sha256), self._stored(sha256)
         if known is None or known.generation != (generation if known.generation else 0):
             return None
@@ -211,12 +211,12 @@ class _Run:
         return Report(_NOBODY, "quarantined", failure=Failure(record.exit_code, record.error, record.why)) if record else None
 
     def _stored(self, sha256: str) -> tuple[int, int]:
-        """Return the generation of a log's receipts before the batch, and the number of its runs; 0 where it has none."""
+        """Return (generation, runs) of a log's receipts before the batch, zeros without any."""
         row = self.stored.get(bytes.fromhex(sha256)) or bytes(2 * _NUMBER)
         return int.from_bytes(row[:_NUMBER], "big"), int.from_bytes(row[_NUMBER:], "big")
 
     def _place(self, sha256: str, log: Log) -> None:
-        """Store where a log with this digest is, unless that is known to be stored."""
+        """Store the place of a log with this digest, unless it is known to be stored."""
         if self.batch.compare:
             return
         place = self.batch.labels.place(log.name)
@@ -226,7 +226,7 @@ class _Run:
             self.known.note_placed(sha256, place)
 
     def _answered(self, at: int, answer: object, identities: _Identities, others: Sequence[int]) -> Report:
-        """Return the report of a log that was derived; the ``others`` have the same bytes."""
+        """Return the report of a derived log; ``others`` are positions of logs with the same bytes."""
         log = self.logs[at]
         if not isinstance(answer, Derived):
             return self._failed(log, identities.get(at), _failure(answer))
@@ -236,7 +236,7 @@ class _Run:
         return self._derived(log, answer)
 
     def _for(self, log: Log, report: Report, same_as: str | None) -> Report:
-        """Return the report of a log from that of the first with its bytes, which ``same_as`` names where it is another."""
+        """Return the report of a log from that of the first log with its bytes, named by ``same_as`` if it is another."""
         mine = replace(report, log=log, same_as=same_as, derived=report.derived and same_as is None)
         if mine.receipt is not None:
             self._release(mine)
@@ -254,7 +254,7 @@ class _Run:
         return replace(found, differences=derived.differences, runs=derived.runs)
 
     def _failed(self, log: Log, identity: Identity | None, failure: Failure) -> Report:
-        """Return the report of a log that gave no receipt, and put it into quarantine."""
+        """Return the report of a log without a receipt, and put it into quarantine."""
         if failure.gone and not log.named:
             return Report(log, "gone", identity, failure=failure)
         sha256 = identity.sha256 if identity is not None else None
@@ -262,7 +262,7 @@ class _Run:
         if not self.batch.compare:
             self._check_store()
             self.store.quarantine(record)
-            if sha256 is not None and failure.exit_code == ExitCode.BUG:  # other failures are cheap to retry, and may pass then
+            if sha256 is not None and failure.exit_code == ExitCode.BUG:  # other failures are cheap to retry, and may succeed
                 self.known.note_log(sha256, KnownLog(0, False))
         return Report(
             log, "quarantined", identity, derived=True, failure=failure, notes=(failure.detail,) if failure.detail else ()
@@ -280,7 +280,7 @@ class _Run:
             del self.quarantined[key]
 
     def _check_store(self) -> None:
-        """Raise ``OutputError`` at once where nothing can be written, and not after an hour of work."""
+        """Raise ``OutputError`` early if the store is not writable, not after an hour of work."""
         if not self.batch.compare and not self.checked:
             self.store.check_writable()
             self.checked = True
@@ -293,15 +293,15 @@ _NOBODY = Log("", "", False, 0, "", False)
 
 def _failure(answer: object) -> Failure:
     if isinstance(answer, Lost):
-        # How it died differs between machines and engines: it is reported, and not stored.
-        why = "it died again when the log was tried alone"
+        # How it died differs between machines and engines, so it is reported but not stored.
+        why = "it died again on a retry with only this log"
         return Failure(int(ExitCode.BUG), "the process that read the log died", why, detail=answer.why)
     assert isinstance(answer, Failure)
     return answer
 
 
 class _Identities:
-    """Digest and size of each of ``count`` logs, by position: 48 bytes a log."""
+    """Digest and size of each of ``count`` logs, by position, in 48 bytes per log."""
 
     def __init__(self, count: int) -> None:
         self._digests = bytearray(_SHA256 * count)
@@ -318,15 +318,15 @@ class _Identities:
         return self._digest(at).hex()
 
     def get(self, at: int) -> Identity | None:
-        """Return the identity of the log at this position, if it has one."""
+        """Return the identity of the log at this position, or None."""
         return Identity(self.sha256(at), self._sizes[at]) if self._sizes[at] >= 0 else None
 
     def first(self, at: int) -> int:
-        """Return the position of the first log with the bytes of this one, once ``firsts`` has found it."""
+        """Return the position of the first log with the same bytes, after ``firsts`` has found it."""
         return self._first[at]
 
     def firsts(self) -> tuple[array[int], dict[int, array[int]]]:
-        """Find equal logs: return the position of the first of each digest, in order, and those of the others, by that."""
+        """Find equal logs: return the first position of each digest, in order, and first position → other positions."""
         known = sorted((at for at, size in enumerate(self._sizes) if size >= 0), key=self._digest)
         others: dict[int, array[int]] = {}
         for _, group in groupby(known, key=self._digest):

@@ -22,22 +22,22 @@ from receipt_cli.errors import InputError, UsageError
 from receipt_cli.io.discovery import HEAD_BYTES, document_kind, has_log_name
 
 SETTLED_S = 2.0
-"""A file that changed less than this before it was looked at may change again under the same time stamp."""
+"""Seconds since its last change after which a file's time stamp surely changes with its content."""
 _FOOTER = 1 << 16
-"""Bytes at the end of a Parquet file that contain the texts of its footer."""
+"""Bytes at the end of a Parquet file that contain its footer's texts."""
 _AGE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[mhdw])")
 _SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The logs that were found, the paths of folders that are none, ordered by name, and what could not be listed."""
+    """The logs found, the files and folders left out (ordered by name), and the folders that could not be listed."""
 
     logs: Listing
     left_out: tuple[LeftOut, ...]
     unlisted: tuple[str, ...]
     base: str | None = None
-    """The folder that names are relative to; None where all logs are behind URLs."""
+    """Folder that names are relative to; "" if all logs are URLs."""
 
 
 def walk(
@@ -48,12 +48,12 @@ def walk(
     since: float | None = None,
     store: str | None = None,
 ) -> Archive:
-    """Return the logs that ``paths`` name: files, folders (searched through), patterns (``runs/**/*.log``) and URLs.
+    """Return the logs in ``paths``: files, folders (searched through), patterns (``runs/**/*.log``) and URLs.
 
-    Links to folders are not followed, hidden files and folders are skipped, and so is the folder ``store``. Whether a file of a
-    folder is a log is decided by its content, when it is read. Names are relative to ``root``, by default the folder that all
-    paths have in common. Local files that did not change after ``since`` (seconds since 1970) are left out. Raises
-    ``InputError`` where nothing is found for a path, ``UsageError`` for a path outside of ``root``.
+    Links to folders are not followed; hidden files and folders and the folder ``store`` are skipped. Whether a file in a folder
+    is a log is decided by its content, when it is read. Names are relative to ``root``, by default the common folder of all
+    paths. Local files unchanged since ``since`` (seconds since 1970) are left out. Raises ``InputError`` for a path without a
+    match, ``UsageError`` for a path outside ``root``.
     """
     roots = [root for path in paths for root in ([path] if is_url(path) else _matches(path))]
     local = [os.path.abspath(root) for root in roots if not is_url(root)]
@@ -73,7 +73,7 @@ def walk(
             else:
                 rows.append(Listing.row(each, base))
     logs = Listing(base, rows)
-    for log in logs if len(roots) > 1 else ():  # one path leaves it out, and another names it
+    for log in logs if len(roots) > 1 else ():  # one path leaves it out, but another names it
         left_out.pop(log.path, None)
     others = sorted(left_out.values(), key=lambda each: each.name)
     if not logs and not unlisted:
@@ -84,7 +84,7 @@ def walk(
 
 
 def moment(text: str, now: float) -> float:
-    """Return the time that ``text`` means, in seconds since 1970: a date, RFC 3339, or an age such as ``36h`` or ``7d``.
+    """Convert a date, an RFC 3339 time, or an age such as ``36h`` or ``7d`` to seconds since 1970.
 
     A time without a zone is UTC. Raises ``UsageError``.
     """
@@ -127,9 +127,9 @@ def _base(local: Sequence[str], root: str | None) -> str:
 
 
 def _matches(path: str) -> list[str]:
-    """Return the files and folders that a path means: itself, or what it matches as a pattern."""
+    """Return ``path`` itself if it exists, else the files and folders that match it as a pattern."""
     if path == "-":
-        raise UsageError("an archive needs names: - has none", try_="receipt parse -")
+        raise UsageError("an archive needs file names; - (stdin) has none", try_="receipt parse -")
     if os.path.lexists(path):
         return [path]
     matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []
@@ -141,7 +141,7 @@ def _matches(path: str) -> list[str]:
 def _local_files(
     root: str, base: str, now: float, since: float | None, store: str | None, unlisted: list[str]
 ) -> Iterator[tuple[str, Log | LeftOut]]:
-    """Yield every path at or below ``root`` as a log, or with the reason why it is none; a skipped folder once, as a whole."""
+    """Yield every path at or below ``root`` as a log, or with the reason why it is none; a skipped folder only once."""
     if not os.path.isdir(root):
         yield from _local(root, base, True, now, since)
         return
@@ -170,7 +170,7 @@ def _local_files(
 
 
 def _skipped(name: str, path: str, store: str | None) -> Reason | None:
-    """Return why a folder is not searched, None for one that is."""
+    """Return the reason for not searching a folder, or None."""
     if name.startswith((".", "__")):
         return "hidden"
     if os.path.islink(path):
@@ -179,7 +179,7 @@ def _skipped(name: str, path: str, store: str | None) -> Reason | None:
 
 
 def _kind(path: str) -> Reason:
-    """Return what a local file is whose name is not that of a log."""
+    """Return the reason for leaving out a local file without a log's name."""
     if path.endswith(".json"):
         with contextlib.suppress(OSError), open(path, "rb") as file:
             return reason_of(file.read(HEAD_BYTES)) or "name"
@@ -191,17 +191,17 @@ def _kind(path: str) -> Reason:
 
 
 def reason_of(head: bytes) -> Reason | None:
-    """Return which document of this program a file with this ``head`` is; None where it is none."""
+    """Return the kind of document of this program that begins with ``head``, or None."""
     kind = document_kind(head)
     return None if kind is None else "receipt" if kind == "receipt" else "header" if kind == "header" else "document"
 
 
 def _local(path: str, base: str, named: bool, now: float, since: float | None) -> Iterator[tuple[str, Log | LeftOut]]:
-    """Yield the log at ``path``, or why it is none."""
+    """Yield the log at ``path``, or the reason why it is none."""
     name = _name(path, base)
     try:
         status = os.stat(path)
-    except OSError:  # a broken link, or gone: reading a named one raises the error
+    except OSError:  # a broken link, or deleted: reading a named file raises the error
         yield path, Log(name, path, named, 0, "", False) if named else LeftOut(name, "link")
         return
     if not stat.S_ISREG(status.st_mode):
@@ -217,6 +217,6 @@ def _local(path: str, base: str, named: bool, now: float, since: float | None) -
 
 
 def _name(path: str, base: str) -> str:
-    """Return the path below ``base``, with ``/``, as a text that is valid in every document."""
+    """Return the path below ``base``, with ``/``, as text that is valid in every document."""
     name = PurePath(os.path.relpath(path, base)).as_posix() if base else Path(path).as_posix()
     return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Names, lanes and presets of runs by the paths of their logs: from templates, and from a file that maps paths."""
+"""Name, lane and preset of runs by the paths of their logs: from templates, and from a file that maps paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_TEXT = 500
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line of a mapping file: what it says of the logs whose path matches ``pattern``."""
+    """A line of a mapping file: values for logs whose path matches ``pattern``."""
 
     pattern: str
     values: Mapping[str, str]
@@ -30,10 +30,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Labels:
-    """Templates by field, and the rules of a mapping file, which count before them.
+    """Templates by field, and the rules of a mapping file, which take precedence.
 
-    A template contains ``{path}`` (below the archive's root), ``{dir}`` (the folder in it), ``{parent}`` (that folder's name),
-    ``{file}`` or ``{stem}`` (the file's name without its suffixes). Raises ``UsageError`` for any other part.
+    A template may contain ``{path}`` (below the archive's root), ``{dir}`` (its folder), ``{parent}`` (that folder's name),
+    ``{file}`` and ``{stem}`` (the file name without suffixes). Raises ``UsageError`` for any other part.
     """
 
     templates: Mapping[str, str]
@@ -44,14 +44,14 @@ class Labels:
             try:
                 parts = [part for _, part, spec, _ in string.Formatter().parse(template) if part is not None or spec]
             except ValueError as error:
-                raise UsageError(f"--{field} is no template", where=template, why=str(error)) from error
+                raise UsageError(f"--{field} is not a valid template", where=template, why=str(error)) from error
             wrong = next((part for part in parts if part not in PARTS), None)
             if wrong is not None:
                 known = ", ".join(f"{{{part}}}" for part in PARTS)
                 raise UsageError(f"--{field} has no part {{{wrong}}}", where=template, why=f"the parts are {known}")
 
     def place(self, name: str) -> Place:
-        """Return the place of the log whose path below the archive's root, or URL, is ``name``."""
+        """Return the place of the log ``name``, its path below the archive's root, or its URL."""
         parts = _parts(name)
         values: dict[str, str] = {}
         for field in FIELDS:
@@ -66,13 +66,13 @@ class Labels:
 
 
 BY_STEM = Labels({})
-"""Names are the stems of files; there are no lanes and presets."""
+"""Names are the stems of file names; there are no lanes and presets."""
 
 
 def read_mapping(path: str) -> list[Rule]:
-    """Return the rules of a CSV file: a column ``path`` (may be a pattern), and any of name, lane and preset.
+    """Return the rules of a CSV file with a column ``path`` (may be a pattern) and any of name, lane and preset.
 
-    The first line that matches counts for each field. Raises ``InputError``.
+    For each field the first matching line counts. Raises ``InputError``.
     """
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:

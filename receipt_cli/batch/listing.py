@@ -1,4 +1,4 @@
-"""The logs of an archive in little memory: each is one text, and becomes a ``Log`` when it is asked for."""
+"""The logs of an archive in little memory: each is one packed text, unpacked to a ``Log`` on access."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NUMBER = re.compile("[0-9]+")
 
 
 def kind_of(name: str) -> int:
-    """Return a number that is the same for logs whose names differ in their numbers only: probably of one program."""
+    """Return a number that is equal for logs whose names differ only in digits, and so probably come from one program."""
     return zlib.crc32(_NUMBER.sub("", unpacked(name)).encode(*_TEXT))
 
 
 class Drawn(Sequence[T], Generic[T]):
-    """A sequence of ``count`` items that ``make`` makes, by position, each time when one is asked for."""
+    """A sequence of ``count`` items, each made by ``make(position)`` on every access."""
 
     def __init__(self, count: int, make: Callable[[int], T]) -> None:
         self._count, self._make = count, make
@@ -44,16 +44,16 @@ class Drawn(Sequence[T], Generic[T]):
 
 
 class Listing(Drawn[Log]):
-    """Logs by name, each path once: of a log that was found twice, the one that the caller named.
+    """Logs by name, each path once; of duplicates, the one named by the caller stays.
 
-    ``base`` is the folder that names are relative to; the path of a log below it is not stored.
+    ``base`` is the folder that names are relative to; paths below it are not stored.
     """
 
     def __init__(self, base: str, logs: list[bytes]) -> None:
         self._base = _folder(base)
         logs.sort()
         kept = 0
-        for row in logs:  # in place: a million rows twice would be the largest part of the memory
+        for row in logs:  # in place: a copy of a million rows would dominate memory
             if kept and _where(logs[kept - 1]) == _where(row):
                 if row.endswith(_YES):
                     logs[kept - 1] = row
@@ -66,7 +66,7 @@ class Listing(Drawn[Log]):
 
     @staticmethod
     def row(log: Log, base: str) -> bytes:
-        """Return a log as text: name, path, size, state, whether that is settled, and whether the caller named it."""
+        """Return a log as packed text: name, path, size, stamp, settled, named."""
         path = "" if log.path == _folder(base) + log.name else log.path
         parts = (log.name.replace("\0", "\ufffd"), path.replace("\0", "\ufffd"), log.size_bytes, log.stamp.replace("\0", " "))
         return "\0".join((*map(str, parts), str(int(log.settled)), str(int(log.named)))).encode(*_TEXT)

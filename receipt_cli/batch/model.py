@@ -1,4 +1,4 @@
-"""Messages between a batch and its workers: small and picklable."""
+"""Messages between a batch and its workers, small and picklable."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from receipt_cli.errors import ExitCode, ReceiptError
 from receipt_cli.store.places import Place
 
 Change = Literal["written", "unchanged", "replaced", "quarantined", "gone", "left_out"]
-"""Outcome of a path. ``gone``: listed in the archive, but missing when it was to be read; ``left_out``: no log."""
+"""Outcome of a path. ``gone``: listed in the archive, but missing when read; ``left_out``: not a log."""
 Reason = Literal[
     "hidden", "link", "special", "name", "older", "empty", "binary", "script", "receipt", "header", "document", "series", "store"
 ]
-"""Why a path is no log of the archive: see ``REASONS``."""
+"""Reason why a path is not a log of the archive: see ``REASONS``."""
 REASONS: Mapping[str, str] = {
     "hidden": "hidden file or folder, or one of a tool",
     "link": "link to a folder, or to nothing",
@@ -39,9 +39,9 @@ REASONS: Mapping[str, str] = {
 class Log:
     """One log of an archive.
 
-    ``name`` is its path below the archive's root, ``path`` where it is (a path or a URL), ``named`` whether the caller named
-    this very file, so that it is read whatever it looks like. ``size_bytes`` is that of the stored file. ``stamp`` says in
-    which state it is and ``settled`` whether a later change would surely change the stamp.
+    ``name`` is its path below the archive's root; ``path`` is its location (a path or URL); ``named``: the caller named this
+    file, so it is read whatever its content. ``size_bytes`` is of the stored file. ``stamp`` identifies its state; ``settled``:
+    any later change will change the stamp.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The bytes of a log: their digest and size, decompressed; ``steady`` when the file did not change meanwhile."""
+    """Digest and size of a log's decompressed bytes; ``steady`` if the file did not change while it was read."""
 
     sha256: str
     size_bytes: int
@@ -63,26 +63,26 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a log gave no receipt, in the words of ``receipt parse``."""
+    """The reason why a log gave no receipt, as ``receipt parse`` would report it."""
 
     exit_code: int
     error: str
     why: str
     fatal: bool = False
-    """The fault is not the log's: the store cannot be written, or a file of this program cannot be read."""
+    """The fault is not in the log: the store cannot be written, or a file of this program cannot be read."""
     gone: bool = False
     detail: str = ""
     """Reported once and not stored."""
 
     @staticmethod
     def of(error: ReceiptError) -> Failure:
-        """Return the failure of ``error``, without the place, which differs between machines."""
+        """Return the failure of ``error`` without its place, which differs between machines."""
         return Failure(int(error.exit_code), error.message, error.why, fatal=error.exit_code == ExitCode.OUTPUT)
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A path of a folder that is not a log: ``name`` is its path below the archive's root."""
+    """A path in a folder that is not a log: ``name`` is its path below the archive's root."""
 
     name: str
     reason: Reason
@@ -90,10 +90,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How the logs of a batch are read.
+    """Options for reading the logs of a batch.
 
-    ``folders`` are those of the definitions that do not ship; ``grammar`` is the only one to read logs with, as ``--grammar``
-    takes it; with ``all_runs`` every run of a log has its receipt, else the last; with ``series`` its records are written, too.
+    ``folders`` contain definitions that do not ship with the package; ``grammar`` is the only one to read logs with, as for
+    ``--grammar``; with ``all_runs`` every run of a log gets a receipt, else only the last; with ``series`` its records are
+    written too.
     """
 
     folders: tuple[Folder, ...] = ()
@@ -104,10 +105,10 @@ class Manner:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Derive the receipt of the bytes ``sha256``, which all of ``logs`` contain, into the store at ``store``.
+    """Derive the receipt of the bytes ``sha256``, the content of all ``logs``, into the store at ``store``.
 
-    ``definitions`` is the fingerprint of those to derive with. ``places`` are those of the logs. With ``compare`` nothing is
-    written: the result contains the differences.
+    ``definitions`` is the fingerprint of the definitions to use. ``places`` are the places of the logs. With ``compare``
+    nothing is written, and the result contains the differences.
     """
 
     sha256: str
@@ -121,10 +122,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A receipt was made of the bytes ``sha256``, which are those of the task unless the log changed meanwhile.
+    """A receipt was made of the bytes ``sha256``, those of the task unless the log changed meanwhile.
 
-    ``receipt`` is its path below the store (in a comparison: empty), ``recognised`` whether a
-    grammar knew the log; ``runs`` is the number of its runs that have a receipt.
+    ``receipt`` is its path below the store ("" in a comparison); ``recognised``: a grammar matched the log; ``runs`` is the
+    number of its runs that have a receipt.
     """
 
     sha256: str
@@ -139,7 +140,7 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The worker of an item ended twice without an answer, the second time with the machine to itself."""
+    """The worker died twice on an item, the second time with the machine to itself."""
 
     why: str
 
@@ -148,7 +149,7 @@ class Lost:
 class Report:
     """Outcome of one path of an archive.
 
-    ``derived`` is false where nothing was to be done. ``same_as`` names the log with the same bytes that was derived instead.
+    ``derived`` is False if the log was finished before. ``same_as`` names the log with the same bytes that was derived instead.
     """
 
     log: Log
@@ -163,7 +164,7 @@ class Report:
     differences: tuple[Difference, ...] = field(default=())
     runs: int = 1
     reason: Reason | None = None
-    """Why the path was left out."""
+    """The reason why the path was left out."""
 
 
 T = TypeVar("T")
@@ -171,18 +172,18 @@ R = TypeVar("R")
 
 
 class InTwoParts(Generic[T, R]):
-    """A function of a module that yields once, where it has to wait: there a worker may begin with the next item."""
+    """A module-level function that yields once while it has to wait; meanwhile a worker may begin the next item."""
 
     def __init__(self, work: Callable[[T], Generator[None, None, R]]) -> None:
         self._work = work
         update_wrapper(self, work)
 
     def __call__(self, item: T) -> R:
-        """Begin and end."""
+        """Run both parts."""
         return self.begin(item)()
 
     def begin(self, item: T) -> Callable[[], R]:
-        """Begin with an item, and return what ends it."""
+        """Run the first part for an item; return a function that runs the second."""
         begun = self._work(item)
         try:
             next(begun)
@@ -212,11 +213,11 @@ class Engine(Protocol):
     def run(
         self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int], kinds: Sequence[int] = ()
     ) -> Iterator[tuple[int, R | Lost]]:
-        """Yield the position of each item and what ``work``, a function of a module, made of it, in any order.
+        """Yield (position, result of ``work``) of each item, in any order; ``work`` is a module-level function.
 
-        ``sizes`` are the bytes that each item is about; ``kinds``, where they are known, are equal where items are probably
-        alike: one worker had best work on them. What ``work`` raises is raised here.
+        ``sizes`` are the bytes of each item; items with equal ``kinds``, if given, are probably similar, and best done by one
+        worker. Exceptions of ``work`` are raised here.
         """
 
     def close(self) -> None:
-        """End all work at once."""
+        """Stop all work at once."""

@@ -1,7 +1,6 @@
-"""Pool of worker processes that survives the death of workers: the item in work is retried once, alone, and then given up.
+"""Pool of worker processes that survives the death of workers: their current item is retried once, alone, and then given up.
 
-The pools of the standard library end when one of their processes does. Here each worker has its own pipe, which reports its
-end.
+Pools of the standard library end if one of their processes dies. Here each worker has its own pipe, which reports its end.
 """
 
 from __future__ import annotations
@@ -25,34 +24,33 @@ from receipt_cli.batch.ahead import FLUSHER
 from receipt_cli.batch.memory import limit_memory, share_of
 from receipt_cli.batch.model import InTwoParts, Lost
 from receipt_cli.errors import ReceiptError
-from receipt_cli.lazy_dataclass import expect_many
 
 CHUNK_ITEMS = 16
 CHUNK_BYTES = 1 << 20
-"""Most that a worker gets at once, unless one item is larger: enough that it rarely waits, and the others have work, too."""
+"""Most items and bytes sent to a worker at once, unless one item is larger: it rarely waits, and others have work too."""
 NEAR_ITEMS = 256
-"""Waiting items among which a worker finds those of its kinds: their answers come so much before their turn."""
+"""Queue look-ahead for items of a worker's kinds; bounds how far results are reordered."""
 MOST_KINDS = 1 << 16
-"""Kinds whose worker is remembered; when there are more, all are forgotten."""
+"""Most kinds whose worker is remembered; beyond it, all are forgotten."""
 YOUNG_OBJECTS = 10_000
-"""New objects after which the interpreter looks for cycles: fewer than those of a small log."""
+"""New objects before the garbage collector runs: fewer than a small log creates."""
 ROUNDS_KEPT = 256
-"""Rounds of work after which a worker visits all of its objects again: it takes as long as ten logs, and finds hardly any."""
+"""Rounds of work between full garbage collections, which take as long as ten logs and free little."""
 OUT_OF_MEMORY = 86
-"""Exit status of a worker that needed more memory than it may use."""
+"""Exit status of a worker that exceeded its memory limit."""
 STARTS = 4
-"""Times that the start of a worker is tried."""
+"""Attempts to start a worker."""
 PAUSE_S = 0.1
-"""Time from one try to the next."""
+"""Seconds between two attempts."""
 GRACE_S = 5.0
-"""Time that a worker gets to end by itself."""
+"""Seconds for a worker to end by itself."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 class NoWorkers(ReceiptError):
-    """The system starts no worker process."""
+    """The system cannot start worker processes."""
 
 
 @dataclass
@@ -60,11 +58,11 @@ class _Worker:
     process: BaseProcess
     connection: Connection
     given: deque[int] = field(default_factory=deque)
-    """Positions of the items it was given and has not answered, in the order of its work."""
+    """Positions of items given and not yet answered, in order of work."""
 
 
 class LocalPool:
-    """An ``Engine`` of ``workers`` processes, each of which may use its share of the machine's memory."""
+    """An ``Engine`` of ``workers`` processes, each limited to its share of the machine's memory."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -79,7 +77,7 @@ class LocalPool:
     def run(
         self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int], kinds: Sequence[int] = ()
     ) -> Iterator[tuple[int, R | Lost]]:
-        """Yield the position of each item and what ``work`` made of it, as they are done; those retried come last."""
+        """Yield (position, result) of each item as it is done; retried items come last."""
         waiting = deque(range(len(items)))
         suspects: list[int] = []
         while waiting or self._busy:
@@ -91,14 +89,14 @@ class LocalPool:
                 if answer is not None:
                     yield answer
                 else:
-                    suspects.append(worker.given.popleft())  # the one it was working on
+                    suspects.append(worker.given.popleft())  # the item it was working on
                     waiting.extendleft(reversed(worker.given))
                     self._bury(worker)
         for position in suspects:
             yield position, self._alone(work, items, position)
 
     def close(self) -> None:
-        """End all workers at once; their writes are atomic."""
+        """Kill all workers at once; their writes are atomic."""
         for worker in [*self._busy, *self._idle]:
             worker.process.terminate()
         for worker in [*self._busy, *self._idle]:
@@ -106,7 +104,7 @@ class LocalPool:
         self._busy, self._idle = [], []
 
     def _alone(self, work: Callable[[T], R], items: Sequence[T], position: int) -> R | Lost:
-        """Try an item again in a fresh process, with the memory of the machine to itself."""
+        """Retry an item in a fresh process that has the machine's memory to itself."""
         while self._idle:
             self._bury(self._idle.pop())
         worker = self._free(share_of(1))
@@ -122,10 +120,10 @@ class LocalPool:
         return self._idle.pop() if self._idle else self._start(memory)
 
     def _chunk(self, worker: _Worker, waiting: deque[int], sizes: Sequence[int], kinds: Sequence[int]) -> list[int]:
-        """Take the positions that a worker gets at once; fewer towards the end, so that all end together.
+        """Take the next positions for a worker; fewer towards the end, so that all workers end together.
 
-        First those of its kinds, of which it remembers what they have in common, then those of kinds that no worker had, kind
-        by kind. Without any of them it helps the others.
+        First items of its own kinds, which it has caches for, then items of kinds without a worker, kind by kind; without
+        either, any items.
         """
         near = list(islice(waiting, NEAR_ITEMS if kinds else CHUNK_ITEMS))
         most = max(1, min(CHUNK_ITEMS, len(waiting) // (2 * self.workers)))
@@ -139,7 +137,7 @@ class LocalPool:
         return taken
 
     def _suitable(self, worker: _Worker, near: Sequence[int], kinds: Sequence[int]) -> Sequence[int]:
-        """Return the positions that a worker had best work on next; all where none are of its kinds, or of new ones."""
+        """Return the positions that suit a worker best: its own kinds, then new ones; all if there are neither."""
         if len(self._homes) > MOST_KINDS:
             self._homes.clear()
         own = [at for at in near if self._homes.get(kinds[at]) is worker]
@@ -154,7 +152,7 @@ class LocalPool:
         self._busy.append(worker)
         try:
             worker.connection.send((work, [(position, items[position]) for position in positions]))
-        except OSError:  # it is dead or hangs: it will send no answer
+        except OSError:  # it is dead or hangs, and will send no answer
             worker.process.kill()
 
     def _ready(self) -> list[_Worker]:
@@ -162,7 +160,7 @@ class LocalPool:
         return [worker for worker in self._busy if worker.connection in ready]
 
     def _answer(self, worker: _Worker) -> tuple[int, Any] | None:
-        """Return the next answer of a worker, None where there will be none. Raises what its work raised."""
+        """Return the next answer of a worker, None if it died. Raises the exception of its work."""
         try:
             position, result, error = worker.connection.recv()
         except (EOFError, OSError):
@@ -186,15 +184,15 @@ class LocalPool:
                 ours.close()
                 if not left:
                     raise NoWorkers("no worker can be started", why=str(error) or type(error).__name__) from error
-                time.sleep(PAUSE_S)  # it may still be dying
+                time.sleep(PAUSE_S)  # the fork server may still be dying
                 continue
             finally:
-                theirs.close()  # so that its end is seen here
+                theirs.close()  # so that the worker's end closes the pipe
             return _Worker(process, ours)
         raise AssertionError("unreachable")
 
     def _bury(self, worker: _Worker) -> int | None:
-        """Wait for the end of a worker and return its exit status."""
+        """Wait for a worker to end and return its exit status."""
         if worker in self._busy:
             self._busy.remove(worker)
         self._homes = {kind: home for kind, home in self._homes.items() if home is not worker}
@@ -203,22 +201,21 @@ class LocalPool:
         if worker.process.exitcode is None:
             worker.process.kill()
             worker.process.join(GRACE_S)
-        if worker.process.exitcode is None:  # its end is not reported: the interpreter must not wait for it at exit
+        if worker.process.exitcode is None:  # it cannot be killed: do not wait for it at exit
             _children.discard(worker.process)
         return worker.process.exitcode
 
 
 def serve(connection: Connection, memory: int | None) -> None:
-    """Work on what comes through ``connection``, item by item, until it is closed: the life of a worker.
+    """Main loop of a worker: process items from ``connection`` until it is closed.
 
-    Work in two parts ends when that on the next item has begun: what it waits for is done by then.
+    Work in two parts ends after the next item has begun, which gives its wait time to finish.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops its workers
     limit_memory(memory)
     gc.set_threshold(YOUNG_OBJECTS)
-    expect_many()
     FLUSHER.start()
-    with contextlib.suppress(EOFError, OSError):  # the parent is gone
+    with contextlib.suppress(EOFError, OSError):  # the parent has ended
         for done in count(1):
             work, items = connection.recv()
             begun: list[tuple[int, Callable[[], Any]]] = []
@@ -232,7 +229,7 @@ def serve(connection: Connection, memory: int | None) -> None:
 
 
 def _begin(work: InTwoParts[Any, Any], item: Any) -> Callable[[], Any]:
-    """Begin with an item; return what ends it, or raises what the beginning did, once it is its turn."""
+    """Run the first part for an item; return a function for the second, or one that raises the first part's exception."""
     try:
         return work.begin(item)
     except Exception as error:
@@ -253,7 +250,7 @@ def _answer_of(position: int, work: Callable[[], Any]) -> tuple[int, Any, Except
 
 
 def _settle(done: int) -> None:
-    """Collect what a round of work left, and let no later collection visit the rest: definitions, and what is remembered."""
+    """Free garbage of a round; exempt the remaining objects (definitions, caches) from later collections."""
     if done % ROUNDS_KEPT == 0:
         gc.unfreeze()
     gc.collect()
@@ -261,7 +258,7 @@ def _settle(done: int) -> None:
 
 
 def _fitting(positions: Iterable[int], sizes: Sequence[int], most: int) -> list[int]:
-    """Return the first of the positions, at most so many, whose sizes are those of a chunk; at least one."""
+    """Return the first positions, 1 to ``most``, whose sizes together fit into ``CHUNK_BYTES``."""
     taken: list[int] = []
     total = 0
     for at in positions:
@@ -274,11 +271,11 @@ def _fitting(positions: Iterable[int], sizes: Sequence[int], most: int) -> list[
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach: the whole group of the terminal gets it."""
+    """Start processes that Ctrl-C does not reach, although a terminal sends it to the whole group."""
     if sys.platform == "win32":
         yield
         return
-    resource_tracker.ensure_running()  # otherwise it is started in between, and lets interrupts through again
+    resource_tracker.ensure_running()  # otherwise it would be started in the block, and unblock interrupts
     old = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield

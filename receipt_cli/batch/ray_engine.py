@@ -14,9 +14,9 @@ from receipt_cli.errors import UnavailableError, UsageError
 
 TASK_BYTES = 64 << 20
 TASK_ITEMS = 256
-"""A task is at most this much, or one item that is larger: handing one out costs some milliseconds, as does a small log."""
+"""Most items and bytes of a task, unless one item is larger: handing out a task costs milliseconds, like a small log."""
 TASKS_A_WORKER = 4
-"""Tasks a worker that there should be at least, so that all end together."""
+"""Fewest tasks per worker, so that all workers end together."""
 RETRIES = 2
 """Times that Ray itself repeats a task whose worker or machine died."""
 
@@ -25,10 +25,10 @@ R = TypeVar("R")
 
 
 class RayEngine:
-    """An ``Engine`` on the cluster at ``RAY_ADDRESS``, or on one of ``workers`` processes on this machine for the time being.
+    """An ``Engine`` on the cluster at ``RAY_ADDRESS``, or on a temporary one of ``workers`` processes on this machine.
 
     Every machine of the cluster needs this package in the same version, and the logs and the store under the same paths.
-    Raises ``UsageError`` where Ray is not installed, ``UnavailableError`` where the cluster cannot be reached or does not start.
+    Raises ``UsageError`` if Ray is not installed, ``UnavailableError`` if the cluster cannot be reached or does not start.
     """
 
     def __init__(self, workers: int) -> None:
@@ -39,7 +39,7 @@ class RayEngine:
             raise UsageError("--engine ray needs Ray", why="it is not installed", try_=way) from error
         self._ray: Any = ray
         self._stdout = sys.stdout
-        if sys.stdout is not None:  # None where the parent closed it
+        if sys.stdout is not None:  # None if the parent closed it
             sys.stdout = cast(TextIO, _OnStderr(sys.stdout))
         address = os.environ.get("RAY_ADDRESS")
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
@@ -48,9 +48,9 @@ class RayEngine:
             if address:
                 ray.init(address=address, **quiet)
             else:
-                os.environ.setdefault("RAY_worker_niceness", "0")  # by default 15: on a busy machine a third of the speed
+                os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by default: a third of the speed on a busy machine
                 ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
-        except Exception as error:  # of a node that does not start in time, Ray raises Exception itself
+        except Exception as error:  # Ray raises Exception if a node starts too late
             sys.stdout = self._stdout
             raise refused(error, address or "local") from error
         self.workers = max(1, int(self._ray.cluster_resources().get("CPU", workers)))
@@ -59,9 +59,9 @@ class RayEngine:
     def run(
         self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int], kinds: Sequence[int] = ()
     ) -> Iterator[tuple[int, R | Lost]]:
-        """Yield the position of each item and what ``work`` made of it, task by task as they end; Ray chooses their workers.
+        """Yield (position, result) of each item, task by task as they end; Ray chooses the workers.
 
-        A task whose workers die again and again is tried once more item by item, so that one item does not cost the others.
+        A task whose workers die repeatedly is retried item by item, so that one item does not cost the others.
         """
         waiting = deque(_tasks(sizes, self.workers))
         running: dict[Any, list[int]] = {}
@@ -81,12 +81,12 @@ class RayEngine:
                     yield positions[0], results
 
     def close(self) -> None:
-        """Leave the cluster: what runs for us is ended, and a cluster of our own is shut down."""
+        """Leave the cluster: our tasks are stopped, and a cluster of our own is shut down."""
         self._ray.shutdown()
         sys.stdout = self._stdout
 
     def _results(self, reference: Any) -> Any:
-        """Return the results of a task, or that its worker died. Raises what the work raised."""
+        """Return the results of a task, or ``Lost`` if its worker died. Raises the exception of the work."""
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)
@@ -98,26 +98,27 @@ class RayEngine:
             return Lost(f"the worker died, {RETRIES + 1} times: {type(error).__name__}")
 
 
-_LOCAL = "--engine local, or again when the machine is less busy: Ray waits half a minute for its node"
+_LOCAL = "--engine local, or retry when the machine is less busy: Ray waits half a minute for its node"
 _TOKEN = "RAY_AUTH_MODE=token and the cluster's token in RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
 
 
 def refused(error: Exception, where: str) -> UnavailableError:
-    """Return the error of a cluster that cannot be reached, does not start, or wants a token that we do not have.
+    """Return the error for a cluster that cannot be reached, does not start, or requires a token.
 
-    Of a wrong token, or none where the mode is unset, Ray prints the reason (InvalidAuthToken) and raises that it cannot connect.
+    For a wrong token, or for none if the mode is unset, Ray only prints the reason (InvalidAuthToken) and raises that it cannot
+    connect.
     """
     why = str(error).split(". ")[0][:300] or type(error).__name__
     if type(error).__name__ == "AuthenticationError":
-        return UnavailableError("the Ray cluster wants a token", where=where, why=why, try_=_TOKEN)
+        return UnavailableError("the Ray cluster requires a token", where=where, why=why, try_=_TOKEN)
     if where == "local":
         return UnavailableError("Ray does not start on this machine", why=why, try_=_LOCAL)
-    way = f"check the address; a cluster that wants a token needs {_TOKEN}"
+    way = f"check the address; a cluster that requires a token needs {_TOKEN}"
     return UnavailableError("the Ray cluster cannot be reached", where=where, why=why, try_=way)
 
 
 class _OnStderr:
-    """Replaces stdout while Ray is used, which prints there, too: text goes to stderr; bytes, through ``buffer``, to stdout."""
+    """Replaces stdout while Ray, which prints there, is used: text goes to stderr, bytes through ``buffer`` to stdout."""
 
     def __init__(self, stdout: TextIO) -> None:
         self._stdout = stdout
@@ -126,7 +127,7 @@ class _OnStderr:
         return getattr(self._stdout, name)
 
     def flush(self) -> None:
-        """Flush both."""
+        """Flush stdout and stderr."""
         self._stdout.flush()
         sys.stderr.flush()
 
@@ -136,7 +137,7 @@ class _OnStderr:
 
 
 def work_on(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Return what ``work`` makes of each item: the body of a task."""
+    """Return the result of ``work`` for each item: the body of a Ray task."""
     return [work(item) for item in items]
 
 

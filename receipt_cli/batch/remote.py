@@ -1,6 +1,6 @@
-"""Logs behind a URL (``s3://``, ``gs://``, ``https://`` and all other protocols of fsspec): list and fetch them.
+"""List and fetch logs by URL (``s3://``, ``gs://``, ``https://`` and all other protocols of fsspec).
 
-A fetched log is read from a temporary folder, with the header file and the receipt beside it.
+A fetched log is read from a temporary folder, with its header file and receipt beside it.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.I)
 _MAGIC = re.compile(r"[*?\[]")
 _MARKS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "generation", "VersionId")
-"""Keys of object stores whose value changes with the content."""
+"""Keys in the metadata of object stores whose value changes with the content."""
 _TIMES = ("LastModified", "mtime", "last_modified", "updated", "modified", "created")
 SETTLED_S = 2.0
 
 
 def is_url(path: str) -> bool:
-    """Tell whether a path is a URL; a drive letter is not."""
+    """Return whether a path is a URL; a drive letter is not."""
     return _URL.match(path) is not None
 
 
 def find_remote(url: str, now: float) -> list[tuple[str, Log | LeftOut]]:
-    """Return the path of each file at or below ``url``, which may be a pattern, with its log, or why it is none.
+    """Return (path, log or reason for leaving it out) of each file at or below ``url``, which may be a pattern.
 
-    Raises ``UsageError`` where fsspec, or what it needs for this protocol, is not installed, ``InputError`` where nothing
-    can be listed.
+    Raises ``UsageError`` if fsspec, or its package for this protocol, is not installed, ``InputError`` if nothing can be
+    listed.
     """
     system, root = _open(url)
     try:
@@ -51,7 +51,7 @@ def find_remote(url: str, now: float) -> list[tuple[str, Log | LeftOut]]:
             infos, named = {root: system.info(root)}, True
         else:
             infos = system.find(root, detail=True)
-    except Exception as error:  # every protocol raises errors of its own
+    except Exception as error:  # every protocol raises its own errors
         raise _unread(url, error) from error
     files = {path: info for path, info in infos.items() if info.get("type") == "file"}
     if not files:
@@ -70,9 +70,9 @@ def find_remote(url: str, now: float) -> list[tuple[str, Log | LeftOut]]:
 
 @contextmanager
 def fetched(url: str, siblings: Sequence[str]) -> Iterator[str]:
-    """Give the path of a local copy of ``url`` for a while; beside it copies of ``siblings`` (names), where they exist.
+    """Yield the path of a temporary copy of ``url``, with copies of existing ``siblings`` (names) beside it.
 
-    Raises ``FileNotFoundError`` where it is gone, ``InputError`` where it cannot be read.
+    Raises ``FileNotFoundError`` if it no longer exists, ``InputError`` if it cannot be read.
     """
     system, path = _open(url)
     folder, name = posixpath.split(path)
@@ -86,20 +86,20 @@ def fetched(url: str, siblings: Sequence[str]) -> Iterator[str]:
                     system.get_file(beside, os.path.join(copies, sibling))
         except FileNotFoundError:
             raise
-        except Exception as error:  # every protocol raises errors of its own
+        except Exception as error:  # every protocol raises its own errors
             raise _unread(url, error) from error
         yield local
 
 
 @contextmanager
 def fetched_logs(urls: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Give local copies of the logs at or below ``urls`` for a while: the path of each copy, and its URL.
+    """Yield temporary copies of the logs at or below ``urls``: path of the copy → its URL.
 
-    The copies have the names that the logs have below what their URLs have in common. Raises as ``find_remote`` does.
+    The copies have the logs' names below the common part of their URLs. Raises as ``find_remote`` does.
     """
     found = {path: each for url in urls for path, each in find_remote(url, time.time()) if isinstance(each, Log)}
     if not found:
-        raise InputError("no log was found", where=mask_secrets(urls[0]), why="no file has a name that logs have")
+        raise InputError("no log was found", where=mask_secrets(urls[0]), why="no file has a log's name")
     common = len(posixpath.commonpath([posixpath.dirname(path) for path in found]))
     with TemporaryDirectory(prefix="receipt-") as folder:
         copies: dict[str, str] = {}
@@ -110,7 +110,7 @@ def fetched_logs(urls: Sequence[str]) -> Iterator[dict[str, str]]:
             system, path = _open(url)
             try:
                 system.get_file(path, local)
-            except Exception as error:  # every protocol raises errors of its own
+            except Exception as error:  # every protocol raises its own errors
                 raise _unread(url, error) from error
             copies[local] = log.name
         yield copies
@@ -135,14 +135,14 @@ def _unread(url: str, error: Exception) -> InputError:
 
 
 def _hidden(path: str, root: str) -> bool:
-    """Tell whether a file, or a folder on the way to it from ``root`` (the fixed part of a pattern), is hidden."""
+    """Return whether a file, or a folder between it and ``root`` (the fixed part of a pattern), is hidden."""
     fixed = _MAGIC.split(root)[0].rpartition("/")[0] if _MAGIC.search(root) else root
     inside = path[len(fixed) :] if path.startswith(fixed) else posixpath.basename(path)
     return any(part.startswith((".", "__")) for part in inside.split("/"))
 
 
 def _stamp(info: Mapping[str, Any], now: float) -> tuple[str, bool]:
-    """Return the state of a remote file, and whether it is settled: where it has no digest or version, by its age."""
+    """Return the stamp of a remote file, and whether it is settled: by its age if it has no digest or version."""
     marks = [f"{key}={info[key]}" for key in _MARKS if info.get(key)]
     times = [info[key] for key in _TIMES if info.get(key)]
     stamp = " ".join([str(info.get("size")), *marks, *map(str, times)])
@@ -150,7 +150,7 @@ def _stamp(info: Mapping[str, Any], now: float) -> tuple[str, bool]:
 
 
 def _seconds(time: object) -> float:
-    """Return a time of a file system in seconds; infinity for an unreadable one, which then never counts as settled."""
+    """Return a time of a file system in seconds; infinity for an unreadable one, which never counts as settled."""
     if isinstance(time, datetime):
         return time.timestamp()
     try:

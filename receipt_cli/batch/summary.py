@@ -11,7 +11,7 @@ from receipt_cli.batch.model import REASONS, LeftOut, Log, Report
 from receipt_cli.documents.diff import Difference
 
 MAX_TOLD = 20
-"""Logs in quarantine, and logs with differences, that are listed one by one."""
+"""Most logs listed individually in quarantine, and with differences."""
 _CAUSES = {
     "/derivation/grammars": "grammars",
     "/derivation/markers": "failure markers",
@@ -23,7 +23,7 @@ _CAUSES = {
 
 @dataclass
 class Tally:
-    """Outcomes of the logs of a batch so far. Bytes are those of the decompressed logs that were derived."""
+    """Outcomes of a batch so far. Bytes are those of the derived logs, decompressed."""
 
     changes: Counter[str] = field(default_factory=Counter)
     derived: int = 0
@@ -31,20 +31,20 @@ class Tally:
     same: int = 0
     unrecognised: int = 0
     runs: int = 0
-    """Those of logs with several runs."""
+    """Runs in logs with several runs."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """Paths that are no logs, by reason."""
+    """Paths that are not logs, by reason."""
     quarantine: list[Report] = field(default_factory=list)
-    """The first ones."""
+    """The first ``MAX_TOLD`` of them."""
     worst_exit_code: int = 0
 
     @property
     def logs(self) -> int:
-        """Paths reported so far."""
+        """Number of paths reported so far."""
         return self.changes.total() + self.same
 
     def add(self, report: Report) -> None:
-        """Count one report: once, and a log with the bytes of another apart."""
+        """Count one report; a log with the same bytes as another is counted separately."""
         if report.same_as is not None:
             self.same += 1
             return
@@ -64,12 +64,12 @@ class Tally:
 
 
 def left_out_report(path: LeftOut) -> Report:
-    """Return the report of a path that is no log."""
+    """Return the report of a path that is not a log."""
     return Report(Log(path.name, path.name, False, 0, "", False), "left_out", reason=path.reason)
 
 
 def report_document(report: Report, *, compared: bool = False) -> Mapping[str, Any]:
-    """Return the JSON object of one report: the same for the same archive, definitions and store, on any engine."""
+    """Return the JSON object of one report, the same on any engine for the same archive, definitions and store."""
     identity, failure = report.identity, report.failure
     document: dict[str, Any] = {
         "path": report.log.name,
@@ -92,7 +92,7 @@ def report_document(report: Report, *, compared: bool = False) -> Mapping[str, A
 
 
 def find_causes(differences: Sequence[Difference]) -> list[str]:
-    """Return what the derivation of a log was made with and is not any more: its rules, grammars and definitions."""
+    """Return the inputs of a derivation that have changed: rules, grammars, definitions."""
     causes: list[str] = []
     for difference in differences:
         if difference.pointer == "/derivation/rules":

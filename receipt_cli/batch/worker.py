@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
+from receipt_cli.authoring.site_files import load_site
 from receipt_cli.batch.ahead import FLUSHER
 from receipt_cli.batch.captured import Captured, captured
 from receipt_cli.batch.discovery import local_stamp, reason_of
@@ -45,12 +46,12 @@ from receipt_cli.store.places import place_bytes, write_place
 
 MANNER = Manner()
 _OFTEN_EMPTY = (".err", "")
-"""Suffixes of files that many jobs leave empty; empty ones are not logs."""
+"""Suffixes of files that many jobs leave empty; an empty one is not a log."""
 
 
 @cache
 def definitions_fingerprint(manner: Manner = MANNER) -> str:
-    """Return 16 hex digits of all that decides the receipts of a log: rules, schema version, definitions, and the manner.
+    """Return 16 hex digits of all that determines the receipts of a log: rules, schema version, definitions, manner.
 
     Raises ``DataError``, and ``UsageError`` for a malformed grammar name.
     """
@@ -66,16 +67,15 @@ def definitions_fingerprint(manner: Manner = MANNER) -> str:
 
 
 def _site(folders: tuple[Folder, ...]) -> Site:
-    """Return the definitions in ``folders``, which are loaded once a process."""
+    """Return the definitions in ``folders``, loaded once per process."""
     if not folders:
         return NO_SITE
-    from receipt_cli.authoring.site_files import load_site
 
     return load_site(folders)
 
 
 def identify(log: Log) -> Identity | Failure | LeftOut:
-    """Return the digest of a log's bytes; that it is none, for a file of a folder that does not look like one; or why not."""
+    """Return the identity of a log's bytes, ``LeftOut`` for a folder's file that is no log, or the failure."""
     try:
         with _at_hand(log, ()) as path:
             return _identify(log, path)
@@ -97,7 +97,7 @@ def _identify(log: Log, path: str) -> Identity | LeftOut:
 
 
 def _no_log(log: Log, head: bytes) -> Reason | None:
-    """Return why a file with this ``head`` is no log; one that was named is none only where it is a document of this program."""
+    """Return the reason why a file with this ``head`` is no log; a named file is none only if it is our own document."""
     document = reason_of(head)
     if document is not None or log.named:
         return document
@@ -114,14 +114,13 @@ def _digest(path: str) -> Identity:
 
 @InTwoParts
 def derive_receipt(task: Task) -> Generator[None, None, Derived | Failure]:
-    """Derive the receipt of a task's bytes and store it, or only compare it with the one that the store has.
+    """Derive the receipt of a task's bytes, flush its files, and store it, or only compare it with the one in the store.
 
-    Between the two its files are flushed to disk.
     Every error is returned as an answer, so that one log never stops the others.
     """
     try:
         if definitions_fingerprint(task.manner) != task.definitions:
-            why = "this worker has other grammars, schemas or rules than the machine that leads the batch"
+            why = "this worker has other grammars, schemas or rules than the batch's main machine"
             return Failure(int(ExitCode.DATA), "definitions differ", why, fatal=True)
         if not task.compare and not Path(task.store).is_dir():
             return Failure(int(ExitCode.OUTPUT), "a worker cannot find the store", f"no folder {task.store}", fatal=True)
@@ -134,10 +133,10 @@ def derive_receipt(task: Task) -> Generator[None, None, Derived | Failure]:
             yield
             return _stored(store, task, made)
     except MemoryError:
-        raise  # the process is unusable: the pool retries with a fresh one
+        raise  # the process is unusable; the pool retries with a fresh one
     except (ReceiptError, OSError) as error:
         return _failure(error)
-    except Exception as error:  # a bug, which must cost one receipt only
+    except Exception as error:  # a bug must cost only one receipt
         where = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error} ({os.path.basename(where.filename)}:{where.lineno})"
         return Failure(int(ExitCode.BUG), "internal error", why[:500])
@@ -145,7 +144,7 @@ def derive_receipt(task: Task) -> Generator[None, None, Derived | Failure]:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The receipts of a log's runs, their bytes, whether the store had one, and the answer but for what storing them did."""
+    """Receipts of a log's runs, their bytes, whether the store had one, and the answer without the outcome of storing."""
 
     documents: Sequence[Document]
     contents: Sequence[bytes]
@@ -154,7 +153,7 @@ class _Made:
 
 
 def _derive_any(task: Task) -> _Made:
-    """Derive from the first path that contains the task's bytes; if none does any more, from a copy of the first."""
+    """Derive from the first path that still has the task's bytes; if none has, from a copy of the first."""
     unread: Exception | None = None
     changed: Log | None = None
     for log in task.logs:
@@ -173,7 +172,7 @@ def _derive_any(task: Task) -> _Made:
 
 
 def _derive_at(task: Task, log: Log) -> _Made | None:
-    """Derive from the file of one path; None if it no longer contains the task's bytes."""
+    """Derive from the file at one path; None if it no longer contains the task's bytes."""
     with _at_hand(log, _siblings(log)) as path:
         beside = [path] if is_url(log.path) else [other.path for other in task.logs if not is_url(other.path)]
         kept = captured(Store(Path(task.store)), task.sha256, beside)
@@ -182,14 +181,14 @@ def _derive_at(task: Task, log: Log) -> _Made | None:
 
 
 def _derive_copy(task: Task, log: Log) -> _Made:
-    """Derive from a copy of a file that is being written to: its digest and its receipt are to be of the same bytes."""
+    """Derive from a copy of a file that is being written to, so that digest and receipt cover the same bytes."""
     with _at_hand(log, _siblings(log)) as path, TemporaryDirectory(prefix="receipt-") as folder:
         copy = os.path.join(folder, os.path.basename(path))
         shutil.copyfile(path, copy)
         kept = captured(Store(Path(task.store)), _digest(copy).sha256, [path])
         reading = _read(copy, kept.options, task.manner)
         size = reading.gathered.log.size_bytes
-        return _make(task, kept, reading, f"the log is being written to: the receipt is of its first {size} bytes")
+        return _make(task, kept, reading, f"the log is being written to: the receipt covers its first {size} bytes")
 
 
 def _read(path: str, options: Options, manner: Manner) -> Reading:
@@ -203,7 +202,7 @@ def _read(path: str, options: Options, manner: Manner) -> Reading:
 
 
 def _make(task: Task, kept: Captured, reading: Reading, *more: str) -> _Made:
-    """Assemble and check the receipts of the runs, and compare that of the last one where only this is asked for."""
+    """Assemble and check the receipts of the runs; with ``compare``, compare the last one."""
     count = len(reading.launches)
     derivations = [reading.derivation(number) for number in (range(count) if task.manner.all_runs else [count - 1])]
     documents: list[Document] = []
@@ -245,7 +244,7 @@ def _stored(store: Store, task: Task, made: _Made) -> Derived:
 
 
 def _write_series(store: Store, documents: Sequence[Document], derivations: Sequence[Derivation]) -> None:
-    """Write the records of each run to its file in the store, in place of an older one."""
+    """Write the records of each run to its file in the store, replacing an older one."""
     for document, derivation in zip(documents, derivations, strict=True):
         path = store.root / "series" / derivation.log.sha256[:2] / f"{run_id(document)}.parquet"
         make_folder(path.parent)
@@ -253,7 +252,7 @@ def _write_series(store: Store, documents: Sequence[Document], derivations: Sequ
 
 
 def _derived_part(document: Document) -> Document:
-    """Return the derived parts, without the version of the tool, which is not a fact of the run."""
+    """Return the derived parts without the tool's version, which is not a fact of the run."""
     part = {key: document[key] for key in DERIVED}
     return {**part, "derivation": {key: value for key, value in part["derivation"].items() if key != "tool_version"}}
 
@@ -265,7 +264,7 @@ def _siblings(log: Log) -> list[str]:
 
 @contextmanager
 def _at_hand(log: Log, siblings: Sequence[str]) -> Iterator[str]:
-    """Give the path of a log that can be opened here. Raises ``FileNotFoundError`` where there is none."""
+    """Yield a local path of the log. Raises ``FileNotFoundError`` if there is none."""
     if is_url(log.path):
         with fetched(log.path, siblings) as path:
             yield path
@@ -277,7 +276,7 @@ def _at_hand(log: Log, siblings: Sequence[str]) -> Iterator[str]:
 def _failure(error: ReceiptError | OSError) -> Failure:
     if isinstance(error, FileNotFoundError) or isinstance(error.__cause__, FileNotFoundError):
         return Failure(int(ExitCode.INPUT), "no such log", "", gone=True)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):  # of a temporary copy
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):  # while writing a temporary copy
         return Failure(int(ExitCode.OUTPUT), "cannot write", error.strerror or str(error), fatal=True)
     if isinstance(error, OSError):
         return Failure(int(ExitCode.INPUT), "cannot read the log", error.strerror or str(error))

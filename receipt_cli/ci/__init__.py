@@ -1,18 +1,5 @@
-"""Judge a run in a CI job by checks and gates, and write what the CI system shows.
+"""Judge a run in a CI job by checks and gates, and write the outputs for the CI system.
 
 In: a receipt or product, a gates file, baselines. Out: a verdict; page, annotations, outputs, JUnit and SARIF.
 Start with ``verdict`` (the ruling), ``delivery`` (the outputs).
 """
-
-from receipt_cli.rooms import doors
-
-PUBLIC = {
-    "baseline": "Baseline hold_against",
-    "delivery": "Targets deliver",
-    "gates": "DEFAULT Gates",
-    "gates_file": "read_gates",
-    "log_locations": "Places",
-    "page": "render_page",
-    "verdict": "rule",
-}
-__getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -22,7 +22,7 @@ class Baseline:
     reasons: tuple[str, ...]
 
     def metric(self, name: str) -> Mapping[str, Any] | None:
-        """Return the comparison of one metric, or None where not all runs have it."""
+        """Return the comparison of one metric, or None if a run lacks it."""
         return next((m for m in self.contrast.document["metrics"] if m["name"] == name), None)
 
     def document(self) -> dict[str, Any]:
@@ -32,7 +32,7 @@ class Baseline:
 
 
 def hold_against(run: Run, baselines: Sequence[Run], policy: Policy, registry: Registry) -> Baseline:
-    """Compare ``run`` with ``baselines``, which are pooled as repeats of one another."""
+    """Compare ``run`` with ``baselines``, pooled as repeats of each other."""
     comparison = contrast(baselines, [run], policy, registry)
     judgements = [comparison.judgement, *(judge(other.document, run.document, policy) for other in baselines[1:])]
     worst: Verdict = next((v for v in _WORST_FIRST if any(judgement.verdict == v for judgement in judgements)), "comparable")

@@ -21,7 +21,7 @@ _WORDS = {True: "true", False: "false"}
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Files to write, each where it is not None; ``annotations`` None: where the platform is GitHub."""
+    """Files to write, None for no file; ``annotations``: None means only on GitHub."""
 
     junit: Path | None = None
     sarif: Path | None = None
@@ -32,9 +32,9 @@ class Targets:
 
 
 def deliver(document: Mapping[str, Any], verdict: Verdict, places: Places, targets: Targets, environ: Mapping[str, str]) -> str:
-    """Write the outputs that ``targets`` and the platform's variables name; return the annotations to print.
+    """Write the outputs named by ``targets`` and the platform's variables; return the annotations to print.
 
-    The receipt is written first, since it explains the others. Raises ``OutputError``.
+    The receipt is written first, because it explains the others. Raises ``OutputError``.
     """
     findings = list_findings(document, verdict, places)
     if targets.receipt is not None:
@@ -58,7 +58,7 @@ def deliver(document: Mapping[str, Any], verdict: Verdict, places: Places, targe
 
 
 def _size(path: Path) -> int:
-    """Return how many bytes the step has written there so far: the platform's limit is for all of it."""
+    """Return the size of the file, in bytes: the platform's limit is for the whole step."""
     try:
         return path.stat().st_size if path.exists() else 0
     except OSError as error:
@@ -74,7 +74,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 def list_outputs(document: Mapping[str, Any], verdict: Verdict) -> dict[str, str]:
-    """Return names and values, all from a closed set: no text of a log is among them."""
+    """Return names and values, all from a closed set, so that no text of a log is among them."""
     baseline = verdict.baseline
     return {
         "passed": _WORDS[verdict.passed],

@@ -1,4 +1,4 @@
-"""List the findings of a run and its log with their places, and write them as GitHub's workflow commands and as SARIF 2.1.0.
+"""List the findings of a run and its log with their places, as GitHub workflow commands and as SARIF 2.1.0.
 
 SARIF is the Static Analysis Results Interchange Format of OASIS, for code scanning pages.
 """
@@ -18,7 +18,7 @@ from receipt_cli.render.terminal.text import clean, disarm
 Level = Literal["error", "warning", "note"]
 
 MAX_TEXT = 1000
-"""Characters of a message, and of what it quotes from a log."""
+"""Longest message, and longest quotation from a log, in characters."""
 RULES = {
     "failure": "Why the training run failed, as its log shows.",
     "check": "A check of the receipt that the gates require and that does not hold.",
@@ -28,7 +28,7 @@ RULES = {
 }
 """Descriptions by the first part of a rule's name."""
 PER_LEVEL = 10
-"""Annotations of one level that GitHub shows of a step."""
+"""Most annotations of one level that GitHub shows for a step."""
 _MAX_TITLE = 200
 _COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "note": "notice"}
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -36,7 +36,7 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing to look at. ``rule`` is ``failure/cuda_oom`` or the like, ``message`` plain text in one line."""
+    """One finding. ``rule`` is ``failure/cuda_oom`` or the like; ``message`` is plain text on one line."""
 
     rule: str
     level: Level
@@ -46,7 +46,7 @@ class Finding:
 
 
 def list_findings(document: Mapping[str, Any], verdict: Verdict, places: Places) -> list[Finding]:
-    """Return the findings: why the run failed, what made the job fail, then problems and near misses in the log's order."""
+    """Return the findings: the run's failure, the job's failed rulings, then problems and near misses in log order."""
     return [*_failure(document, places), *_rulings(verdict, places), *_lines(document, places)]
 
 
@@ -84,7 +84,7 @@ def _cut(text: str, ending: str = "") -> str:
 
 
 def render_annotations(findings: Sequence[Finding]) -> str:
-    """Return one command per line; beyond ``PER_LEVEL`` of a level, the last line counts those left out."""
+    """Return one command per line; beyond ``PER_LEVEL`` of a level, the last line counts the rest."""
     lines: list[str] = []
     for level, command in _COMMANDS.items():
         mine = [finding for finding in findings if finding.level == level]
@@ -111,7 +111,7 @@ def _escape(text: str) -> str:
 
 
 def render_sarif(findings: Sequence[Finding]) -> bytes:
-    """Return one run of the tool ``receipt`` with a result a finding, as UTF-8 JSON."""
+    """Return one run of the tool ``receipt`` with a result per finding, as UTF-8 JSON."""
     rules = list(dict.fromkeys(finding.rule for finding in findings))
     driver = {"name": "receipt", "version": __version__, "rules": [_rule(name) for name in rules]}
     results = [_result(finding, rules.index(finding.rule)) for finding in findings]

@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 OnUnknown = Literal["fail", "skip"]
-"""What becomes of a question that the receipt cannot answer."""
+"""The ruling on a question that the receipt cannot answer."""
 Interval = Literal["used", "required"]
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
 COMPOSITE = ("healthy", "proven")
-"""Requirements that are made of the four core checks."""
+"""Requirements that combine the four core checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A figure of the receipt and the least and the largest value allowed, in base units; None: no limit.
+    """A figure of the receipt with its least and largest allowed value, in base units; None: no limit.
 
-    ``pointer`` is the figure's JSON pointer, ``name`` what the gate is called and ``measure`` the name whose ending
-    gives the unit that people read.
+    ``pointer`` is the figure's JSON pointer; ``name`` is the gate's name; the end of ``measure`` determines the displayed unit.
     """
 
     name: str
@@ -30,7 +29,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How far a metric may lie from the baseline's, as a ratio of it: in the bad direction only, or in both.
+    """Largest ratio by which a metric may differ from the baseline, in the bad direction only or in both.
 
     With ``interval`` required, the figures alone do not decide.
     """
@@ -42,13 +41,13 @@ class Change:
 
     @property
     def name(self) -> str:
-        """What the gate is called."""
+        """The gate's name."""
         return f"{self.metric}.change.{self.direction}_by_at_most"
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What becomes of unanswered questions, by their kind."""
+    """The rulings on unanswered questions, by their kind."""
 
     checks: OnUnknown = "fail"
     bounds: OnUnknown = "fail"
@@ -65,7 +64,9 @@ class Gates:
     unknown: Unknown = Unknown()
     allow_truncated: bool = False
     """Whether a log that stops before its run ends may pass."""
+    allow_unknown: bool = False
+    """Whether a log in which no step was recognised may pass, if nothing says that the run failed."""
 
 
 DEFAULT = Gates()
-"""Without a file a run has to be healthy, and nothing else."""
+"""Without a file, a run only has to be healthy."""

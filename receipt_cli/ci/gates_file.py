@@ -1,4 +1,4 @@
-"""Read the YAML text of a gates file into checked gates; an unknown name or unit is an error."""
+"""Parse the YAML text of a gates file into checked gates; an unknown name or unit is an error."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from receipt_cli.ci.gates import COMPOSITE, DEFAULT, STATISTICS, Bound, Change, Gates, Interval, OnUnknown, Unknown
 from receipt_cli.definitions.metrics import Metric, Registry
+from receipt_cli.definitions.strict_yaml import locate, read_yaml
 from receipt_cli.definitions.units import UNITS, read_number, split_suffix
 from receipt_cli.documents.invariants.rule import pointer, pointer_parts
 from receipt_cli.errors import DataError
@@ -20,16 +21,16 @@ _KEYS = ("require", "metrics", "fields", "unknown", "allow_truncated")
 _BOUND_KEYS = ("at_least", "at_most")
 _CHANGE_KEYS = ("worse_by_at_most", "differs_by_at_most", "interval")
 _DIMENSIONS = {"s": "time", "byte": "bytes", "flop/s": "flops"}
-"""What the units of the registry measure; others are counts, and ratios where the name says so."""
+"""Unit in the registry → dimension; other units are counts, or ratios if the name says so."""
 
 Path = tuple[str, ...]
 
 
 def read_gates(text: bytes, where: str, *, checks: Collection[str], registry: Registry) -> Gates:
-    """Return the gates that ``text`` holds; ``where`` names it in errors and ``checks`` are the names that a receipt may have.
+    """Return the gates in ``text``; ``where`` names it in errors; ``checks`` are the names of a receipt's checks.
 
-    Raises ``DataError`` with ``where:line`` for an unknown key, check, metric or statistic, a number that is none, and a
-    unit that measures something else.
+    Raises ``DataError`` with ``where:line`` for an unknown key, check, metric or statistic, an invalid number, and a unit of
+    another dimension.
     """
     return _Reader(text, where, checks, registry).read()
 
@@ -42,8 +43,6 @@ class _Reader:
         self._checks, self._registry = checks, registry
 
     def read(self) -> Gates:
-        from receipt_cli.definitions.strict_yaml import read_yaml
-
         data = read_yaml(self._text, self._where)
         self._known((), data, _KEYS, "a gates file")
         bounds = [*self._metric_bounds(data), *self._field_bounds(data)]
@@ -59,8 +58,6 @@ class _Reader:
         return stated
 
     def _error(self, path: Path, message: str, *, why: str = "", try_: str = "") -> DataError:
-        from receipt_cli.definitions.strict_yaml import locate
-
         return DataError(message, where=f"{self._where}:{locate(self._text, path)}", why=why, try_=try_)
 
     def _known(self, path: Path, data: Mapping[str, Any], known: Collection[str], owner: str) -> None:
@@ -118,7 +115,7 @@ class _Reader:
         self._known(path, stated, _BOUND_KEYS, path[-1])
         low, high = (self._number((*path, key), stated[key], metric) if key in stated else None for key in _BOUND_KEYS)
         if low is not None and high is not None and low > high:
-            raise self._error(path, "nothing is at least the one and at most the other")
+            raise self._error(path, "at_least is larger than at_most")
         return low, high
 
     def _number(self, path: Path, stated: object, metric: Metric | None) -> float:
@@ -150,7 +147,7 @@ class _Reader:
                 raise self._error(path, "change has no limit", try_="change: {worse_by_at_most: 5%}")
 
     def _share(self, path: Path, stated: Mapping[str, Any]) -> float:
-        """Return a percentage as a ratio; a bare number is refused, for 5 and 0.05 are both written for five percent."""
+        """Return a percentage as a ratio; a bare number is refused, because 5 and 0.05 may both mean five percent."""
         text = stated[path[-1]]
         value = read_number(text, "percent") if isinstance(text, str) and text.rstrip().endswith("%") else None
         if value is None or not 0 <= value < math.inf:

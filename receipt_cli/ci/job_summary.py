@@ -16,7 +16,7 @@ from receipt_cli.render.scale import count, scale_for
 from receipt_cli.render.terminal.text import clean
 
 MAX_BYTES = 1024 * 1024
-"""GitHub discards a larger step summary as a whole."""
+"""Largest step summary in bytes: GitHub discards a larger one."""
 _MARKS: dict[State, str] = {"passed": "✅", "failed": "❌", "unknown": "❔", "noted": "▫️"}
 _MAX_METRICS = 40
 _MAX_RULINGS = 220
@@ -24,7 +24,7 @@ _STATISTICS = ("first", "last", "median", "min", "max")
 
 
 def render_summary(document: Mapping[str, Any], verdict: Verdict, findings: Sequence[Finding], room: int = MAX_BYTES) -> bytes:
-    """Return the page as UTF-8, at most ``room`` bytes; a section that does not fit is left out and named as such."""
+    """Return the page as UTF-8, at most ``room`` bytes; name the sections that do not fit and are left out."""
     sections = [
         ("verdict", _head(document, verdict)),
         ("gates", _rulings("Gates", ("gate", "wanted", "found"), verdict.of_kind("gate"))),

@@ -1,7 +1,7 @@
 """Write a verdict as JUnit XML: a suite of checks and a suite of gates, one test case each.
 
-The elements and attributes are those that the schema of Jenkins' xUnit plugin and Maven Surefire have in common
-(``junit-10.xsd``, ``surefire-test-report.xsd``). Without times: checks take none.
+Uses only elements and attributes common to the schemas of Jenkins' xUnit plugin and Maven Surefire (``junit-10.xsd``,
+``surefire-test-report.xsd``). No times: checks take none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SUITES = (("check", "checks"), ("gate", "gates"))
 
 
 def render_junit(document: Mapping[str, Any], verdict: Verdict) -> bytes:
-    """Return the report as UTF-8 XML; unknown answers, and a no that is not required otherwise, are skipped tests."""
+    """Return the report as UTF-8 XML; unknown answers, and failed checks that are not required, are skipped tests."""
     failed = str(verdict.count("failed"))
     cause = _cause(document)
     root = ET.Element("testsuites", {"name": "receipt", "tests": str(len(verdict.rulings)), "failures": failed, "errors": "0"})
@@ -41,7 +41,7 @@ def render_junit(document: Mapping[str, Any], verdict: Verdict) -> bytes:
 
 
 def _cause(document: Mapping[str, Any]) -> str:
-    """Return why the run failed, in words; empty where it did not."""
+    """Return the cause of the run's failure, in words; "" without a failure."""
     failure = document.get("failure")
     if not failure:
         return ""

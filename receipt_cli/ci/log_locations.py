@@ -1,4 +1,4 @@
-"""Locate line numbers of a receipt in the files of its log, relative to the workspace of the CI system."""
+"""Map line numbers of a receipt to files of its log, relative to the workspace of the CI system."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "WORKSPACE")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file and a line of it, from 1; None where the finding is of the file as a whole.
+    """A file and a line in it, from 1; None if the finding is about the whole file.
 
-    ``path`` is relative to the workspace, with slashes, where the file lies in it; else absolute.
+    ``path`` is relative to the workspace, with slashes, if the file is inside; else absolute.
     """
 
     path: str
@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the lines of one receipt's log are. ``log`` is None where only the receipt is at hand; ``given`` is "-" for stdin."""
+    """Locations of a receipt's log. ``log`` is None if only the receipt is given; ``given`` is "-" for stdin."""
 
     given: str
     log: str | None
@@ -40,13 +40,13 @@ class Places:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], given: str, log: str | None, environ: Mapping[str, str]) -> Places:
-        """Return the places of ``document``, which ``given`` names and whose log (a file, or a folder of them) is ``log``."""
+        """Return the places of ``document``, given as ``given``, whose log (a file, or a folder of files) is ``log``."""
         named = document["derivation"]["log"].get("files") or ()
         workspace = next((environ[name] for name in WORKSPACES if environ.get(name)), None)
         return cls(given, log, tuple((f["name"], f["line_count"]) for f in named), Path(workspace or os.getcwd()))
 
     def locate(self, line: int | None) -> Place | None:
-        """Return the place of ``line`` in the log; without a log the path of the receipt, None for stdin."""
+        """Return the place of ``line`` in the log; without a log, that of the receipt; None for stdin."""
         if self.log is None:
             return None if self.given == "-" else Place(self._shown(Path(self.given)))
         if self.log == "-":

@@ -17,14 +17,21 @@ State = Literal["passed", "failed", "unknown", "noted"]
 SCHEMA_VERSION = "verdict/1.0"
 _MAX_REASONS = 3
 _WORDS = {True: "true", False: "false", None: "unknown"}
+_HEALTH = {
+    "finite_losses": ("a loss is not finite", "finite losses"),
+    "zero_exit_code": ("exit code not 0", "0"),
+    "has_steps": ("no training step", "steps"),
+    "no_oom": ("out of memory", "enough memory"),
+}
+"""What a core check found if it is false, and what health wants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
     """Result of one check or gate.
 
-    ``answer`` is None where the receipt lacks the data; ``fails``: the job fails for it. ``wanted`` and ``found`` are
-    words for people, ``reason`` says why there is no answer or no failure.
+    ``answer`` is None if the receipt lacks the data; ``fails``: this ruling fails the job. ``wanted`` and ``found`` are words for
+    people; ``reason`` explains a missing answer or why a no does not fail.
     """
 
     kind: Literal["check", "gate"]
@@ -37,7 +44,7 @@ class Ruling:
 
     @property
     def state(self) -> State:
-        """``noted``: the answer is no, but not required."""
+        """The state; ``noted`` means that the answer is no, but a yes is not required."""
         if self.fails:
             return "failed"
         return "unknown" if self.answer is None else "passed" if self.answer else "noted"
@@ -45,7 +52,7 @@ class Ruling:
     @property
     def sentence(self) -> str:
         """The ruling in one line."""
-        wanted = f"; wanted: {self.wanted}" if self.wanted else ""
+        wanted = f", wanted {self.wanted}" if self.wanted else ""
         return f"{self.found}{wanted}{f' ({self.reason})' if self.reason else ''}"
 
 
@@ -60,11 +67,11 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """True where the job fails for nothing."""
+        """Whether no ruling fails the job."""
         return not any(ruling.fails for ruling in self.rulings)
 
     def count(self, state: State) -> int:
-        """Return how many rulings ended so."""
+        """Return the number of rulings with this state."""
         return sum(ruling.state == state for ruling in self.rulings)
 
     def of_kind(self, kind: str) -> list[Ruling]:
@@ -72,7 +79,7 @@ class Verdict:
         return [ruling for ruling in self.rulings if ruling.kind == kind]
 
     def document(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the verdict on ``receipt`` for machines."""
+        """Return the verdict on ``receipt`` as a JSON document."""
         baseline = self.baseline
         return {
             "schema_version": SCHEMA_VERSION,
@@ -86,10 +93,10 @@ class Verdict:
 
 
 def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None) -> Verdict:
-    """Return what becomes of the gates for the receipt ``document``; ``baseline`` is None where none was given."""
+    """Return the verdict of the gates on the receipt ``document``; ``baseline`` is None without one."""
     checks: dict[str, bool | None] = document["checks"]
     rulings = [
-        *_checks(checks, gates),
+        *_checks(document, gates),
         *_failure(document, gates),
         *(_bound(document, bound, gates) for bound in gates.bounds),
         *(_change(change, gates, baseline) for change in gates.changes),
@@ -98,7 +105,10 @@ def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None) -
     return Verdict(tuple(rulings), baseline, fine is True, proven(checks))
 
 
-def _checks(checks: Mapping[str, bool | None], gates: Gates) -> Iterator[Ruling]:
+def _checks(document: Mapping[str, Any], gates: Gates) -> Iterator[Ruling]:
+    checks: dict[str, bool | None] = document["checks"]
+    stated = [document.get("run"), (document.get("derivation") or {}).get("options")]
+    exit_code = next((part["exit_code"] for part in stated if part and part.get("exit_code")), None)
     asked = [name for name in gates.require if name not in ("healthy", "proven")]
     for name in dict.fromkeys([*checks, *asked]):  # a receipt of an older version may lack a check
         answer = checks.get(name)
@@ -108,22 +118,30 @@ def _checks(checks: Mapping[str, bool | None], gates: Gates) -> Iterator[Ruling]
         required = proof or health or name in asked
         fails = required and answer is False
         if answer is None:
-            fails = proof or (health and name == "has_steps") or (name in asked and gates.unknown.checks == "fail")
+            fails = (
+                proof
+                or (health and name == "has_steps" and not gates.allow_unknown)
+                or (name in asked and gates.unknown.checks == "fail")
+            )
         reason = None
         if answer is None and fails:
-            reason = "it has to be proven" if proof else "the gates want an answer"
+            reason = "a proof is required" if proof else "the gates require an answer"
         elif answer is False and not fails:
             reason = "not required by the gates"
-        wanted = "true" if proof or name in asked else "not false" if health else ""
-        yield Ruling("check", name, answer, fails, wanted, _WORDS[answer], reason)
+        wrong, want = _HEALTH.get(name, ("false", "true"))
+        if name == "zero_exit_code" and exit_code:
+            wrong = f"exit code {exit_code}"
+        wanted = want if proof or health or name in asked else ""
+        yield Ruling("check", name, answer, fails, wanted, wrong if answer is False else _WORDS[answer], reason)
 
 
 def _failure(document: Mapping[str, Any], gates: Gates) -> Iterator[Ruling]:
-    """Rule on a run that failed, or whose log stops before its end, though no check that health asks for is false."""
+    """Rule on a failed run, or one whose log stops early, if no core check is false."""
     checks, failure = document["checks"], document["failure"]
     if failure is None or any(checks.get(name) is False for name in CORE):
         return
     allowed = gates.allow_truncated and failure["reason"] == TRUNCATED
+    allowed = allowed or (gates.allow_unknown and healthy(checks, failure) is None)
     required = "healthy" in gates.require or "proven" in gates.require
     reason = "allowed" if allowed else None if required else "not required by the gates"
     yield Ruling(
@@ -132,7 +150,7 @@ def _failure(document: Mapping[str, Any], gates: Gates) -> Iterator[Ruling]:
 
 
 def _unanswered(kind: str, name: str, wanted: str, reason: str, fail: bool) -> Ruling:
-    why = f"the gates want an answer for {kind}" if fail else None
+    why = f"the gates require an answer for {kind}" if fail else None
     return Ruling("gate", name, None, fail, wanted, f"unknown: {reason}", why)
 
 
@@ -145,7 +163,7 @@ def _bound(document: Mapping[str, Any], bound: Bound, gates: Gates) -> Ruling:
     good = (bound.at_least is None or value >= bound.at_least) and (bound.at_most is None or value <= bound.at_most)
     found = measure(bound.measure, value)
     if not good and any(found == measure(bound.measure, limit) for _, limit in limits):
-        found = f"{value!r}"  # rounded for people, it would equal the limit
+        found = f"{value!r}"  # when rounded, it would equal the limit
     return Ruling("gate", bound.name, good, not good, wanted, found)
 
 
@@ -162,7 +180,7 @@ def _number(document: Mapping[str, Any], place: str) -> float | None:
 
 
 def _change(gate: Change, gates: Gates, baseline: Baseline | None) -> Ruling:
-    """Rule on a change: no only where the interval lies beyond the limit, yes where the figure is within it."""
+    """Rule on a change: no only if the whole interval is beyond the limit, yes if the figure is within it."""
     wanted = f"{gate.direction} by at most {100 * gate.at_most:.6g} %"
     fail = gates.unknown.changes == "fail"
     reason = _no_comparison(gate, baseline)
@@ -170,7 +188,7 @@ def _change(gate: Change, gates: Gates, baseline: Baseline | None) -> Ruling:
     if reason is not None or entry is None:
         return _unanswered("changes", gate.name, wanted, reason or "not every run has this metric", fail)
     if entry["outcome"] == "lost":
-        return Ruling("gate", gate.name, False, True, wanted, "the run prints no such metric, the baseline does")
+        return Ruling("gate", gate.name, False, True, wanted, "the run does not print this metric, but the baseline does")
     unit, a, b = figures(entry)
     bounds = "" if entry["low"] is None else f" (95 %: {_share(entry, 'low')} to {_share(entry, 'high')})"
     found = f"{a} → {b} {unit}".rstrip() + f", {_share(entry, 'delta')}{bounds}"
@@ -181,7 +199,7 @@ def _change(gate: Change, gates: Gates, baseline: Baseline | None) -> Ruling:
 
 
 def _no_comparison(gate: Change, baseline: Baseline | None) -> str | None:
-    """Return why the gate has no answer before any figure is looked at."""
+    """Return the reason why the gate has no answer, judged without any figure; None if it may have one."""
     if baseline is None:
         return "no baseline was given"
     if baseline.verdict == "not_comparable":
@@ -196,20 +214,20 @@ def _no_comparison(gate: Change, baseline: Baseline | None) -> str | None:
     if entry["outcome"] == "lost":
         return None
     if entry["a"] == 0 != entry["b"]:
-        return "the baseline is zero, and nothing is a share of it"
+        return "the baseline is zero, so no ratio exists"
     if gate.interval == "required" and entry["low"] is None:
-        return "no interval: it takes the logs of both sides, or repeats"
+        return "no interval: needs the logs of both sides, or repeats"
     return None
 
 
 def _share(m: Mapping[str, Any], key: str) -> str:
-    """Return a difference as a signed percentage of the baseline's figure, as the limits are."""
+    """Return a difference as a signed percentage of the baseline's figure, like the limits."""
     ratio = m[key] / abs(m["a"]) if m["a"] else 0.0
     return f"{'+' if ratio > 0 else '−' if ratio < 0 else ''}{percent(abs(ratio))}"
 
 
 def _within(gate: Change, m: Mapping[str, Any]) -> bool | None:
-    """Return whether b - a is within the limit; None where it is not, and the interval leaves open whether it truly is not."""
+    """Return whether b - a is within the limit; None if it is not, but the interval leaves that open."""
     lean = -1 if gate.direction == "worse" and m["better"] == "higher" else 1
     limit = gate.at_most * abs(m["a"])
     delta = lean * m["delta"]

@@ -1,4 +1,4 @@
-"""The entry point: reads the command line, runs the command and maps every error to its exit code."""
+"""The entry point: runs the command line and maps every error to its message and exit code."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import errno
 import gc
 import os
 import sys
+import traceback
+from typing import NoReturn
 
-TYPE_CHECKING = False  # typing itself is imported where Ctrl-C is caught
-if TYPE_CHECKING:
-    from typing import NoReturn
-
-    from receipt_cli.errors import ReceiptError
+from receipt_cli.cli.output import abandon_stdout, fail, print_line
+from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ESTALE}
 """Why the system may refuse any file to any program. What lies in its name (none there, too long) is for us to expect."""
-INTERRUPTED = 130
-"""``ExitCode.INTERRUPTED``: half of a short command is loading modules, that of exit codes among them."""
 
 
 def main() -> NoReturn:
@@ -27,53 +24,17 @@ def main() -> NoReturn:
     try:
         _run()
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(ExitCode.INTERRUPTED)
     finally:
         gc.freeze()  # the interpreter's last collection finds nothing to visit: another tenth
 
 
-def command() -> NoReturn:
-    """Run the command line as a program of its own, and leave it to the system to free what it used: a twentieth of a start."""
-    from receipt_cli.lazy_pattern import import_regex_later
-
-    import_regex_later()
-    try:
-        main()
-    except SystemExit as ended:
-        threading = sys.modules.get("threading")
-        alone = threading is None or threading.active_count() == 1
-        if isinstance(ended.code, int) and alone and "multiprocessing" not in sys.modules:
-            _leave(ended.code)
-        raise
-    raise AssertionError("main returned")
-
-
-def _leave(code: int) -> None:
-    """End the process with ``code`` after what must be done at its end; returns where that fails."""
-    import atexit
-
-    atexit._run_exitfuncs()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):  # closed, or nobody reads: the interpreter reports it as always
-        return
-    os._exit(code)
-
-
 def _run() -> NoReturn:
     """Run the command and exit; every error becomes a message and an exit code."""
-    from receipt_cli.cli.output import abandon_stdout, fail
-    from receipt_cli.cli.reader import read
-    from receipt_cli.errors import ExitCode, OutputError, ReceiptError
-
     try:
-        if os.environ.get("_RECEIPT_COMPLETE"):
-            from receipt_cli.cli.typer_view import complete
+        from receipt_cli.cli.app import run  # half of a short command: Ctrl-C may come meanwhile, and needs no garbage collector
 
-            complete(os.environ["_RECEIPT_COMPLETE"])
-        command, values = read(sys.argv[1:])
-        command(**values)
+        run(sys.argv[1:])
     except ReceiptError as error:
         fail(error)
     except OSError as error:
@@ -93,9 +54,7 @@ def _run() -> NoReturn:
 
 
 def _refusal(error: OSError) -> ReceiptError | None:
-    """Return the error in the words of the system, where it would refuse the file to any program."""
-    from receipt_cli.errors import InputError, OutputError
-
+    """Return the error in the words of the system, if it would refuse the file to any program."""
     where, why = str(error.filename), error.strerror or str(error)
     if error.errno in _FULL:
         return OutputError("cannot write", where=where, why=why)
@@ -103,13 +62,8 @@ def _refusal(error: OSError) -> ReceiptError | None:
 
 
 def _bug(error: Exception) -> NoReturn:
-    from receipt_cli.cli.output import print_line
-    from receipt_cli.errors import ExitCode
-
     print_line(f"receipt: error: internal error: {type(error).__name__}: {error}")
     if os.environ.get("RECEIPT_DEBUG"):
-        import traceback
-
         print_line("".join(traceback.format_exception(error)))
     print_line("  try: report it with the output of the same command under RECEIPT_DEBUG=1")
     sys.exit(ExitCode.BUG)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from receipt_cli.cli.parameters import Option
+from receipt_cli.cli.parameters import FromSettings, Option
 from receipt_cli.errors import InputError, UsageError
-
-if TYPE_CHECKING:
-    from receipt_cli.store.resolve import NamedRun
+from receipt_cli.store.resolve import NamedRun, find_log, find_run
 
 InStore = Annotated[
     Path | None,
@@ -18,8 +16,8 @@ InStore = Annotated[
         "--store",
         metavar="FOLDER",
         help="Store whose runs may be given by digest (first digits), name or path; else $RECEIPT_STORE.",
-        setting="store",
     ),
+    FromSettings("store"),
 ]
 
 
@@ -41,7 +39,6 @@ def log_file(given: str, store: Path | None, *, any_run: bool = False) -> str:
     run = _run(given, store)
     if run is None:
         return given
-    from receipt_cli.store.resolve import find_log
 
     if run.receipt.run is not None and not any_run:
         raise UsageError(f"{given!r} is an earlier run of its log", why="a log stands for its last run")
@@ -57,7 +54,6 @@ def log_or_receipt(given: str, store: Path | None) -> str:
     run = _run(given, store)
     if run is None:
         return given
-    from receipt_cli.store.resolve import find_log
 
     log = find_log(store or Path(), run) if run.receipt.run is None else None
     return str(log or run.receipt.path)
@@ -68,6 +64,5 @@ def _run(given: str, store: Path | None) -> NamedRun | None:
     folder = store
     if given == "-" or folder is None or os.path.lexists(given):
         return None
-    from receipt_cli.store.resolve import find_run
 
     return find_run(folder, given)

@@ -7,22 +7,20 @@ from array import array
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from receipt_cli.comparison.comparable import Document
 from receipt_cli.comparison.contrasts import Axis, Run
 from receipt_cli.comparison.curves import Curve
 from receipt_cli.comparison.rerun import METRICS, Points, Side
 from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.events.series import Series
 from receipt_cli.io.source import Progress
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.receipts.open import read_given
 from receipt_cli.receipts.production import Product
-
-if TYPE_CHECKING:
-    from receipt_cli.events.series import Series
-    from receipt_cli.store.series_files import SeriesFiles
+from receipt_cli.store.series_files import SeriesFiles
 
 _MAX_CURVES = 12
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, cast, get_args
 
+from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.errors import DataError
 
 Severity = Literal["block", "warn", "ignore"]
@@ -68,8 +69,6 @@ def read_policy(text: bytes, where: str) -> Policy:
     """Return the policy of a YAML file: ``block``, ``warn`` and ``ignore`` (lists of JSON pointers with ``*``), ``unknown``
     (a severity) and ``resolution`` (a ratio). Its rules come before the default ones. Raises ``DataError``.
     """
-    from receipt_cli.definitions.strict_yaml import read_yaml
-
     data = read_yaml(text, where)
     known = {*get_args(Severity), "unknown", "resolution"}
     strange = sorted(set(map(str, data)) - known)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 PEAKS_PATH = "peaks/v1.yaml"
 
@@ -80,8 +81,6 @@ def parse_peaks(text: bytes, where: str) -> PeakTable:
     Raises ``DataError`` that names the entry for unknown or missing keys, a repeated id, a rate that is not a
     positive number, a sparse rate that is not about twice the dense one, and an invalid pattern.
     """
-    import hashlib
-
     from receipt_cli.definitions.strict_yaml import read_yaml
 
     data = read_yaml(text, where, shipped=True)

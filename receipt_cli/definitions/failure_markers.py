@@ -6,18 +6,19 @@ checks it. Ranking, and what a run recovered from, are the work of ``analysis.fa
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import regex
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import Fail, below, listed
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
-from receipt_cli.lazy_pattern import compile_later, compile_regex
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Finding
 
 Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code", "detail"]
@@ -113,11 +114,11 @@ class Marker:
     @cached_property
     def pattern(self) -> regex.Pattern[bytes]:
         """The compiled pattern; compiled on first use, because most logs need only a few."""
-        return compile_regex(self.source.encode("ascii"))
+        return regex.compile(self.source.encode("ascii"))
 
     @cached_property
     def _core(self) -> regex.Pattern[bytes] | None:
-        return None if self.core is None else compile_regex(self.core.encode("ascii"))
+        return None if self.core is None else regex.compile(self.core.encode("ascii"))
 
     def may_match(self, record: bytes) -> bool:
         """False where not even the core of the pattern matches."""
@@ -237,7 +238,6 @@ def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[Finding]]:
             check_definition("markers", {**data, "markers": {str(name): body}}, fail, lambda *_: True)
             markers.append(_marker(str(name), body, head, below(fail, "markers", str(name))))
     version = data.get("version")
-    import hashlib
 
     sha256, retry = hashlib.sha256(text).hexdigest(), data.get("retry") or {}
     return Catalogue(version if type(version) is int else 0, sha256, tuple(markers), retry), findings

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import similar
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 
 REGISTRY_PATH = "metrics/v1.yaml"
 
@@ -101,8 +102,6 @@ def parse_registry(text: bytes, where: str) -> Registry:
     Raises ``DataError`` that names the entry for an unknown key or enum value, a repeated id or name, a name
     whose ending contradicts its unit, and an alias that is another metric's name.
     """
-    import hashlib
-
     from receipt_cli.definitions.strict_yaml import read_yaml
 
     data = read_yaml(text, where, shipped=True)
@@ -140,8 +139,6 @@ def with_aliases(registry: Registry, text: bytes, where: str) -> Registry:
     A spelling is a text, or ``{spelling, printed_in}``. The digest becomes that of both. Raises ``DataError`` for an unknown
     metric or unit, and for a spelling that means another metric.
     """
-    import hashlib
-
     from receipt_cli.definitions.strict_yaml import read_yaml
 
     data = read_yaml(text, where)

@@ -1,11 +1,10 @@
-"""Hold values against a JSON Schema that ships: a quick yes by generated code, errors by jsonschema."""
+"""Hold values against a JSON Schema that ships: by jsonschema, which explains, after the quick yes of generated code."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,6 +34,18 @@ def generated_validator(kind: str, version: str) -> Callable[[object], object] |
 
     found: Callable[[object], object] | None = getattr(validators, name, None)
     return found
+
+
+def refuse(kind: str, version: str, value: object) -> str | None:
+    """Return the first error that the generated validator finds in ``value``, "" if it finds none; None if there is none."""
+    validate = generated_validator(kind, version)
+    if validate is None:
+        return None
+    try:
+        validate(value)
+    except ValueError as refused:
+        return str(refused)
+    return ""
 
 
 def make_validator(schema: Mapping[str, Any]) -> Validator:
@@ -91,11 +102,8 @@ def check_definition(kind: str, data: Any, fail: Fail, counts: Callable[[Path, s
 
     ``counts`` is asked, of a place, a keyword of the schema and the value there, whether such an error counts.
     """
-    quick = generated_validator(kind, "1.0")
-    if quick is not None:
-        with suppress(ValueError):
-            quick(data)
-            return
+    if refuse(kind, "1.0", data) == "":
+        return
     validator = make_validator(json.loads(read_shipped(f"schemas/{kind}/v1.0.schema.json")))
     for error in validator.iter_errors(data):
         cause = max(error.context or [error], key=lambda inner: (len(inner.path), inner.validator != "type"))

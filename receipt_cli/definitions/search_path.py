@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import NamedTuple
 
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import NamedTuple
 
 LOCAL = ".receipt"
 """Name of the folder that is looked for beside a log and above it."""
@@ -139,7 +140,6 @@ def _package(place: str, package: str) -> str | None:
     folder = os.path.join(place, package)
     if os.path.isdir(folder):
         return folder
-    from importlib.util import find_spec
 
     try:
         spec = find_spec(package)

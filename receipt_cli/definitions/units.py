@@ -6,9 +6,9 @@ import math
 import re
 from decimal import Context, Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MAX_TEXT = 64
 """A number printed with more characters than this is not read."""
@@ -50,15 +50,15 @@ def known_units() -> list[str]:
 
 
 _SUFFIXES = {
-    "%": "percent", "ns": "ns", "us": "us", "ms": "ms", "msec": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s",
-    "m": "min", "min": "min", "minutes": "min", "h": "h", "hr": "h", "b": "B", "bytes": "B", "TFLOPS": "TFLOPS",
+    "%": "percent", "ns": "ns", "us": "us", "ms": "ms", "msec": "ms", "s": "s", "sec": "s", "secs": "s", "second": "s",
+    "seconds": "s", "m": "min", "min": "min", "minutes": "min", "h": "h", "hr": "h", "b": "B", "bytes": "B", "TFLOPS": "TFLOPS",
     "TFLOP/s": "TFLOPS", "TFLOPs": "TFLOPS", "GFLOPS": "GFLOPS", "GFLOP/s": "GFLOPS", "PFLOPS": "PFLOPS", "PFLOP/s": "PFLOPS",
     **{f"{p}B": f"{p}B" for p in "KMGT"}, **{f"{p}iB": f"{p}iB" for p in "KMGT"}, **{f"{p}b": f"{p.upper()}B" for p in "kmgt"},
     "kB": "KB", "K": "K", "k": "K", "M": "M", "G": "G", "B": "billion", "T": "T", "P": "P",
 }  # fmt: skip
 _EXACT = Context(prec=80)
 _NUMBER = compile_later(r"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d{1,4})?)\s*+([A-Za-z%/]*+)\Z", re.ASCII)
-_THOUSANDS = compile_later(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?\Z", re.ASCII)
+_THOUSANDS = compile_later(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?\Z", re.ASCII)
 _NONFINITE = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf,
     "-inf": -math.inf, "-infinity": -math.inf, "+infinity": math.inf,
@@ -160,6 +160,33 @@ def find_factor(suffix: str, unit: str | None) -> Decimal | None:
     if unit.endswith("iB") and known[0] == unit[0]:
         return declared.factor  # MB printed for 2**20; MiB is never 10**6
     return declared.factor if UNITS[known].factor == declared.factor else None
+
+
+@lru_cache(maxsize=256)
+def find_ratio(unit: str, usual: str) -> Decimal | None:
+    """Return how many of ``usual`` one ``unit`` is, both as printed; None if they do not measure the same, or of bytes.
+
+    What counts as a unit here are times, FLOPS and rates: ``ktokens/s`` is 1000 of ``token/s``.
+    """
+    one, other = _measure(unit), _measure(usual)
+    if one is None or other is None or one[0].dimension != other[0].dimension:
+        return None
+    return one[0].factor * other[1] / (other[0].factor * one[1])
+
+
+def _measure(unit: str) -> tuple[Unit, Decimal] | None:
+    """Return what a printed unit counts, and in how many seconds; a megabyte may be 2**20 bytes."""
+    known = UNITS.get(_SUFFIXES.get(unit, ""))
+    if known is not None and known.dimension in ("time", "flops"):
+        return known, Decimal(1)
+    what, _, per = unit.partition("/")
+    time, prefix = UNITS.get(_SUFFIXES.get(per, "")), UNITS["one"]
+    if time is None or time.dimension != "time":
+        return None
+    if what[:1] in "kKMGT" and len(what) > 2:
+        prefix, what = UNITS[_SUFFIXES[what[0]]], what[1:]
+    what = what.lower().removesuffix("s")
+    return Unit("token" if what == "tok" else what, prefix.factor), time.factor
 
 
 def _read_hms(text: str) -> float | None:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from types import MappingProxyType
+from typing import NamedTuple
 
 from receipt_cli.events.launches import SAID_DONE
 from receipt_cli.events.starts import configures
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, behind_heads, head_ends, plain, read_clock
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody

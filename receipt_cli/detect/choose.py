@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
+from receipt_cli.detect.version_ratio import version_ratio
 from receipt_cli.grammar.model import Evidence, Grammar, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
+from receipt_cli.patterns import compile_later
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.engine import Engine, Read
 from receipt_cli.scan.segment import SegmentBody
@@ -302,7 +303,6 @@ def _holds(engine: Engine, body: SegmentBody, grammar: Grammar, evidence: Eviden
         if columns is None:
             return False
         return not field or field in columns.numbers or field in columns.texts
-    from receipt_cli.detect.version_ratio import version_ratio
 
     return version_ratio(engine, body, grammar, evidence.metric or "") == evidence.equals
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from receipt_cli.definitions.compiled import load_shipped
+from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained, read_records
 from receipt_cli.errors import InputError
@@ -18,16 +21,15 @@ from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED, INDUCED_PATH
 from receipt_cli.grammar.model import Grammar
+from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import dataclass, replace
 from receipt_cli.problems import Lack, Problem
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
 if TYPE_CHECKING:
-    from receipt_cli.definitions.failure_markers import Catalogue
     from receipt_cli.learn.learned import Learned
     from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -68,8 +70,6 @@ def load_generic() -> Vocabulary:
 
 def vocabulary_of(site: Site) -> Vocabulary:
     """Return the vocabulary with the metric aliases of ``site``; its digest is then of both."""
-    import hashlib
-
     from receipt_cli.learn.vocabulary import build_vocabulary, read_vocabulary
 
     if site.own_registry is None:
@@ -210,7 +210,8 @@ def read_generically(
     if not _same(streams, again):
         return None
     both = (first or engine, gathered.body), (engine, once_more.body)
-    if rival and _count_own(*both, others, learned, grammar) < least:
+    steps = [chosen for chosen in others if rival or (chosen.grammar.layer == "benchmark" and _steps_of(detection))]
+    if steps and _count_own(*both, steps, learned, grammar) < (least if rival else 1):
         return None
     kept = _with_steps_of(engine, once_more.body, grammar, learned, base)
     if kept is None:
@@ -329,8 +330,6 @@ def _engine(
 
 def _grammar(definition: dict[str, Any], base: Sequence[Grammar], vocabulary: Vocabulary) -> Grammar:
     """Return the induced grammar with the rules of ``base``: one reading of one log. Steps of a trainer are left out."""
-    from receipt_cli.grammar.parse import build_grammar  # of a log that a shipped grammar reads nothing is learned
-
     induced = build_grammar(definition, WHERE, vocabulary.sha256)
     taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer in ("library", "benchmark"))
     kept = [replace(r, name=f"{g.id}{BESIDE}{r.name}") for g, r in taken]

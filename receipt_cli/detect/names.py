@@ -13,7 +13,7 @@ from itertools import groupby
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.io.joined_parts import Stream, joined
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import plain, starts
 from receipt_cli.records.heuristics import count_step_lines
 from receipt_cli.scan.engine import Engine

@@ -10,16 +10,17 @@ import math
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from receipt_cli.detect.borders import LAST, READ, Gap, find_border, openings_of
 from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
+from receipt_cli.detect.names import read_named
 from receipt_cli.errors import InputError
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.starts import introduces
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.io.joined_parts import Stream, joined
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS, place
@@ -195,8 +196,6 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
     several processes wrote the log, and where the log cannot be read again or has changed.
     """
     if not gaps or gaps[0].one == INDUCED:
-        from receipt_cli.detect.names import read_named  # few logs have names
-
         named = read_named(engine, gathered, workers)
         if named or not gaps:
             return named

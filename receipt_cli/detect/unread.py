@@ -4,53 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from receipt_cli.detect.generic import load_generic
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.problems import Problem
-from receipt_cli.records.envelope import MASK, behind_heads, plain
-from receipt_cli.records.heuristics import STEP_LINE, count_step_lines
+from receipt_cli.patterns import compile_later
+from receipt_cli.problems import Problem, pointer
+from receipt_cli.records.envelope import behind_heads, plain
+from receipt_cli.records.heuristics import STEP_LINE
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.forms import MARK
+from receipt_cli.scan.last_record import shape_of
 
 FEWEST = 3
 """Records of one form that are a training's: fewer may be a summary."""
 _NUMBER = compile_later(rb"\d+(?:\.\d+)?")
 _WORDS = compile_later(rb"[a-z]+")
+_DRAWN = compile_later(rb"(?i)\d/\d+ \[[^\]\r\n]{0,200}?loss[ :=]{1,3}[-+]?[\d(n]")
+"""The frame of a progress bar that shows a loss."""
 
 
 def training_unread(
-    engine: Engine, grammars: Sequence[Grammar], lines: Sequence[tuple[int, bytes]], last: int | None
+    engine: Engine, grammars: Sequence[Grammar], lines: Sequence[tuple[int, bytes]], behind: int | None
 ) -> list[Problem]:
-    """Return the problem of a log whose last ``lines`` have unread records of a training behind line ``last``.
+    """Return the problem of a log whose last ``lines`` have unread records of a training among the ``behind`` last records.
 
-    Whether the run completed is then unknown. ``last`` is the line of the last step record, None without one.
+    Whether the run completed, and what its last step was, is then unknown. ``behind`` counts the records behind the last step
+    record, None without one.
     """
-    behind = [(number, plain(line + b"\n")[:-1]) for number, line in lines if last is not None and number > last]
-    if last is None or count_step_lines(b"\n".join(line for _, line in behind) + b"\n", FEWEST) < FEWEST:
-        return []
+    records = [(n, record) for n, line in lines[-behind:] for record in line.removesuffix(b"\r").split(b"\r")] if behind else []
     forms: dict[bytes, list[tuple[int, bytes]]] = {}
-    for number, line in behind:
-        if STEP_LINE.search(line) is not None:
-            forms.setdefault(_NUMBER.sub(b"0", behind_heads(line)).translate(MASK), []).append((number, line))
+    for number, record in records[-(behind or 0) :]:
+        text = plain(record + b"\n")[:-1]
+        if STEP_LINE.search(text) is not None or _DRAWN.search(text) is not None:
+            forms.setdefault(shape_of(behind_heads(text)), []).append((number, text))
     for found in forms.values():
-        if len(found) >= FEWEST and _counts([line for _, line in found]) and not _reads(engine, grammars, found[0][1]):
+        if len(found) >= FEWEST and _counts([text for _, text in found]) and not _reads(engine, grammars, found[0][1]):
             detail = f"{len(found)} records behind the last step look like those of a training, and no rule reads them"
             excerpt = found[0][1].decode("utf-8", "replace")
-            first = tuple(number for number, _ in found)
-            return [Problem("training_unread", first[0], detail, excerpt, first[:2], fields=("/checks/completed",))]
+            first = tuple(dict.fromkeys(number for number, _ in found))
+            fields = ("/checks/completed", pointer("summary", "steps", "last"))
+            return [Problem("training_unread", first[0], detail, excerpt, first[:2], fields=fields)]
     return []
 
 
-def _counts(lines: Sequence[bytes]) -> bool:
-    """Return whether a whole number rises from line to line, and another one moves, in lines that tell of no evaluation."""
-    from receipt_cli.detect.generic import load_generic
+def _counts(records: Sequence[bytes]) -> bool:
+    """Return whether a whole number rises from record to record, and another one moves, in text that tells of no evaluation.
 
-    spoken = set(_WORDS.findall(lines[0].lower()))
+    The frames of a bar may show a step twice.
+    """
+    spoken = set(_WORDS.findall(records[0].lower()))
     if not spoken.isdisjoint(word.encode() for word in load_generic().evaluation):
         return False
-    columns = list(zip(*(_NUMBER.findall(line) for line in lines), strict=False))
-    rising = [n for n, c in enumerate(columns) if all(t.isdigit() for t in c) and sorted(set(map(int, c))) == [int(t) for t in c]]
+    again = _DRAWN.search(records[0]) is not None
+    columns = list(zip(*(_NUMBER.findall(record) for record in records), strict=False))
+    rising = [n for n, column in enumerate(columns) if all(t.isdigit() for t in column) and _rises([*map(int, column)], again)]
     return any(len(set(column)) > 1 for n, column in enumerate(columns) if n not in rising[:1]) and bool(rising)
+
+
+def _rises(values: Sequence[int], again: bool) -> bool:
+    told = sorted(set(values))
+    return (sorted(values) == list(values) and len(told) > 1) if again else told == list(values)
 
 
 def _reads(engine: Engine, grammars: Sequence[Grammar], line: bytes) -> bool:

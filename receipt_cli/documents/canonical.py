@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from hashlib import sha256
 from json.encoder import encode_basestring
 from typing import Any
-
-from receipt_cli.io.digest import sha256
 
 
 def canonical_bytes(document: Mapping[str, Any]) -> bytes:
@@ -74,9 +73,7 @@ def captured_digest(document: Mapping[str, Any]) -> str:
     derivation = document.get("derivation")
     options = derivation.get("options") if isinstance(derivation, Mapping) else None
     facts = options.get("facts") if isinstance(options, Mapping) else None
-    digest = sha256(little=True)
-    digest.update(canonical_line(parts if facts is None else {**parts, "facts": facts}))
-    return digest.hexdigest()
+    return sha256(canonical_line(parts if facts is None else {**parts, "facts": facts})).hexdigest()
 
 
 def is_touched(document: Mapping[str, Any]) -> bool | None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from receipt_cli.lazy_dataclass import NamedTuple
+from typing import Any, NamedTuple
 
 
 class RunTime(NamedTuple):

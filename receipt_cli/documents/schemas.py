@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast, get_args
 
 from receipt_cli.definitions.compiled import load_shipped
 from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import dataclass
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 Status = Literal["draft", "released", "deprecated"]
 
@@ -120,8 +121,6 @@ def read_version(stated: object) -> tuple[str, int, int] | None:
 
 def read_entry(entry: SchemaEntry) -> bytes:
     """Return the bytes of ``entry``; raises ``DataError`` when they are missing or do not have its digest."""
-    import hashlib
-
     text = read_shipped(f"schemas/{entry.path}")
     digest = hashlib.sha256(text).hexdigest()
     if digest != entry.sha256:

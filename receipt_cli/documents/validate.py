@@ -6,19 +6,30 @@ import copy
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from receipt_cli.definitions.schema_check import Path, explain, generated_validator, json_type, make_validator
-from receipt_cli.documents import invariants
+from receipt_cli.definitions.schema_check import Path, explain, json_type, make_validator, refuse
+from receipt_cli.documents.invariants.ablation import ABLATION_RULES
+from receipt_cli.documents.invariants.evaluation import EVALUATION_RULES
+from receipt_cli.documents.invariants.gpu_profile import GPU_PROFILE_RULES
+from receipt_cli.documents.invariants.header import HEADER_RULES
+from receipt_cli.documents.invariants.receipt import RECEIPT_RULES
 from receipt_cli.documents.invariants.rule import PHASES, Rule, Severity, excused, pointer, pointer_parts, withheld
 from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
 from receipt_cli.errors import DataError, InputError
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.file_kinds import recognise
-from receipt_cli.lazy_dataclass import dataclass
 
-KINDS = ("receipt", "header", "evaluation", "ablation", "gpu_profile")
+_RULES: dict[str, tuple[Rule, ...]] = {
+    "receipt": RECEIPT_RULES,
+    "header": HEADER_RULES,
+    "evaluation": EVALUATION_RULES,
+    "ablation": ABLATION_RULES,
+    "gpu_profile": GPU_PROFILE_RULES,
+}
+KINDS = tuple(_RULES)
 """The kinds of document; the other schemas are of definitions."""
 
 MAX_DEPTH = 64
@@ -42,7 +53,7 @@ class Finding:
     severity: Literal["error", "note"] = "error"
 
 
-def validate_bytes(data: bytes, where: str) -> list[Finding]:
+def validate_bytes(data: bytes, where: str, *, compiled: bool = True) -> list[Finding]:
     """Return what is wrong with the JSON document that ``data`` holds; ``where`` names it in errors.
 
     NaN, infinities and repeated keys, which Python's reader lets pass, are findings. Raises ``InputError``
@@ -71,14 +82,15 @@ def validate_bytes(data: bytes, where: str) -> list[Finding]:
     except (ValueError, RecursionError) as error:  # an integer of thousands of digits, nesting without end
         raise InputError("document is not JSON that can be read", where=where, why=str(error)) from error
     found = list(_repeated_keys(document)) if repeats else []
-    return found + validate_document(document)
+    return found + validate_document(document, compiled=compiled)
 
 
-def validate_document(document: object) -> list[Finding]:
+def validate_document(document: object, *, compiled: bool = True) -> list[Finding]:
     """Return everything that is wrong with ``document``, as read from JSON; nothing but notes means valid.
 
     A document of a minor version that is not known here is validated against the nearest older one, and fields
-    unknown to that are notes. A rule between fields is left out where the parts that it reads are broken already. Raises
+    unknown to that are notes. A rule between fields is left out where the parts that it reads are broken already. The
+    generated validator is asked before jsonschema unless ``compiled`` is false; what they accept is the same. Raises
     ``DataError`` for a major version that is not known here.
     """
     if not isinstance(document, dict):
@@ -93,7 +105,7 @@ def validate_document(document: object) -> list[Finding]:
     if newer:
         reason = f"written by a newer receipt; fields unknown to {kind}/{version} are ignored"
         found.append(Finding("/schema_version", reason, "newer_minor", "note"))
-    found += _check_shape(document, kind, version, newer)
+    found += _check_shape(document, kind, version, newer, compiled)
     if newer:
         document = _known_part(document, [at.pointer for at in found if at.rule == "schema.additionalProperties"])
     wrong = [finding.pointer for finding in found if finding.severity == "error"]
@@ -109,9 +121,8 @@ def validate_document(document: object) -> list[Finding]:
 
 
 def rules_of(kind: str) -> tuple[Rule, ...]:
-    """Return the rules between the fields of a document of ``kind``, one of ``KINDS``; loads those of no other kind."""
-    rules: tuple[Rule, ...] = getattr(invariants, f"{kind.upper()}_RULES")
-    return rules
+    """Return the rules between the fields of a document of ``kind``, one of ``KINDS``."""
+    return _RULES[kind]
 
 
 def has_errors(findings: list[Finding]) -> bool:
@@ -251,20 +262,16 @@ def _validator(kind: str, version: str) -> Any:
     return make_validator(get_schema(kind, version)[1])
 
 
-def _check_shape(document: dict[str, Any], kind: str, version: str, newer: bool) -> list[Finding]:
+def _check_shape(document: dict[str, Any], kind: str, version: str, newer: bool, compiled: bool) -> list[Finding]:
     if newer:
         document = {**document, "schema_version": f"{kind}/{version}"}
-    refusal, quick = "", generated_validator(kind, version)
-    try:
-        if quick is not None:
-            quick(_once(document))
-            return []
-    except ValueError as refused:
-        refusal = str(refused)
+    refusal = refuse(kind, version, _once(document)) if compiled else None
+    if refusal == "":
+        return []
     try:
         validator = _validator(kind, version)
     except ModuleNotFoundError:
-        if not refusal:
+        if refusal is None:
             raise
         return [Finding("", refusal, "schema")]  # a job whose interpreter has nothing but the standard library
     found: dict[Finding, None] = {}  # ordered, and each once

@@ -1,10 +1,11 @@
 """Instrument a trainer: goodput spans, step records, ablation receipts, step lines. Imports only the standard library.
 
 In: calls from a training script. Out: lines that ``receipt parse`` reads, and documents. ``receipt_cli.emit.push``, ``.otel`` and
-``.profiling`` are optional and imported by name. The callbacks of trainers import their library, at the first use of their name.
+``.profiling`` are optional and imported by name. Callbacks import their trainer's library at the first use of their name.
 Start with ``step_printer`` (lines), ``goodput_tracker`` (spans), ``callbacks.run_log`` (callbacks).
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from receipt_cli.emit.ablation import AblationReceipt
@@ -12,7 +13,6 @@ from receipt_cli.emit.conformity import NotConforming, Problem
 from receipt_cli.emit.goodput_tracker import GoodputTracker
 from receipt_cli.emit.step_printer import StepPrinter
 from receipt_cli.emit.temporal_performance import TemporalPerformanceTracker
-from receipt_cli.rooms import doors
 
 if TYPE_CHECKING:
     from receipt_cli.emit.callbacks.accelerate import AccelerateTracker as AccelerateTracker
@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 
 __all__ = ["AblationReceipt", "GoodputTracker", "NotConforming", "Problem", "StepPrinter", "TemporalPerformanceTracker"]
 CALLBACKS = {
-    "callbacks.accelerate": "AccelerateTracker",
-    "callbacks.hugging_face": "HuggingFaceCallback",
-    "callbacks.keras": "KerasCallback",
-    "callbacks.lightning": "LightningCallback",
-    "callbacks.torch_loop": "TorchLoop",
+    "AccelerateTracker": "accelerate",
+    "HuggingFaceCallback": "hugging_face",
+    "KerasCallback": "keras",
+    "LightningCallback": "lightning",
+    "TorchLoop": "torch_loop",
 }
-"""Modules of the trainers' callbacks. ``import *`` leaves them out: their libraries may be absent."""
+"""Trainers' callbacks and their modules. ``import *`` leaves them out, because their libraries may be missing."""
 
-__getattr__, _ = doors(__name__, CALLBACKS)
+if not TYPE_CHECKING:  # type checkers refuse all names but those above
+
+    def __getattr__(name):
+        if name not in CALLBACKS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.callbacks.{CALLBACKS[name]}"), name)

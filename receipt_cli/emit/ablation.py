@@ -21,18 +21,18 @@ from receipt_cli.emit.document import (
 
 SCHEMA_VERSION = "ablation/1.0"
 DEPTH_KEYS = ("n_layer", "n_layers", "num_layers", "num_hidden_layers", "layer_count")
-"""Settings of a model's configuration with its depth, in order of priority."""
+"""Configuration keys that hold the model's depth, in order of priority."""
 
 Curve = list[float | None]
 
 
 class AblationReceipt:
-    """The curves of one variant: of the model as a whole, and of each layer.
+    """The curves of one variant: of the whole model, and of each layer.
 
-    ``kind`` is the subject of the study, such as ``attention_sink``; ``baseline`` names the variant to compare with
-    (None: this one is the baseline) and ``changes`` the settings in which this one differs. ``config`` identifies the
-    architecture and is required; it has the depth (``DEPTH_KEYS``) unless ``layer_count`` does. ``from_step`` is the
-    first step of the window of comparison, None for all steps.
+    ``kind`` is the subject of the study, such as ``attention_sink``; ``baseline`` names the variant to compare with (None:
+    this one is the baseline); ``changes`` are the settings in which this one differs. ``config`` identifies the architecture
+    and is required; it must hold the depth (``DEPTH_KEYS``) unless ``layer_count`` is given. ``from_step`` is the first step
+    of the window of comparison, None for all steps.
 
     ``steps``, ``curves`` and ``layer_curves`` may be set as a whole, or step by step with ``record``.
     """
@@ -73,9 +73,9 @@ class AblationReceipt:
         metrics: Mapping[str, float | None] | None = None,
         layers: Mapping[str, Sequence[float | None]] | None = None,
     ) -> None:
-        """Add one step: a value a metric, and of each metric of ``layers`` one value a layer, from layer 0 on.
+        """Add one step: one value per metric, and for each metric of ``layers`` one value per layer, from layer 0 on.
 
-        A curve that has no value here, or had none before, has None there.
+        A curve without a value at this or an earlier step has None there.
         """
         place = len(self.steps)
         self.steps.append(step)
@@ -90,17 +90,17 @@ class AblationReceipt:
                 curve.append(None)
 
     def attach(self, kind: str, uri: str) -> None:
-        """Add a heavy artefact by its address, with digest and size for a local file."""
+        """Add a large artefact by its address, with digest and size for a local file."""
         self.attachments.append(attachment(kind, uri))
 
     def validate(self) -> list[Problem]:
-        """Return the violations of the contract of an ablation, an empty list for a valid document.
+        """Return the violations of the ablation contract, [] for a valid document.
 
-        Among its rules: each curve is as long as the steps, the steps grow, the layers are those from 0 to the depth, and
-        the configuration is present and has the same depth.
+        Among its rules: each curve is as long as the steps, the steps increase, the layers run from 0 to the depth, and the
+        configuration is present and has the same depth.
         """
         twice = [
-            Problem(f"/layer_curves/{name}", "a layer stands there twice, as a number and as a text")
+            Problem(f"/layer_curves/{name}", "a layer occurs twice, as a number and as a string")
             for name, layers in self.layer_curves.items()
             if len({str(layer) for layer in layers}) < len(layers)
         ]
@@ -138,9 +138,9 @@ class AblationReceipt:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> AblationReceipt:
-        """Return the receipt of a valid ``document``; its layers are numbers again, and null is None.
+        """Return the receipt of a valid ``document``; layers become numbers, and null becomes None.
 
-        Raises ``NotConforming`` where the document is not valid.
+        Raises ``NotConforming`` if the document is not valid.
         """
         require(dict(document), "ablation")
         ablation, model = document["ablation"], document["model"]
@@ -163,7 +163,7 @@ class AblationReceipt:
         return receipt
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the document to ``path``, all of it or nothing. Raises ``NotConforming`` and ``OutputError``."""
+        """Write the document to ``path`` atomically. Raises ``NotConforming`` and ``OutputError``."""
         problems = self.validate()
         if problems:
             raise NotConforming(problems)
@@ -191,7 +191,7 @@ def _numbers(curve: Sequence[float | None]) -> list[float | None]:
 
 
 def _extremes(layers: Mapping[int, Sequence[float | None]], start: int) -> Document:
-    """Return the smallest and the largest finite value of any layer within the window, of the first layer on a tie."""
+    """Return the smallest and largest finite value of any layer in the window, of the first layer on a tie."""
     found = [
         (value, layer)
         for layer, curve in layers.items()

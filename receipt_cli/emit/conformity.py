@@ -1,26 +1,26 @@
-"""Check that a document that a job made itself keeps its contract, as ``receipt validate`` does.
+"""Check a document that a job made against its contract, as ``receipt schema check`` does.
 
-For a document that keeps it the standard library is enough. What is wrong with another is reported by jsonschema where
-that is installed; else the first error of its shape alone is.
+A valid document needs only the standard library. jsonschema, if installed, reports all errors of an invalid one; else only
+the first error of its structure is reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from receipt_cli.emit.document import Document
-from receipt_cli.lazy_dataclass import NamedTuple
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong: where (an RFC 6901 JSON pointer) and why."""
+    """One error: its place (an RFC 6901 JSON pointer) and reason."""
 
     pointer: str
     reason: str
 
 
 class NotConforming(ValueError):
-    """A document breaks its contract; ``problems`` says where."""
+    """A document breaks its contract; ``problems`` lists the errors."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -29,7 +29,7 @@ class NotConforming(ValueError):
 
 
 def require(document: Document, kind: str) -> Document:
-    """Return ``document``. Raises ``NotConforming`` where it breaks the contract of ``kind``."""
+    """Return ``document``. Raises ``NotConforming`` if it breaks the contract of ``kind``."""
     problems = check_document(document, kind)
     if problems:
         raise NotConforming(problems)
@@ -37,7 +37,7 @@ def require(document: Document, kind: str) -> Document:
 
 
 def check_document(document: Document, kind: str) -> list[Problem]:
-    """Return what is wrong with a document of ``kind``, ``evaluation`` or ``ablation``; an empty list means valid."""
+    """Return the errors of a document of ``kind`` (``evaluation`` or ``ablation``), [] if it is valid."""
     from receipt_cli.documents.validate import validate_document
 
     if document.get("schema_version") != f"{kind}/1.0":

@@ -1,4 +1,4 @@
-"""The common parts of the documents that a job writes: run, header, attachments, statistics, and the file."""
+"""Common parts of documents that a job writes: run, header, attachments, statistics, and the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PRODUCER = "receipt_cli.emit"
 
 
 def run_block(run: Mapping[str, Any]) -> Document:
-    """Return the ``run`` block; missing keys of ``run`` are null. Raises ``ValueError`` for an unknown key."""
+    """Return the ``run`` block; missing keys are null. Raises ``ValueError`` for an unknown key."""
     unknown = sorted(run.keys() - set(RUN_KEYS))
     if unknown:
         raise ValueError(f"run has no {unknown[0]!r}; it has {', '.join(RUN_KEYS)}")
@@ -25,7 +25,7 @@ def run_block(run: Mapping[str, Any]) -> Document:
 
 
 def header_block(header: Mapping[str, Any] | None) -> Document:
-    """Return a whole ``header`` block: ``header`` (from the document of ``receipt header``), or an empty one."""
+    """Return a complete ``header`` block: ``header`` (from the document of ``receipt header``), or an empty one."""
     if header is not None:
         return dict(header)
     from receipt_cli.header.document import empty_header
@@ -34,7 +34,7 @@ def header_block(header: Mapping[str, Any] | None) -> Document:
 
 
 def attachment(kind: str, uri: str) -> Document:
-    """Return an attachment, with digest and size in bytes where ``uri`` is a file that can be read."""
+    """Return an attachment, with digest and size in bytes if ``uri`` is a readable file."""
     digest, size = None, None
     if "://" not in uri:
         import hashlib
@@ -45,18 +45,18 @@ def attachment(kind: str, uri: str) -> Document:
 
 
 def producer_block() -> Document:
-    """Return who wrote the document."""
+    """Return the program that wrote the document."""
     return {"name": PRODUCER, "version": __version__}
 
 
 def rfc3339(seconds: float) -> str:
-    """Return a time, in seconds since 1970, as RFC 3339 in UTC with milliseconds."""
+    """Return a time in seconds since 1970 as RFC 3339 in UTC with milliseconds."""
     whole = math.floor(seconds)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{int((seconds - whole) * 1000):03d}Z"
 
 
 def figures(values: Iterable[float | None]) -> Document:
-    """Return the figures of a curve; None is a step without a value, and NaN and infinities are counted and left out."""
+    """Return the statistics of a curve; None is a step without a value; NaN and infinities are counted and left out."""
     from receipt_cli.documents.invariants.figures import column_figures
 
     known = [value for value in values if value is not None]
@@ -71,7 +71,7 @@ def finite_or_none(value: float | None) -> float | None:
 
 
 def write_document(path: str | os.PathLike[str], document: Document) -> None:
-    """Write ``document`` to ``path``: all of it under that name, or the old file untouched. Raises ``OutputError``."""
+    """Write ``document`` to ``path`` atomically. Raises ``OutputError``."""
     from pathlib import Path
 
     from receipt_cli.documents.canonical import canonical_bytes

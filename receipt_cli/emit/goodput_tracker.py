@@ -1,4 +1,4 @@
-"""Account for the wall time of a running job: milestones and spans, each instant counted once.
+"""Account for the wall time of a running job by milestones and spans, each instant counted once.
 
 Times are whole nanoseconds of a monotonic clock, so sums are exact.
 """
@@ -8,15 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from threading import RLock, local
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from receipt_cli.lazy_dataclass import NamedTuple
-
 EVENTS = ("job", "tpu_init", "training_preparation", "data_loading", "step", "checkpoint", "eval", "compilation")
-"""Subjects of milestones: the name of a milestone is one of these, alone or with ``_start`` or ``_end``."""
+"""Subjects of milestones; a milestone is one of these, alone or with ``_start`` or ``_end``."""
 CATEGORIES = ("step", "compilation", "eval", "checkpoint", "data_loading", "tpu_init", "training_preparation")
-"""Categories of spans, in order of priority where spans of several threads overlap."""
+"""Categories of spans, by priority if spans of several threads overlap."""
 BREAKDOWN = ("step", "checkpoint", "eval", "compilation", "data_loading")
 CLASSES: dict[str, tuple[str, ...]] = {
     "checkpoint": ("checkpoint",),
@@ -27,24 +25,24 @@ CLASSES: dict[str, tuple[str, ...]] = {
     "wasted_progress": (),
     "idle": (),
 }
-"""The categories of spans of each class of lost time in a receipt."""
+"""Class of lost time in a receipt → categories of spans."""
 EVIDENCE = "emit_spans"
 
 _PLACES = {name: place for place, name in enumerate(CATEGORIES)}
 _MILESTONES = {event + end for event in EVENTS for end in ("", "_start", "_end")}
 _STEP = _PLACES["step"]
 _KEPT = 2048
-"""Pieces that are kept before they are summed."""
+"""Pieces kept before they are summed."""
 _NS = 1e9
 
 _Piece = tuple[int, int, int]
-"""Start and end in nanoseconds, and the place of the category."""
+"""Start and end in nanoseconds, and index of the category."""
 
 
 class _Thread:
-    """The open spans of one thread, the innermost last: start of the uncounted part, place of the category, beginning.
+    """The open spans of a thread, innermost last: (start of the uncounted part, index of the category, start of the span).
 
-    The first is -1 until the clock was read, and moves to the end of an inner span once that has ended.
+    The start of the uncounted part is -1 until the clock was read, and moves to the end of each inner span.
     """
 
     __slots__ = ("__weakref__", "stack")
@@ -54,7 +52,7 @@ class _Thread:
 
 
 class _Here(local):
-    """This thread's open spans. The tracker has a weak reference, so that they are freed with the thread."""
+    """This thread's open spans. The tracker refers to them weakly, so that they are freed with the thread."""
 
     def __init__(self, register: Callable[[_Thread], None]) -> None:
         self.thread = _Thread()
@@ -63,7 +61,7 @@ class _Here(local):
 
 
 class _Span:
-    """One category's span: may be entered again and again, inside itself and in several threads at once."""
+    """A category's span, which may be entered repeatedly, inside itself and in several threads at once."""
 
     __slots__ = ("_category", "_tracker")
 
@@ -79,7 +77,7 @@ class _Span:
 
 
 class _Totals(NamedTuple):
-    """Nanoseconds by category that count, those that ran beside other work, spans that ended, and the wall."""
+    """By category: counted nanoseconds, overlapped nanoseconds, ended spans; and the wall time in nanoseconds."""
 
     counted: Sequence[int]
     overlapped: Sequence[int]
@@ -90,16 +88,16 @@ class _Totals(NamedTuple):
 class GoodputTracker:
     """Account for the wall time. A span takes one lock when it ends, and none when it begins.
 
-    In one thread the innermost span has the time: a ``compilation`` inside a ``step`` is no step time. Where spans of
-    several threads overlap, the first open one of ``CATEGORIES`` has it, and the others' is reported as overlapped. So
-    the categories never add up to more than the wall. Memory does not grow with the number of spans.
+    In one thread the innermost span gets the time: a ``compilation`` inside a ``step`` is no step time. If spans of several
+    threads overlap, the first open one of ``CATEGORIES`` gets the time, and the time of the others is reported as overlapped.
+    So the categories never add up to more than the wall. Memory does not grow with the number of spans.
 
     ``clock_ns`` returns nanoseconds of a monotonic clock.
     """
 
     def __init__(self, clock_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock = clock_ns
-        self._lock = RLock()  # a handler of signals may come in between, and ask for the summary
+        self._lock = RLock()  # a signal handler may interrupt, and ask for the summary
         self._threads: WeakSet[_Thread] = WeakSet()
         self._here = _Here(self._register)
         self._pieces: list[_Piece] = []
@@ -112,12 +110,12 @@ class GoodputTracker:
         self._spans = tuple(_Span(self, place) for place in range(len(CATEGORIES)))
 
     def record(self, event: str) -> None:
-        """Note that ``event`` happens now: a milestone such as ``job_start``, of which the first counts (``job_end``: the last).
+        """Note that ``event`` happens now: a milestone such as ``job_start``; its first time counts (``job_end``: its last).
 
-        ``X_start`` and ``X_end`` of a category also begin and end a span of it. Raises ``ValueError`` for any other name.
+        ``X_start`` and ``X_end`` of a category also begin and end a span. Raises ``ValueError`` for any other name.
         """
         if event not in _MILESTONES:
-            raise ValueError(f"{event!r} is no milestone; {', '.join(EVENTS)}, with _start or _end")
+            raise ValueError(f"{event!r} is not a milestone; use one of {', '.join(EVENTS)}, alone or with _start or _end")
         category, _, end = event.rpartition("_")
         place = _PLACES.get(category)
         if place is not None and end == "start":
@@ -134,22 +132,22 @@ class GoodputTracker:
                 self._earliest = now
 
     def span(self, category: str) -> _Span:
-        """Return the context manager of a span of ``category``, one of ``CATEGORIES``. Raises ``ValueError`` for another."""
+        """Return a context manager for a span of ``category``, one of ``CATEGORIES``. Raises ``ValueError`` for another."""
         try:
             return self._spans[_PLACES[category]]
         except KeyError:
-            raise ValueError(f"{category!r} is no category; {', '.join(CATEGORIES)}") from None
+            raise ValueError(f"{category!r} is not a category; use one of {', '.join(CATEGORIES)}") from None
 
     def compute_goodput(self) -> float:
-        """Return the share of the wall time that went into steps, 0 to 1; 0 without a step or a wall.
+        """Return the share of the wall time spent in steps, 0 to 1; 0 without a step or wall time.
 
-        The wall is the time from the milestone ``job_start``, else the earliest milestone or span, to ``job_end`` or now.
+        The wall lasts from the milestone ``job_start``, else the earliest milestone or span, to ``job_end`` or now.
         """
         totals = self._totals()
         return _goodput(totals)
 
     def compute_badput_breakdown(self) -> dict[str, float]:
-        """Return seconds by category, the rest of the wall as ``idle`` (never below 0), and ``wall_time``."""
+        """Return seconds by category, the rest of the wall time as ``idle`` (at least 0), and ``wall_time``."""
         totals = self._totals()
         seconds = {name: totals.counted[_PLACES[name]] / _NS for name in BREAKDOWN}
         left = totals.wall - sum(totals.counted[_PLACES[name]] for name in BREAKDOWN)
@@ -160,7 +158,7 @@ class GoodputTracker:
         return {name: ns / _NS for name, ns in zip(CATEGORIES, self._totals().overlapped, strict=True)}
 
     def summary(self) -> dict[str, float]:
-        """Return goodput (4 decimals), wall and step time (2), the number of steps and their mean time (4), in seconds."""
+        """Return goodput (4 decimals), wall and step time (2), number of steps and their mean time (4), in seconds."""
         totals = self._totals()
         steps, time_s = totals.spans[_STEP], totals.counted[_STEP] / _NS
         return {
@@ -172,10 +170,10 @@ class GoodputTracker:
         }
 
     def to_receipt_goodput(self) -> dict[str, Any] | None:
-        """Return the ``goodput`` block of a receipt, or None where no time has passed.
+        """Return the ``goodput`` block of a receipt, or None if no time has passed.
 
-        A class without a finished span is unknown (its time is in ``idle``), and so is always ``wasted_progress``: a
-        restarted job cannot know what it lost. Spans outside of the milestones extend the wall.
+        A class without a finished span is unknown (its time is in ``idle``). ``wasted_progress`` is always unknown, because a
+        restarted job cannot know it. Spans outside the milestones extend the wall.
         """
         totals = self._totals()
         step = totals.counted[_STEP]
@@ -217,7 +215,7 @@ class GoodputTracker:
 
     def _open(self, category: int) -> None:
         entry = [-1, category, 0]
-        self._here.stack.append(entry)  # before the clock is read: whoever sums up then sees the span, or is done already
+        self._here.stack.append(entry)  # before the clock is read: a concurrent sum sees the span, or is done
         entry[2] = begun = self._clock()
         entry[0] = begun
 
@@ -226,10 +224,10 @@ class GoodputTracker:
         with self._lock:
             end = self._clock()
             place = len(stack) - 1
-            while place >= 0 and stack[place][1] != category:  # spans that end out of order, as those of coroutines may
+            while place >= 0 and stack[place][1] != category:  # spans may end out of order, as in coroutines
                 place -= 1
             if place < 0:
-                raise RuntimeError(f"no span of {CATEGORIES[category]} is open in this thread: one ends where it began")
+                raise RuntimeError(f"no span of {CATEGORIES[category]} is open in this thread: end it where it began")
             entry = stack[place]
             inner = stack[place + 1][2] if place + 1 < len(stack) else end
             if place:
@@ -291,7 +289,7 @@ def _in_a_row(pieces: Sequence[_Piece]) -> bool:
 
 
 def _sweep(pieces: Sequence[_Piece], counted: list[int], overlapped: list[int]) -> None:
-    """Count each instant for the first open category; time of the other open ones is overlapped."""
+    """Count each instant for the first open category; the time of other open ones is overlapped."""
     edges = sorted([(start, 1, category) for start, _, category in pieces] + [(end, -1, category) for _, end, category in pieces])
     opened = [0] * len(counted)
     before = 0

@@ -16,11 +16,11 @@ KINDS = ("checkpoint", "eval", "validation")
 
 
 class Tracing:
-    """Makes spans of its own provider: the program's global one is left alone.
+    """Makes spans with its own provider and leaves the program's global one alone.
 
-    Spans wait in a queue of ``queue_size`` and are sent in batches every ``delay_s`` seconds by a thread of the SDK, which
-    drops spans while the queue is full. Without ``exporter`` they are sent over OTLP and HTTP to the address in the
-    standard variable ``OTEL_EXPORTER_OTLP_ENDPOINT``. ``attributes`` describe the job, such as ``service.name``.
+    Spans wait in a queue of ``queue_size``; a thread of the SDK sends them in batches every ``delay_s`` seconds and drops spans
+    while the queue is full. Without ``exporter`` they are sent over OTLP and HTTP to the address in the standard variable
+    ``OTEL_EXPORTER_OTLP_ENDPOINT``. ``attributes`` describe the job, such as ``service.name``.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Tracing:
 
     @contextmanager
     def span(self, kind: str, step: int | None = None, **attributes: str | int | float | bool) -> Iterator[Span]:
-        """Trace one of ``KINDS``; an exception that passes is noted in the span. Raises ``ValueError`` for another kind."""
+        """Trace one of ``KINDS``; record an exception that passes. Raises ``ValueError`` for another kind."""
         if kind not in KINDS:
             raise ValueError(f"unknown kind of span {kind!r}; known are {', '.join(KINDS)}")
         attributes = attributes if step is None else {"receipt.step": step, **attributes}
@@ -55,7 +55,7 @@ class Tracing:
             yield span
 
     def close(self, timeout_s: float = 5.0) -> bool:
-        """Send the waiting spans and end; return whether they were sent within ``timeout_s`` seconds."""
+        """Send the waiting spans and shut down; return whether they were sent within ``timeout_s`` seconds."""
         sent = self._provider.force_flush(int(timeout_s * 1000))
         self._provider.shutdown()
         return sent

@@ -19,15 +19,15 @@ _TROUBLE = (OSError, RuntimeError, ValueError)
 
 
 class SignalProfiler:
-    """Start a profile on SIGUSR1 and end it on SIGUSR2, at the next call of ``step``, which the loop calls once a step.
+    """Start a profile after SIGUSR1 and end it after SIGUSR2, at the next call of ``step``, once per step of the loop.
 
-    A signal only sets a flag: the profiler never runs inside a handler. A window ends by itself after ``max_steps``
-    steps or at the first step after ``max_seconds``, and there are at most ``max_windows`` of them. Earlier handlers
-    are called, too, and are restored by ``close``.
+    A signal only sets a flag: the profiler never runs inside a handler. A window ends by itself after ``max_steps`` steps, or
+    at the first step after ``max_seconds``; there are at most ``max_windows``. Earlier handlers are called too, and ``close``
+    restores them.
 
-    By default the window is one of cProfile, written as ``KIND-STEP.pstats`` into ``folder``. With ``start`` and ``stop``
-    these functions make it (``torch.profiler``'s): ``stop`` receives the path of the artefact to write. Then a line such
-    as ``[torch_profile] step=12 trace=PATH`` is printed, and ``attachments`` contains the artefact with its digest.
+    By default cProfile writes the window as ``KIND-STEP.pstats`` into ``folder``. With ``start`` and ``stop`` these functions
+    make it (``torch.profiler``'s): ``stop`` receives the path of the artefact to write. Then a line such as
+    ``[torch_profile] step=12 trace=PATH`` is printed, and ``attachments`` contains the artefact with its digest.
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class SignalProfiler:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if (start is None) is not (stop is None):
-            raise ValueError("start and stop go together")
+            raise ValueError("start and stop must be given together")
         own = _CProfile()
         self._start, self._stop = (start or own.start), (stop or own.stop)
         self._kind = kind or ("cpu_profile" if start is None else "torch_profile")
         if not self._kind.isidentifier() or not self._kind.endswith("_profile"):
-            raise ValueError("a kind is a name that ends in _profile")
+            raise ValueError("kind must be an identifier that ends in _profile")
         self._suffix = suffix or (".pstats" if start is None else ".json")
         self._folder = os.fspath(folder)
         self._max_steps = max(1, max_steps)
@@ -67,18 +67,18 @@ class SignalProfiler:
         self.attachments: list[Document] = []
 
     def install(self) -> SignalProfiler:
-        """Install the signal handlers. Raises ``RuntimeError`` outside of the main thread, where Python sets no handlers."""
+        """Install the signal handlers. Raises ``RuntimeError`` outside the main thread, in which Python cannot set them."""
         if not hasattr(signal, "SIGUSR1"):
             raise RuntimeError("this system has no SIGUSR1")
         if threading.current_thread() is not threading.main_thread():
-            raise RuntimeError("signals are handled in the main thread: install the profiler there")
+            raise RuntimeError("install the profiler in the main thread, which handles signals")
         if not self._before:
             for number in (signal.SIGUSR1, signal.SIGUSR2):
                 self._before[number] = signal.signal(number, self._note)
         return self
 
     def step(self, step: int) -> None:
-        """Mark the begin of ``step``; start a requested window, and end one that is over, in this thread."""
+        """Mark the beginning of ``step``; start a requested window, and end one that is over, in this thread."""
         if self._since is not None:
             self._steps += 1
             if self._unwanted or self._steps >= self._max_steps or self._clock() - self._since[1] >= self._max_seconds:
@@ -96,7 +96,7 @@ class SignalProfiler:
         if self._since is not None:
             self._end()
         for number, handler in self._before.items():
-            if signal.getsignal(number) == self._note:  # else somebody came after us, and keeps the place
+            if signal.getsignal(number) == self._note:  # else a later handler replaced ours, and stays
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)
         self._before.clear()
 
@@ -118,7 +118,7 @@ class SignalProfiler:
     def _begin(self, step: int) -> None:
         try:
             self._start()
-        except _TROUBLE as error:  # such as another profiler that is at work
+        except _TROUBLE as error:  # such as another active profiler
             self._tell(f"[{self._kind}] step={step} not begun: {error}")
             return
         self._since, self._steps = (step, self._clock()), 0
@@ -130,7 +130,7 @@ class SignalProfiler:
         try:
             os.makedirs(self._folder, exist_ok=True)
             self._stop(path)
-        except _TROUBLE as error:  # a full disk ends no training
+        except _TROUBLE as error:  # a full disk must not end a training
             self._tell(f"[{self._kind}] step={step} not written: {error}")
             return
         self.attachments.append(attachment(self._kind, path))
@@ -138,7 +138,7 @@ class SignalProfiler:
 
 
 class _CProfile:
-    """Python's own profiler, one profile a window."""
+    """Python's own profiler, one profile per window."""
 
     def __init__(self) -> None:
         self._profile: cProfile.Profile | None = None

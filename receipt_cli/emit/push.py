@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 
 MIN_INTERVAL_S = 15.0
-"""Two pushes are at least so many seconds apart; only the last one, when the pusher is closed, may come sooner."""
+"""Fewest seconds between two pushes; only the last one, from ``close``, may come sooner."""
 _NAME = re.compile(r"[^a-zA-Z0-9_:]")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _LOOK_S = 1.0
@@ -19,17 +19,16 @@ _PREFIX = "receipt_"
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Post = Callable[[str, bytes, Mapping[str, str], float], None]
-"""(address, body, headers, limit in seconds); raises ``OSError`` where the gateway does not accept it."""
+"""(address, body, headers, limit in seconds) → None; raises ``OSError`` if the gateway does not accept it."""
 
 
 class MetricsPusher:
     """Push the last value of each metric to ``url``, the address of a Pushgateway, as a gauge ``receipt_NAME``.
 
-    ``offer`` never waits for the network: it puts the values into a queue of ``queue_size`` steps, which a daemon thread
-    empties every second; a full queue drops the oldest (``dropped_count``). The thread pushes every ``interval_s``
-    seconds, never more often than every 15; a push that fails is counted (``failed_count``) and its values are sent with the
-    next one. Nothing is raised into the training loop. ``labels`` group what is pushed, ``heads`` are HTTP headers such as
-    Authorization; a redirection is not followed.
+    ``offer`` never waits for the network: it puts the values into a queue of ``queue_size`` steps, which a daemon thread empties
+    every second; a full queue drops the oldest (``dropped_count``). The thread pushes every ``interval_s`` seconds, at most
+    every 15; a failed push is counted (``failed_count``), and its values go with the next. Nothing is raised into the training
+    loop. ``labels`` group the pushed metrics; ``heads`` are HTTP headers such as Authorization; redirects are not followed.
     """
 
     def __init__(
@@ -63,14 +62,14 @@ class MetricsPusher:
         self._thread.start()
 
     def offer(self, step: int, metrics: Mapping[str, float | None]) -> None:
-        """Queue the values of a step; None, and values that are not numbers, are left out."""
+        """Queue the values of a step; None and values that are not numbers are left out."""
         values = {**metrics, "step": step}
         with self._lock:
             self.dropped_count += len(self._waiting) == self._waiting.maxlen
             self._waiting.append(values)
 
     def close(self, timeout_s: float = 5.0) -> bool:
-        """Push the rest, once, and end the thread; return whether that was done within ``timeout_s`` seconds."""
+        """Push the remaining values once and end the thread; return whether that took at most ``timeout_s`` seconds."""
         self._closing.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -82,7 +81,7 @@ class MetricsPusher:
         self.close()
 
     def _run(self) -> None:
-        due = self._clock()  # the first values go at once
+        due = self._clock()  # push the first values at once
         while not self._closing.wait(_LOOK_S):
             self._take()
             if self._fresh and self._clock() >= due:
@@ -113,21 +112,21 @@ class MetricsPusher:
 def push_address(url: str, job: str, labels: Mapping[str, str]) -> str:
     """Return the address of a group of a Pushgateway.
 
-    Raises ``ValueError`` where ``url`` is not of HTTP or HTTPS or contains a password (use a header), and for an empty job
-    or label, or an invalid name of a label.
+    Raises ``ValueError`` if ``url`` is not HTTP or HTTPS or contains a password (use a header), for an empty job or label, and
+    for an invalid label name.
     """
     from base64 import urlsafe_b64encode
     from urllib.parse import quote, urlsplit
 
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("the address of a Pushgateway begins with http:// or https://")
+        raise ValueError("the address of a Pushgateway must begin with http:// or https://")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise ValueError("the address of a Pushgateway has no user, query or fragment; give a user by a header")
+        raise ValueError("the address of a Pushgateway must not have a user, query or fragment; pass a user in a header")
     path = parts.path.rstrip("/") + "/metrics"
     for name, value in {"job": job, **labels}.items():
         if not _LABEL.fullmatch(name) or not value:
-            raise ValueError(f"{name!r} is no label, or its value is empty")
+            raise ValueError(f"{name!r} is not a label name, or its value is empty")
         if "/" in value:
             path += f"/{name}@base64/{urlsafe_b64encode(value.encode()).decode()}"
         else:
@@ -136,7 +135,7 @@ def push_address(url: str, job: str, labels: Mapping[str, str]) -> str:
 
 
 def exposition(values: Mapping[str, float]) -> str:
-    """Return the text format of Prometheus, a gauge for each value; of two names that become one, the later counts."""
+    """Return Prometheus' text format, a gauge for each value; of two names that become equal, the later counts."""
     gauges = {_PREFIX + _NAME.sub("_", name): _prometheus(float(value)) for name, value in values.items()}
     return "".join(f"# TYPE {name} gauge\n{name} {value}\n" for name, value in gauges.items())
 
@@ -148,12 +147,12 @@ def _prometheus(value: float) -> str:
 
 
 def post_over_http(address: str, body: bytes, heads: Mapping[str, str], timeout_s: float) -> None:
-    """Send ``body``; raises ``OSError`` (of which urllib's errors are a kind) where the gateway does not take it."""
+    """Send ``body``. Raises ``OSError`` (urllib's errors are subclasses) if the gateway does not accept it."""
     from http.client import HTTPException
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
     class Nowhere(HTTPRedirectHandler):
-        """Refuses redirections: headers may contain a secret, which must not reach another address."""
+        """Refuses redirects: headers may contain a secret, which must not reach another address."""
 
         def redirect_request(self, *_: object) -> None:
             return None

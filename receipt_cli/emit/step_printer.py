@@ -1,4 +1,4 @@
-"""Print one line per step, evaluation and checkpoint, which the grammar ``receipt-emit`` reads back exactly."""
+"""Print one line per step, evaluation and checkpoint; the grammar ``receipt-emit`` reads it back exactly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBER_FACTS = (
 )  # fmt: skip
 """Numbers about the run, in base units."""
 TEXT_FACTS = ("model_name", "accelerator_name", "precision", "optimizer", "torch_version", "cuda_version", "trainer_version")
-"""Texts about the run, a line each."""
+"""Texts about the run, one line each."""
 RESERVED_NAMES = frozenset({"step", "planned_steps", "path", "status"})
 PRINTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./@%+:\-]{0,199}")
 _MAX_TEXT = 200
@@ -35,11 +35,10 @@ Number = float
 class StepPrinter:
     """Print lines such as ``[receipt] step=12/100 loss=2.5 step_time_s=0.25``; one write and one flush each.
 
-    Names are those of the metric registry, in base units; any other name is kept as it is. Floats are printed with the
-    fewest digits that read back as the same value. With ``timestamps`` each line begins with the time in UTC, from which
-    a receipt derives the wall time; with ``rank`` that is followed by ``[rankN]:``, and several processes may print into
-    one log: a line is one write, whole on a pipe up to 4096 bytes. As a context manager it prints the end of a run
-    unless an exception passes.
+    Names are those of the metric registry, in base units; other names are kept. Floats are printed with the fewest digits that
+    read back as the same value. With ``timestamps`` each line begins with the time in UTC, from which a receipt derives the
+    wall time; with ``rank`` follows ``[rankN]:``. Several processes may print into one log: a line is one write, whole on a
+    pipe up to 4096 bytes. As a context manager it prints the end of a run unless an exception passes.
     """
 
     def __init__(
@@ -60,16 +59,16 @@ class StepPrinter:
         self._names: dict[str, str] = {}
 
     def header(self, **facts: int | float | str | None) -> None:
-        """Print the facts of the run at its start: names of ``NUMBER_FACTS`` and ``TEXT_FACTS``; None is not printed.
+        """Print the facts of the run at its start (``NUMBER_FACTS``, ``TEXT_FACTS``); None is not printed.
 
-        Raises ``ValueError`` for another name, and for a text that is empty, has a control character or outer blanks, or
-        over 200 characters.
+        Raises ``ValueError`` for another name, and for a text that is empty, over 200 characters, or has a control character or
+        outer blanks.
         """
         numbers = []
         texts = []
         for name, value in facts.items():
             if name not in NUMBER_FACTS and name not in TEXT_FACTS:
-                raise ValueError(f"{name!r} is no fact of a run; {', '.join((*NUMBER_FACTS, *TEXT_FACTS))}")
+                raise ValueError(f"{name!r} is not a fact of a run; use one of {', '.join((*NUMBER_FACTS, *TEXT_FACTS))}")
             if value is not None and name in NUMBER_FACTS:
                 numbers.append(f" {name}={_number(value)}")
             elif value is not None:
@@ -84,7 +83,7 @@ class StepPrinter:
         self.step_values(step, metrics)
 
     def step_values(self, step: int, metrics: Mapping[str, Number | None]) -> None:
-        """Print one step, with names that cannot be keywords, such as ``rewards/margin``.
+        """Print one step with names that cannot be keywords, such as ``rewards/margin``.
 
         Raises ``ValueError`` for a name that cannot be printed, ``TypeError`` for a value that is not a number.
         """
@@ -95,7 +94,7 @@ class StepPrinter:
         self._print(f"eval step={_step(step)}{_cell('eval_duration_s', duration_s)}{self._cells(metrics)}")
 
     def checkpoint(self, step: int, *, duration_s: float | None = None, path: str | None = None) -> None:
-        """Print a checkpoint after ``step``; a path that cannot be printed is left out."""
+        """Print a checkpoint after ``step``; leave out a path that cannot be printed."""
         where = f" path={path}" if path and _fits(path, _MAX_PATH) else ""
         self._print(f"checkpoint step={_step(step)}{_cell('checkpoint_duration_s', duration_s)}{where}")
 
@@ -104,7 +103,7 @@ class StepPrinter:
         self._print(f"compile{_cell('compile_duration_s', duration_s)}")
 
     def end(self, step: int | None = None, *, training_time_s: float | None = None) -> None:
-        """Print the end of a successful run, after ``step``. A log without this line is of a run that did not finish."""
+        """Print the end of a successful run after ``step``. A log without this line shows an unfinished run."""
         after = "" if step is None else f" step={_step(step)}"
         self._print(f"end{after}{_cell('training_time_s', training_time_s)}")
 
@@ -122,7 +121,7 @@ class StepPrinter:
             head = names.get(name)
             if head is None:
                 if name in RESERVED_NAMES:
-                    raise ValueError(f"{name!r} is no name of a metric: it has its own place in the line")
+                    raise ValueError(f"{name!r} is not a metric name: it is reserved in the line")
                 head = names[name] = f" {_name(name)}="
             if value is not None:
                 cells.append(head + (repr(value) if type(value) is float else _number(value)))
@@ -138,14 +137,14 @@ class StepPrinter:
 
 def _name(name: str) -> str:
     if not PRINTED_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} cannot be printed as the name of a metric: a letter or _, then letters, digits and _./@%+:-")
+        raise ValueError(f"{name!r} cannot be printed as a metric name: use a letter or _, then letters, digits and _./@%+:-")
     return name
 
 
 def _step(step: int) -> int:
     whole = index(step)
     if whole < 0:
-        raise ValueError(f"{whole} is no step")
+        raise ValueError(f"{whole} is not a step")
     return whole
 
 
@@ -155,7 +154,7 @@ def _cell(name: str, value: float | None) -> str:
 
 def _number(value: Any) -> str:
     """Return the fewest characters that read back as ``value``. Raises ``TypeError`` and ``ValueError``."""
-    if isinstance(value, float):  # and its subclasses, which may print themselves otherwise
+    if isinstance(value, float):  # subclasses may have another repr
         return float.__repr__(value)
     try:
         whole = index(value)
@@ -166,7 +165,7 @@ def _number(value: Any) -> str:
 
 def _text(text: str) -> str:
     if not _fits(text, _MAX_TEXT):
-        raise ValueError(f"{text!r} cannot stand in a line: 1 to {_MAX_TEXT} characters that can be printed, no outer blanks")
+        raise ValueError(f"{text!r} cannot be printed: use 1 to {_MAX_TEXT} printable characters without outer blanks")
     return text
 
 

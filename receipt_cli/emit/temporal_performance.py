@@ -33,7 +33,7 @@ MAX_STEPS = 1_000_000
 MAX_NAME = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _PENDING = 128
-"""Records that wait as tuples before they are moved into the columns."""
+"""Records kept as tuples before they are moved into the columns."""
 _NONE = -1
 """A missing count in a column of counts."""
 _LOWEST, _LARGEST = -(2**63), 2**63 - 1
@@ -46,12 +46,12 @@ _Record = tuple[int, int, int, int, tuple[str, ...], tuple[float | None, ...]]
 class TemporalPerformanceTracker:
     """Record the metrics of each step; report speed and memory at the end.
 
-    A record is one tuple appended under one lock; every 128 of them are moved into columns of 9 bytes a value, so a
-    million steps of three metrics take about 60 MB. After ``max_steps`` steps no more are kept:
-    ``dropped_step_count`` counts the rest, and the document is that of the kept steps.
+    A record is one tuple appended under one lock; every 128 are moved into columns of 9 bytes per value, so a million steps of
+    three metrics take about 60 MB. After ``max_steps`` steps, further ones are only counted in ``dropped_step_count``, and the
+    document covers the kept steps.
 
-    ``header`` is the header of the document that ``receipt header`` writes; ``run`` has known fields of the run
-    (``name``, ``lane``, ``preset``, ``exit_code``). ``clock_ns`` is monotonic; ``wall`` returns seconds since 1970.
+    ``header`` is the header in the document of ``receipt header``; ``run`` has known fields of the run (``name``, ``lane``,
+    ``preset``, ``exit_code``). ``clock_ns`` is monotonic; ``wall`` returns seconds since 1970.
     """
 
     def __init__(
@@ -69,25 +69,25 @@ class TemporalPerformanceTracker:
         self._max = max_steps
         self._clock = clock_ns
         self._wall = wall
-        self._lock = RLock()  # a handler of signals may come in between, and write the document
+        self._lock = RLock()  # a signal handler may interrupt, and write the document
         self._start: int | None = None
         self._end: int | None = None
         self._config: Document | None = None
         self._attachments: list[Document] = []
         self._names: tuple[str, ...] = ()
-        """The names of the last record, which are known to be good."""
+        """The last record's names, already checked."""
         self._clear()
 
     def start_run(self, config: Mapping[str, Any] | None = None) -> None:
-        """Begin, or begin anew without the earlier records. ``config`` is the configuration of the run.
+        """Begin a run, and drop earlier records. ``config`` is the configuration of the run.
 
-        Raises ``ValueError`` where the configuration, the header or the run's fields do not fit into a document.
+        Raises ``ValueError`` if the configuration, header or run fields do not fit into a document.
         """
         kept = None if config is None else _as_json(config)
         with self._lock:
             self._clear()
             self._config, self._end, self._start = kept, None, self._clock()
-        require(self.to_json(), "evaluation")  # what was stated wrongly shows here, not after days
+        require(self.to_json(), "evaluation")  # report wrong input now, not after days
         with self._lock:
             self._run |= {"started_at": rfc3339(self._wall()), "finished_at": None}
             self._start = self._clock()
@@ -97,9 +97,9 @@ class TemporalPerformanceTracker:
     ) -> None:
         """Record one step: its values, and the numbers of commits and tokens that it processed.
 
-        A value is a number, or None for a missing one. A tensor is converted to a number here, which waits for its device.
-        Raises ``TypeError`` for a value that is not a number, ``ValueError`` for a count below 0 and an invalid name,
-        ``RuntimeError`` before ``start_run`` and after ``finish_run``.
+        A value is a number, or None if missing. A tensor is converted to a number here, which waits for its device. Raises
+        ``TypeError`` for a value that is not a number, ``ValueError`` for a count below 0 and an invalid name, ``RuntimeError``
+        before ``start_run`` and after ``finish_run``.
         """
         try:
             values: tuple[float | None, ...] = tuple(map(float, metrics.values()))  # type: ignore[arg-type]
@@ -108,7 +108,7 @@ class TemporalPerformanceTracker:
         names = tuple(metrics)
         known = self._names
         if names == known:
-            names = known  # one object for all records keeps the collector's work small
+            names = known  # one shared object is less work for the garbage collector
         else:
             self._check_names(names)
         if type(step) is not int or not _LOWEST <= step <= _LARGEST:
@@ -121,26 +121,26 @@ class TemporalPerformanceTracker:
             self._pending.append((step, self._clock(), worked, read, names, values))
 
     def finish_run(self) -> None:
-        """End the run: the clock stops, and the document is complete. Raises ``RuntimeError`` before ``start_run``."""
+        """End the run: stop the clock and complete the document. Raises ``RuntimeError`` before ``start_run``."""
         with self._lock:
             if self._start is None:
-                raise RuntimeError("finish_run comes after start_run")
+                raise RuntimeError("finish_run needs an earlier start_run")
             if self._end is None:
                 self._room = 0
                 self._end = self._clock()
                 self._run["finished_at"] = rfc3339(self._wall())
 
     def attach(self, kind: str, uri: str) -> None:
-        """Add a heavy artefact by its address, with digest and size for a local file. Raises ``ValueError`` for empty texts."""
+        """Add a large artefact by its address, with digest and size for a local file. Raises ``ValueError`` for empty texts."""
         if not kind or not uri:
-            raise ValueError("an attachment has a kind and an address")
+            raise ValueError("an attachment needs a kind and an address")
         self._attachments.append(attachment(kind, uri))
 
     def to_json(self) -> Document:
         """Return the ``evaluation/1.0`` document, also during a run. Raises ``RuntimeError`` before ``start_run``."""
         with self._lock:
             if self._start is None:
-                raise RuntimeError("there is nothing before start_run")
+                raise RuntimeError("to_json needs an earlier start_run")
             self._pack()
             full = self.dropped_step_count > 0
             finished = self._end is not None and not full
@@ -179,16 +179,16 @@ class TemporalPerformanceTracker:
             }
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the document to ``path``, all of it or nothing.
+        """Write the document to ``path`` atomically.
 
         Raises ``OutputError``, ``NotConforming``, and ``RuntimeError`` before ``start_run``.
         """
         write_document(path, require(self.to_json(), "evaluation"))
 
     def _make_room(self) -> bool:
-        """Return whether there is room for another record. The caller holds the lock."""
+        """Return whether another record fits. The caller holds the lock."""
         if self._start is None or self._end is not None:
-            raise RuntimeError("record_step stands between start_run and finish_run")
+            raise RuntimeError("call record_step between start_run and finish_run")
         self._pack()
         self._room = min(_PENDING, self._max - len(self._steps))
         self.dropped_step_count += self._room <= 0
@@ -197,15 +197,15 @@ class TemporalPerformanceTracker:
     def _check_names(self, names: tuple[str, ...]) -> None:
         for name in names:
             if not 0 < len(name) <= MAX_NAME or _CONTROL.search(name):
-                raise ValueError(f"{name!r} is no name of a metric: 1 to {MAX_NAME} characters without control characters")
+                raise ValueError(f"{name!r} is not a metric name: use 1 to {MAX_NAME} characters without control characters")
         self._names = names
 
     def _clear(self) -> None:
         self._pending: list[_Record] = []
         self._room = 0
-        """How many records may wait: 0 sends the next one to ``_make_room``."""
+        """Number of records that may wait; 0 sends the next one to ``_make_room``."""
         self.dropped_step_count = 0
-        """Steps after the first ``max_steps``, of which nothing is kept."""
+        """Steps after the first ``max_steps``, which are not kept."""
         self._steps = array("q")
         self._times = array("q")
         self._commits = array("q")
@@ -225,7 +225,7 @@ class TemporalPerformanceTracker:
             self._extend(names, list(group))
 
     def _extend(self, names: tuple[str, ...], records: list[_Record]) -> None:
-        """Put records of the same metrics into the columns."""
+        """Append records with equal metric names to the columns."""
         steps, times, commits, tokens, _, rows = zip(*records, strict=True)
         place, count = len(self._steps), len(steps)
         self._steps.extend(steps)
@@ -251,7 +251,7 @@ class TemporalPerformanceTracker:
 
 
 def peak_memory(status: str = "/proc/self/status") -> dict[str, int | str] | None:
-    """Return ``peak_memory_bytes`` and its ``source``: ``VmHWM`` of ``status``, else ``getrusage``; None without either."""
+    """Return ``peak_memory_bytes`` and its ``source``: ``VmHWM`` in ``status``, else ``getrusage``; None without either."""
     with contextlib.suppress(OSError, ValueError, IndexError), open(status, encoding="ascii", errors="replace") as file:
         for line in file:
             if line.startswith("VmHWM:"):
@@ -281,12 +281,12 @@ def _whole(value: int) -> int:
 def _count(value: int) -> int:
     count = _whole(value)
     if count < 0:
-        raise ValueError(f"{count} is no count")
+        raise ValueError(f"{count} is not a count")
     return count
 
 
 def _counts(column: array[int]) -> list[int | None] | None:
-    """Return the counts, None where a step states none; None as a whole where no step does."""
+    """Return the counts, None for a step without one; None as a whole if no step has one."""
     if all(count == _NONE for count in column):
         return None
     return [None if count == _NONE else count for count in column]
@@ -304,5 +304,5 @@ def _as_json(config: Mapping[str, Any]) -> Document:
     try:
         copied: Document = json.loads(json.dumps(dict(config), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the configuration is nothing that JSON can hold: {error}") from None
+        raise ValueError(f"the configuration cannot be JSON: {error}") from None
     return copied

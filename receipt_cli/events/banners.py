@@ -15,7 +15,7 @@ from receipt_cli.events.model import Event, expand
 from receipt_cli.events.relays import is_relay
 from receipt_cli.io.joined_parts import Stream, joined
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import NO_RANK, behind_heads, form_of_heads, plain
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.segment import SegmentBody

@@ -9,7 +9,7 @@ from receipt_cli.events.model import NOTHING, Event, Ledger, ReadEvents
 from receipt_cli.events.naming import Naming
 from receipt_cli.events.ranks import sole_rank
 from receipt_cli.events.rows import CompactRows, KeptRows, Read, are_many, indices_of, values_at
-from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
+from receipt_cli.grammar.model import COUNTERS, MOMENTS, Grammar, Rule
 from receipt_cli.problems import Problem
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 from receipt_cli.scan.engine import Engine
@@ -115,7 +115,7 @@ def _pairs(events: Sequence[Event], numbers: NumberColumn, kept: KeptRows | None
 def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
     """Add a text, a fact, or a number that counts something."""
     kind, target = rule.fields[name].target
-    if kind == "fact":
+    if kind == "fact" or target in MOMENTS:
         event.facts = {**event.facts, target: value}
     elif isinstance(value, str):
         event.texts = {**event.texts, target: value}

@@ -9,15 +9,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
+from typing import NamedTuple
 
 from receipt_cli.events.copies import TIMED
 from receipt_cli.events.model import Event, expand, part_of, record_of, rule_of
 from receipt_cli.events.relays import is_relay
 from receipt_cli.events.starts import joined_names
-from receipt_cli.lazy_dataclass import NamedTuple, replace
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.precision import resolution
+from receipt_cli.patterns import compile_later
 
 PASTED, JUMP = "pasted", "jump"
 """The events of records that are set aside: their counter goes back for a while, or far ahead."""
@@ -33,6 +34,8 @@ _COUNTER = compile_later(
     r"(?i)(?:^|[_/ ])(?:iter|batch|epoch|step|update|sample|token|example)(?:ation|e)?s?(?:_total|_number)?$"
 )
 """Names of figures that count records between two steps."""
+_TIME = compile_later(r"(?i)(?:^|[_/ ])(?:time|secs?|seconds|elapsed|duration)$")
+"""Names of times, which two lines about one step need not share."""
 _SCALE = compile_later(r"(?i)(?:loss|grad)_?scaler?$")
 OF_POSITIONS = 0.9
 """Share of the epochs that a log prints that come equally often, or once."""
@@ -57,11 +60,18 @@ def contradict(one: Event, other: Event) -> bool:
     if one.rule.redraw or any(r"%\|" in source for source in one.rule.sources):
         return False
     mine, its = ({**event.unregistered, **event.metrics} for event in (one, other))
-    names = (mine.keys() & its.keys()) - joined_names(one)
+    names = {name for name in mine.keys() & its.keys() if not _TIME.search(name)} - joined_names(one)
     if any(mine[name] < its[name] and _COUNTER.search(name) and float(its[name]).is_integer() for name in names):
         return False
     deciding = ["loss"] if "loss" in names else [name for name in names if not name.endswith(TIMED)]
     return any(mine[name] != its[name] and (mine[name] == mine[name] or its[name] == its[name]) for name in deciding)
+
+
+def ends_twice(one: Event, other: Event) -> bool:
+    """True where a full bar with another loss is behind the full bar of the same steps, each on a line of its own."""
+    both = one.counters == other.counters and one.run is None and other.run is None and one.line != other.line
+    full = both and one.counters is not None and one.counters.get("epoch_step", 0) == one.counters.get("epoch_steps")
+    return full and one.metrics.get("loss") != other.metrics.get("loss")
 
 
 def is_skipped(one: Event, other: Event) -> bool:
@@ -105,7 +115,7 @@ def block_behind(before: Sequence[float], after: Sequence[float]) -> int:
     widest = max((other - one for one, other in pairwise(before)), default=0)
     last = before[-1]
     ahead = after[0] > last
-    if len(before) < FEWEST or 0 <= after[0] - last <= FAR * widest:
+    if len(before) < FEWEST or not widest or 0 <= after[0] - last <= FAR * widest:
         return 0
     for count, (one, other) in enumerate(pairwise(after), 1):
         place = last + (count * widest if ahead else 0)  # a wrong counter takes the place of the right one

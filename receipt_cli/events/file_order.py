@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from receipt_cli.errors import UsageError
 from receipt_cli.events.model import Event
 from receipt_cli.io.discovery import family_of
 from receipt_cli.io.joined_parts import Stream
-from receipt_cli.lazy_dataclass import dataclass, field
 
 COMPARED = 50
 """Common steps that are compared."""

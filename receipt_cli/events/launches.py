@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
@@ -28,7 +30,7 @@ from receipt_cli.events.starts import (
     introduces,
     runs_named,
 )
-from receipt_cli.lazy_dataclass import NamedTuple, replace
+from receipt_cli.grammar.model import MOMENTS
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS
@@ -164,13 +166,19 @@ class _Walk:
         self.pending_rules: set[tuple[str, str]] = set()
         self.pending_known = Known()
         self.ended = False
+        self.begun: list[tuple[int, int, float]] = []
 
     def cuts(self) -> Iterator[int]:
         """Yield the indices of the events that begin another launch."""
         for index, event in enumerate(self.events):
             kind = event.rule.event
             if kind in ("header", "compile"):
+                if self._begins_again(event):
+                    begin = self._begin_of(index)
+                    yield begin
+                    self._resume_at(begin, index)
                 self._header(index, event)
+                self.begun += [(event.rank, order, time) for order, time in _beginnings(event)]
             elif kind == "end":
                 if self.pending is not None and self._introduced_again(self.pending, index):
                     yield self.pending
@@ -190,6 +198,21 @@ class _Walk:
                 self._track(self.keys[index], event, clock)
         if self.pending is not None and (self._introduced_again(self.pending, len(self.events)) or self._died_at_start()):
             yield self.pending
+
+    def _begins_again(self, event: Event) -> bool:
+        """True where a benchmark says that a run begins, and the running one has begun before: it, or that rank of it."""
+        for order, time in _beginnings(event):
+            ranks = {rank for rank, place, _ in self.begun if place == order} - {NO_RANK}
+            later = all(past < time for *_, past in self.begun)
+            if later and (event.rank in ranks or any(place > order for _, place, _ in self.begun)):
+                return True
+        return False
+
+    def _begin_of(self, index: int) -> int:
+        """Return the first of the lines up to ``index`` that the banner of the running launch has, too."""
+        while index > self.begin + 1 and rule_of(self.events[index - 1]) in self.banner:
+            index -= 1
+        return index
 
     def _resume_at(self, cut: int, index: int) -> None:
         """Begin the launch at ``cut``; the lines before its first step are its banner."""
@@ -383,6 +406,12 @@ class _Walk:
         if key not in self.tracks:
             self.tracks[key] = Track(clock, clock, event)
         self.tracks[key].add(clock, event)
+
+
+def _beginnings(event: Event) -> list[tuple[int, float]]:
+    """Return what a benchmark says in a line of the beginning of its run: which of the ``MOMENTS`` it is, and when."""
+    times = ((order, event.facts.get(name)) for order, name in enumerate(MOMENTS[:2]))
+    return [(order, time) for order, time in times if isinstance(time, float)]
 
 
 def _at(body: SegmentBody, names: Collection[str]) -> list[int]:

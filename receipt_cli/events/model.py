@@ -6,13 +6,13 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.events.rows import TAIL, Found, ProgressBars, RowRun, indices_of
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import gathered

@@ -11,6 +11,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
 
 from receipt_cli.events.counters import (
@@ -21,12 +22,12 @@ from receipt_cli.events.counters import (
     attempts_by_epoch,
     contests_of,
     contradict,
+    ends_twice,
     is_skipped,
 )
 from receipt_cli.events.model import Event, cut, in_order
 from receipt_cli.events.relays import Relay, first_records, is_relay, resolve
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.scan.segment import count_between
 
 LATE_RECORDS = 4
@@ -309,14 +310,14 @@ def _late(attempt: list[Event], event: Event) -> Event | None:
 def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Event, copied: Sequence[int]) -> None:
     if event.rule.name not in last.rules:  # another line about the same step
         last.join(event)
-    elif event.rule.redraw:
+    elif event.rule.redraw and not ends_twice(last, event):
         last.metrics, last.unregistered = {**last.metrics, **event.metrics}, {**last.unregistered, **event.unregistered}
         last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
     elif event.same_values(last) or event.rank != last.rank:
         last.fill(event)  # a companion line follows the last copy
     elif len(last.rules) == 1 and not is_skipped(last, event) and _is_anew(phase, attempts[-1], last, event, copied):
         attempts.append([event])
-    elif contradict(last, event):
+    elif event.rule.redraw or contradict(last, event):
         phase.contests.append(Contest(last, event))
     else:
         last.fill(event)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from receipt_cli.events.series import Numbers, Piece, place_of
-from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import Statistic

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from receipt_cli.events.model import Event
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.scan.columns import RuleColumns
 
 

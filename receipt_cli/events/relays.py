@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from receipt_cli.events.model import Event, record_of
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.lazy_numpy import np
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.lazy_dataclass import dataclass, expects_many, field, replace
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
@@ -34,9 +34,8 @@ MAX_EPOCHS = 1_000_000
 """Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
 TAIL = 5
 """Events kept at its end: more than a late companion line looks back."""
-WEIGHT, OFTEN = 2, 4
-"""An object for a record costs as much as so many entries of a column, and without numpy each of its numbers half as much;
-in a process that reads many logs so many times as much, with all that is asked of the object later."""
+WEIGHT = 2
+"""An object for a record costs as much as so many entries of a column, and without numpy each of its numbers half as much."""
 LARGE = 1 << 62
 """Steps from here on are in no array."""
 
@@ -47,7 +46,7 @@ STEP_TIME = "step_time_s"
 
 def are_many(columns: RuleColumns) -> bool:
     """True for so many records that they are worth being read as arrays."""
-    return is_large(columns, WEIGHT * OFTEN if expects_many() else WEIGHT, WEIGHT * len(columns.numbers) // 2)
+    return is_large(columns, WEIGHT, WEIGHT * len(columns.numbers) // 2)
 
 
 @cache

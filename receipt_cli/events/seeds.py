@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.streams import Gathered
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import plain, starts
 
 LONGEST = 20_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import Found, RowRun
-from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import Joined
 from receipt_cli.numeric.lazy_numpy import np

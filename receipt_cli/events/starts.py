@@ -10,13 +10,13 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, pairwise
 
 from receipt_cli.events.model import Event, expand
 from receipt_cli.grammar.model import Rule
-from receipt_cli.lazy_dataclass import dataclass, field
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 FOLDS = 3
 """So many starts from the beginning, none of them after a sign of trouble, are a loop and no restarts."""

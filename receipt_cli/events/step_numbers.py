@@ -11,11 +11,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from receipt_cli.events.model import Event, expand, numbers_of
 from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
-from receipt_cli.lazy_dataclass import replace
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells

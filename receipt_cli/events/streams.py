@@ -9,23 +9,21 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from receipt_cli.errors import InputError
+from receipt_cli.events.file_order import Lane, Part, make_lanes
 from receipt_cli.events.model import Event
-from receipt_cli.io.joined_parts import Stream, digest_of
+from receipt_cli.io.joined_parts import Stream, digest_of, joined
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.problems import QUIET_RECORDS, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import TAIL_KEPT, Hits, Segment, SegmentBody
 from receipt_cli.scan.workers import scan_source
-
-if TYPE_CHECKING:
-    from receipt_cli.events.file_order import Lane, Part
 
 Place = tuple[int, int, int, int, int]
 """(stream of the time line, position in it, before or beside or after, lane, position in its own stream)."""
@@ -75,7 +73,7 @@ class Gathered:
     @property
     def twins(self) -> dict[int, int]:
         """By rank, the rank whose lines it repeats in the file that both print into."""
-        return {rank: other for stream in self.streams for part in stream.parts for rank, other in part.copies.twins.items()}
+        return {rank: of for stream in self.streams for part in stream.parts for rank, of in part.copies.duplicate_of.items()}
 
     def tail(self, line: int | None) -> tuple[bytes, bool]:
         """Return the last bytes of the stream that contains ``line``, else of the time line, and whether more precede."""
@@ -92,7 +90,6 @@ class Gathered:
         """
         if len(self.streams) == 1:
             return events, self.body
-        from receipt_cli.events.file_order import make_lanes
 
         lanes, loose = make_lanes(self.streams, self._parts(events))
         leader = lanes[0]
@@ -126,8 +123,6 @@ class Gathered:
         return [event for event in events if self._stream(event.at >> POSITION_BITS) not in loose]
 
     def _parts(self, events: Sequence[Event]) -> list[Part]:
-        from receipt_cli.events.file_order import Part
-
         bounds = [*self.starts, self.body.records]
         parts = [Part(i, stream) for i, stream in enumerate(self.streams)]
         for event in events:
@@ -192,7 +187,7 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
             for part in stream.parts:
                 part.close()  # and what reads ahead of it
             raise
-        body, lines = engine.finish(segment)
+        body, lines = engine.finish(segment, _again(stream))
         body.lines = lines
         counts[-1] = body.lines - sum(counts[:-1])  # with a last line that is open
         for part, name, count in zip(stream.parts, stream.names, counts, strict=True):
@@ -216,7 +211,7 @@ def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
     """
     source, heads = stream.parts[0], [segment.first_bytes]
     tails = [(segment.last_bytes, segment.size)]
-    body, lines = engine.finish(segment)
+    body, lines = engine.finish(segment, _again(stream))
     body.copied = source.empty_lines
     before = source.lines_before
     if before:
@@ -225,6 +220,21 @@ def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
     log = LogFacts(source.sha256, source.size_bytes, before + lines, body.records)
     problems = list(source.problems)
     return Gathered(body, log, [stream], problems, lines=[before], tails=tails, heads=heads, changed=source.changed)
+
+
+def _again(stream: Stream) -> Callable[[int], bytes]:
+    """Return what reads a line of a stream once more, and the one behind it; nothing where that cannot be."""
+
+    def text(line: int) -> bytes:
+        source = joined(stream.parts)
+        before = source.lines_before + line - 1
+        try:
+            again = source.excerpt(before, before + 2)
+            return b"" if again is None else b"".join(again.blocks())
+        except InputError:  # gone since it was read
+            return b""
+
+    return text
 
 
 def _blocks(parts: Sequence[Source], counts: list[int]) -> Iterator[bytes]:

@@ -1,10 +1,5 @@
-"""Read what a scheduler or a platform records of a job: exit code, end, times, nodes, memory.
+"""Read a scheduler's or platform's record of a job: exit code, end, times, nodes, memory.
 
 In: its JSON or text, from a file or, inside a Slurm job, from ``scontrol``. Out: the entries of ``evidence`` of a receipt.
-Start with ``reading`` (which form a text has), then ``model`` (what is kept of a job).
+Start with ``reading`` (recognising the form of a text), then ``model`` (the job).
 """
-
-from receipt_cli.rooms import doors
-
-PUBLIC = {"reading": "MAX_FILES read_evidence", "slurm_job": "slurm_evidence"}
-__getattr__, __dir__ = doors(__name__, PUBLIC)

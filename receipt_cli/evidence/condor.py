@@ -1,4 +1,4 @@
-"""HTCondor: job ads of ``condor_history`` or ``condor_q``, as JSON (``-json``) and in the long form (``-long``)."""
+"""HTCondor: job ads of ``condor_history`` or ``condor_q``, as JSON (``-json``) or in long form (``-long``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from receipt_cli.evidence.model import Job, count, first_of, memory, second, sig
 _LINE = re.compile(r"([A-Za-z_]\w{0,100}) = (.{0,4000})\Z")
 STATES = {1: "Idle", 2: "Running", 3: "Removed", 4: "Completed", 5: "Held", 6: "Transferring Output", 7: "Suspended"}
 HELD = {"34": "out_of_memory", "46": "timeout", "47": "timeout"}
-"""Codes of a hold: memory over the request, a duration over the allowed one."""
+"""Hold codes: memory above the request, duration above the limit."""
 
 
 def read_json(text: object) -> Iterator[Job]:
@@ -22,7 +22,7 @@ def read_json(text: object) -> Iterator[Job]:
 
 
 def read_text(text: str) -> Iterator[Job]:
-    """Yield the jobs of ads in the long form: an attribute a line, a blank line between two ads."""
+    """Yield the jobs of ads in long form: one attribute per line, a blank line between ads."""
     for block in re.split(r"\n[ \t\r]*\n", text):
         ad = {found[1]: _value(found[2].strip()) for line in block.splitlines() if (found := _LINE.match(line.strip()))}
         if "ClusterId" in ad:
@@ -30,7 +30,7 @@ def read_text(text: str) -> Iterator[Job]:
 
 
 def _value(text: str) -> Any:
-    """Return a literal's value; of an expression its text."""
+    """Return the value of a literal, or the text of an expression."""
     if text.startswith('"') and text.endswith('"') and len(text) > 1:
         return text[1:-1].replace('\\"', '"')
     if text.lower() in ("true", "false"):

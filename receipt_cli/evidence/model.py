@@ -1,21 +1,21 @@
-"""A job as its scheduler records it, and readers of values whose types nobody guarantees."""
+"""A job as its scheduler records it, and readers for values of unreliable types."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.redaction.text import safe_text
 
 MAX_NODES = 1024
-"""Nodes of which an entry lists the names; ``node_count`` counts all."""
+"""Most node names in an entry; ``node_count`` counts all."""
 _LARGEST = 2**63 - 1
 _SIGNALS = 64
-"""Numbers of signals end here: Slurm writes ``0:125`` for a job whose memory ran out."""
+"""Largest signal number: Slurm writes ``0:125`` for a job that ran out of memory."""
 _MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?(?:[eE][0-9]{1,2})?)\s*([KMGTPE]?)(i?)B?[cn]?\Z", re.IGNORECASE)
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\Z")
 
@@ -25,8 +25,8 @@ class Job:
     """A job in a scheduler's words (``state``, ``reason``) and in ours (``ended``).
 
     ``ended``: completed, failed, out_of_memory, timeout, preempted, node_failure, cancelled, not_ended or unknown.
-    ``exit_code`` is negative for a signal. Times are RFC 3339, with Z where the form names the offset from UTC (``zone`` is
-    then utc), else local times of the scheduler. Memory is in bytes; ``max_rss_bytes`` is the largest of one process or task.
+    ``exit_code`` is negative for a signal. Times are RFC 3339, with Z if the source gives the offset from UTC (``zone`` is then
+    utc), else local times of the scheduler. Memory is in bytes; ``max_rss_bytes`` is the largest of one process or task.
     """
 
     source: str
@@ -46,10 +46,10 @@ class Job:
     memory_limit_bytes: int | None = None
     restart_count: int | None = None
     aliases: tuple[str, ...] = ()
-    """Other ids by which the job can be asked for."""
+    """Other ids by which a user may name the job."""
 
     def document(self, sha256: str, size_bytes: int) -> dict[str, Any]:
-        """Return the entry of a receipt; ``sha256`` and ``size_bytes`` are of the text that it was read from."""
+        """Return the entry of a receipt; ``sha256`` and ``size_bytes`` are of the source text."""
         times = (self.submitted_at, self.started_at, self.finished_at)
         return {
             "source": self.source,
@@ -74,7 +74,7 @@ class Job:
 
 
 def at(value: object, *path: str | int) -> Any:
-    """Return the value at ``path``, keys of objects and positions in lists one inside the other, or None."""
+    """Return the value at ``path`` (nested object keys and list positions), or None."""
     for step in path:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None
@@ -84,13 +84,13 @@ def at(value: object, *path: str | int) -> Any:
 
 
 def items(value: object, *path: str | int) -> list[Any]:
-    """Return the list at ``path``, an empty one where there is none."""
+    """Return the list at ``path``, [] if there is none."""
     found = at(value, *path)
     return found if isinstance(found, list) else []
 
 
 def words(value: object) -> str | None:
-    """Return a masked text of at most 400 characters: of a text, of a number, of a list of texts; None for nothing."""
+    """Return a string, number or list of strings as masked text of at most 400 characters; None for anything else."""
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -110,13 +110,13 @@ def whole(value: object) -> int | None:
 
 
 def count(value: object) -> int | None:
-    """Return a whole number from 0 on."""
+    """Return ``value`` as a whole number of at least 0, or None."""
     found = whole(value)
     return found if found is not None and found >= 0 else None
 
 
 def signalled(code: int | None, signal: int | None) -> int | None:
-    """Return the exit code, negative for a signal; None for a number that is neither."""
+    """Return the exit code, negative for a signal; None for an impossible number."""
     if signal is not None and 0 < signal <= _SIGNALS:
         return -signal
     if code is None or not -(2**31) <= code < 2**32 or (signal is not None and signal > _SIGNALS and not code):
@@ -125,7 +125,7 @@ def signalled(code: int | None, signal: int | None) -> int | None:
 
 
 def second(value: object) -> str | None:
-    """Return the RFC 3339 time in UTC of a number of seconds since 1970; None for 0, which stands for no time."""
+    """Return seconds since 1970 as an RFC 3339 time in UTC; None for 0, which means no time."""
     if isinstance(value, dict):
         value = whole(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**33:
@@ -135,7 +135,7 @@ def second(value: object) -> str | None:
 
 
 def stamp(value: object) -> str | None:
-    """Return a printed time as RFC 3339: in UTC with Z where it names its offset, else as it is."""
+    """Return a printed time as RFC 3339: in UTC with Z if it has an offset, else unchanged."""
     if not isinstance(value, str) or not _STAMP.match(value):
         return second(value)
     try:
@@ -151,7 +151,7 @@ def stamp(value: object) -> str | None:
 
 
 def memory(value: object, unit: str = "") -> int | None:
-    """Return bytes of ``64Gi``, ``510000M`` or a plain number in ``unit``; Slurm's and HTCondor's M are of 1024 * 1024."""
+    """Return the bytes of ``64Gi``, ``510000M`` or a number in ``unit``; M of Slurm and HTCondor is 1024 * 1024."""
     if isinstance(value, dict):
         value = whole(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -165,7 +165,7 @@ def memory(value: object, unit: str = "") -> int | None:
 
 
 def decimal_memory(value: object) -> int | None:
-    """Return bytes of a quantity of Kubernetes, whose M is of 1000 * 1000 and Mi of 1024 * 1024."""
+    """Return the bytes of a Kubernetes quantity; its M is 1000 * 1000, its Mi 1024 * 1024."""
     found = _MEMORY.match(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
     if found is None:
         return None
@@ -174,10 +174,10 @@ def decimal_memory(value: object) -> int | None:
 
 
 def largest(values: Iterable[int | None]) -> int | None:
-    """Return the largest of the known values."""
+    """Return the largest known value, or None."""
     return max((value for value in values if value is not None), default=None)
 
 
 def first_of(table: Mapping[str, str], *texts: str | None) -> str | None:
-    """Return what ``table`` has for the first of the ``texts`` that it lists."""
+    """Return the entry of ``table`` for the first of ``texts`` that it contains, or None."""
     return next((table[text] for text in texts if text is not None and text in table), None)

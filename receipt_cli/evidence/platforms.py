@@ -18,7 +18,7 @@ _TERMINATED = {
     "Shutdown": "node_failure",
     "UnexpectedAdmissionError": "failed",
 }
-"""Reasons of a pod or of its container that say more than its exit code."""
+"""Reasons of a pod or container that are more specific than its exit code."""
 _DISRUPTED = {
     "PreemptionByScheduler": "preempted",
     "EvictionByEvictionAPI": "preempted",
@@ -44,7 +44,7 @@ _SKYPILOT = {
 
 
 def read_pods(text: object) -> Iterator[Job]:
-    """Yield the jobs of a pod, or of a list of pods."""
+    """Yield the job of a pod, or the jobs of a list of pods."""
     for pod in items(text, "items") if at(text, "kind") in ("List", "PodList") else [text]:
         if isinstance(pod, dict) and pod.get("kind") in ("Pod", None) and isinstance(pod.get("status"), dict):
             yield _of_pod(pod)
@@ -85,10 +85,10 @@ def _of_pod(pod: dict[str, Any]) -> Job:
 
 
 def _container(pod: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the status of the container that counts and how it ended, or None while it runs.
+    """Return the status of the container that counts, and its termination, or None while it runs.
 
-    The first container that failed counts, else the first of the pod. One that waits to be started again ended as its last
-    state shows.
+    The first failed container counts, else the first of the pod. For a container that waits for a restart, its last state is
+    its termination.
     """
     order = [at(c, "name") for c in items(pod, "spec", "containers")]
     statuses = [c for c in items(pod, "status", "containerStatuses") if isinstance(c, dict)]
@@ -99,7 +99,7 @@ def _container(pod: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def read_training_job(text: object) -> Iterator[Job]:
-    """Yield the job of SageMaker's DescribeTrainingJob, of which the hyperparameters and the environment are not read."""
+    """Yield the job of SageMaker's DescribeTrainingJob; hyperparameters and environment are not read."""
     state, secondary = words(at(text, "TrainingJobStatus")), words(at(text, "SecondaryStatus"))
     why = words(at(text, "FailureReason"))
     code = _EXIT_CODE.search(why) if why is not None else None
@@ -121,7 +121,7 @@ def read_training_job(text: object) -> Iterator[Job]:
 
 
 def read_sky_jobs(text: object) -> Iterator[Job]:
-    """Yield the managed jobs, or the jobs of a cluster, that SkyPilot lists; times are seconds since 1970."""
+    """Yield SkyPilot's managed jobs, or the jobs of a cluster; times are seconds since 1970."""
     for job in text if isinstance(text, list) else items(text, "jobs"):
         if not isinstance(job, dict):
             continue

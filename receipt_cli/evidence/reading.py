@@ -1,4 +1,4 @@
-"""Evidence of a job from a file: which form it has, and which of several jobs is meant."""
+"""Read evidence of a job from a file: recognise its form, and choose one of several jobs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from receipt_cli.evidence import condor, platforms, slurm
 from receipt_cli.evidence.model import Job, at, items
 
 MAX_BYTES = 16 * 2**20
-"""A description of one job has some kilobytes; a long list of jobs may have a few megabytes."""
+"""Largest evidence file in bytes: one job takes some kilobytes, a long list of jobs a few megabytes."""
 MAX_JOBS = 100_000
 MAX_FILES = 16
-"""Entries of ``evidence`` that a receipt can have."""
+"""Most entries of ``evidence`` in a receipt."""
 _FORMS = (
     "sacct --json, scontrol show job (text or --json), condor_history -json or -long, kubectl get pod -o json, "
     "aws sagemaker describe-training-job, sky jobs queue -o json"
@@ -27,10 +27,10 @@ _JOBS = re.compile(r"(?m)^\s*JobId=\d")
 
 
 def read_evidence(files: Sequence[Path], job: str | None = None) -> list[dict[str, Any]]:
-    """Return the entry of each file for ``evidence`` of a receipt; ``job`` names one of several jobs in a file.
+    """Return the ``evidence`` entry of each file for a receipt; ``job`` chooses one of several jobs in a file.
 
-    Raises ``InputError`` for a file that cannot be read or is of no known form, and ``UsageError`` where it is not clear
-    which job is meant.
+    Raises ``InputError`` for a file that cannot be read or has no known form, ``UsageError`` if it is unclear which job is
+    meant.
     """
     return [_read_file(file, job) for file in files]
 
@@ -59,7 +59,7 @@ def read_entry(data: bytes, where: str, wanted: str | None = None) -> dict[str, 
     if len(ids) > 1:
         shown = ", ".join(ids[:8]) + (", ..." if len(ids) > 8 else "")
         raise UsageError("the evidence has several jobs", where=where, why=f"{len(ids)}: {shown}", try_="--job ID")
-    last = max(jobs, key=lambda job: job.started_at or "")  # a job that was queued again has a record for each start
+    last = max(jobs, key=lambda job: job.started_at or "")  # a requeued job has one record per start
     return last.document(hashlib.sha256(data).hexdigest(), len(data))
 
 
@@ -68,8 +68,8 @@ def _read(text: str, where: str) -> list[Job]:
         try:
             found = _of_json(json.loads(text))
         except (ValueError, RecursionError) as error:
-            why = "nested too deep" if isinstance(error, RecursionError) else str(error)
-            raise InputError("the evidence is no JSON", where=where, why=why) from None
+            why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise InputError("the evidence is not JSON", where=where, why=why) from None
     elif _JOBS.search(text):
         found = list(slurm.read_text(text))
     elif _ADS.search(text):
@@ -77,12 +77,12 @@ def _read(text: str, where: str) -> list[Job]:
     else:
         found = None
     if found is None:
-        raise InputError("no known form of evidence", where=where, why=f"known: {_FORMS}")
+        raise InputError("unknown form of evidence", where=where, why=f"known: {_FORMS}")
     return found[:MAX_JOBS]
 
 
 def _of_json(value: Any) -> list[Job] | None:
-    """Return the jobs of a JSON value by the keys that its form alone has; None for another form."""
+    """Return the jobs of a JSON value, whose form is recognised by its own keys; None for another form."""
     first = at(value, 0) if isinstance(value, list) else at(items(value, "jobs"), 0)
     if at(value, "TrainingJobName") is not None:
         return list(platforms.read_training_job(value))

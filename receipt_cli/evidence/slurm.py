@@ -48,7 +48,7 @@ _MEM = re.compile(r"(?:\A|,)mem=([\d.]{1,15}[KMGTP]?)(?:,|\Z)")
 
 
 def read_json(text: object) -> Iterator[Job]:
-    """Yield the jobs of a JSON document of ``sacct`` or ``scontrol``, with the shapes of Slurm 21.08 and later."""
+    """Yield the jobs in a JSON document of ``sacct`` or ``scontrol``, for Slurm 21.08 and later."""
     for job in items(text, "jobs"):
         if isinstance(job, dict):
             yield _of_control(job) if "job_state" in job else _of_accounting(job)
@@ -103,7 +103,7 @@ def _of_control(job: dict[str, Any]) -> Job:
 
 
 def read_text(text: str) -> Iterator[Job]:
-    """Yield the jobs that ``scontrol show job`` prints, with a line for each (``-o``) or with several."""
+    """Yield the jobs printed by ``scontrol show job``, on one line each (``-o``) or several."""
     for block in re.split(r"(?:\A|\n)\s*(?=JobId=)", text):
         if block.startswith("JobId="):
             yield _of_block(_pairs(block))
@@ -136,7 +136,7 @@ def _of_block(found: dict[str, str]) -> Job:
 
 
 def _pairs(block: str) -> dict[str, str]:
-    """Return the ``Key=value`` pairs of a job, of equal keys the first; values may contain blanks."""
+    """Return the ``Key=value`` pairs of a job; the first of equal keys counts; values may contain blanks."""
     places = list(_PAIR.finditer(block))
     ends = [place.start() for place in places[1:]] + [len(block)]
     found: dict[str, str] = {}
@@ -147,7 +147,7 @@ def _pairs(block: str) -> dict[str, str]:
 
 
 def node_names(value: object) -> Iterator[str]:
-    """Yield at most ``MAX_NODES`` names of a list of hosts such as ``gpu[01-03,07],login1``."""
+    """Yield at most ``MAX_NODES`` names from a host list such as ``gpu[01-03,07],login1``."""
     if not isinstance(value, str) or value in _NOTHING:
         return
     left = MAX_NODES
@@ -179,13 +179,13 @@ def _expanded(part: str, most: int) -> Iterator[str]:
 
 
 def _states(value: object) -> list[str]:
-    """Return the state and its flags; older versions write a text, and ``CANCELLED by 1000`` for whose doing it was."""
+    """Return the state and its flags; older versions write one text, and ``CANCELLED by 1000`` with the user's id."""
     texts = value if isinstance(value, list) else [value]
     return [text for text in map(words, texts) if text is not None][:8]
 
 
 def _ended(states: list[str]) -> str:
-    """Return how a job in these states ended: one that still runs or is queued again has not."""
+    """Return how a job with these states ended; ``not_ended`` if it runs or is queued again."""
     found = [first_of(ENDED, state.partition(" ")[0].rstrip("+")) for state in states]
     return "not_ended" if "not_ended" in found else next((ended for ended in found if ended is not None), "unknown")
 

@@ -1,4 +1,4 @@
-"""The Slurm job that this process is in, as ``scontrol`` describes it."""
+"""Evidence of the Slurm job that this process runs in, from ``scontrol``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from receipt_cli.errors import ReceiptError
 from receipt_cli.evidence.reading import MAX_BYTES, read_entry
 
 WAIT_S = 10
-"""A controller under load may not answer for minutes; the end of a job must not wait for it."""
+"""Seconds to wait for ``scontrol``: a busy controller may not answer for minutes, and the job's end must not wait."""
 
 
 def slurm_evidence(environ: Mapping[str, str]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the entry of the Slurm job of ``environ``, and notes; neither outside of a job or without ``scontrol``.
+    """Return the entry of the Slurm job in ``environ``, and notes; both empty outside a job or without ``scontrol``.
 
-    The environment of the job reaches ``scontrol`` as it is; its arguments are a vector, and it has ``WAIT_S`` seconds.
+    ``scontrol`` gets the job's environment, an argument vector without a shell, and ``WAIT_S`` seconds.
     """
     job, program = environ.get("SLURM_JOB_ID", ""), shutil.which("scontrol", path=environ.get("PATH"))
     if program is None or not re.fullmatch(r"\d{1,18}", job):

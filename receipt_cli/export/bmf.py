@@ -12,11 +12,11 @@ from receipt_cli.export.run import ExportedRun
 
 MAX_BENCHMARK = 1024
 MAX_MEASURE = 64
-"""Longest names that Bencher takes."""
+"""Longest names that Bencher accepts, in characters."""
 
 
 def bmf(run: ExportedRun) -> bytes:
-    """Return the headline figures of the primary phase, each between the extremes of the records that it is of."""
+    """Return the headline figures of the primary phase, each with the minimum and maximum of its records."""
     measures: dict[str, dict[str, float]] = {}
     for figure in run.figures:
         if figure.headline is not None and figure.metric is not None and not figure.phase.prefix:
@@ -27,7 +27,7 @@ def bmf(run: ExportedRun) -> bytes:
 
 
 def _values(value: float, known: Mapping[str, float]) -> dict[str, float]:
-    """Return a measure, without extremes where the value lies outside their window (a last value may)."""
+    """Return a measure, without minimum and maximum if the value is outside them (a last value may be)."""
     low, high = known.get("min"), known.get("max")
     if low is None or high is None or not low <= value <= high:
         return {"value": value}

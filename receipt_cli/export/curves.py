@@ -1,25 +1,25 @@
-"""Extract one curve per metric and phase from a log: ascending distinct steps, thinned to the limit of a format."""
+"""Extract one curve per metric and phase from a log: distinct ascending steps, thinned to a format's limit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from receipt_cli.definitions.metrics import Metric
 from receipt_cli.events.series import placed, unregistered
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.receipts.production import Product
 from receipt_cli.redaction.mask import mask_secrets
 
 MAX_CURVES = 400
-"""More metrics than this are not exported step by step."""
+"""Most metrics exported step by step."""
 _EXACT = 2.0**53
 
 
 class Phase(NamedTuple):
-    """A phase of the receipt: its index in ``/phases``, its name, and the prefix of its keys (primary: empty)."""
+    """A phase of the receipt: index in ``/phases``, name, and prefix of its keys ("" for the primary phase)."""
 
     number: int
     name: str | None
@@ -28,9 +28,9 @@ class Phase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The values of one metric (in base units; NaN and infinities too) at ``steps``, which ascend strictly.
+    """The values of one metric (base units; NaN and infinities too) at strictly ascending ``steps``.
 
-    ``key`` is the registry's name, or ``other/`` and the printed one, behind the prefix of the phase.
+    ``key`` is the phase's prefix followed by the registry's name, or by ``other/`` and the printed name.
     """
 
     key: str
@@ -41,7 +41,7 @@ class Curve:
 
 
 def read_curves(product: Product, phases: Sequence[Phase], most: int) -> tuple[list[Curve], list[str]]:
-    """Return the curves of all phases in registry order, each of at most ``most`` values, and notes on what is left out."""
+    """Return the curves of all phases in registry order, each of at most ``most`` values, and notes on omissions."""
     curves: list[Curve] = []
     lost, thinned, beyond, placeless = 0, 0, 0, 0
     for phase, key, metric, (places, values) in _printed(product, phases):
@@ -60,8 +60,8 @@ def read_curves(product: Product, phases: Sequence[Phase], most: int) -> tuple[l
     notes = [
         (thinned, f"{thinned} of {len(curves)} curves have more than {most} steps and are sampled evenly"),
         (beyond, f"{beyond} metrics beyond the first {MAX_CURVES} are left out"),
-        (placeless, f"{placeless} metrics are printed without a step: they have figures, no curves"),
-        (lost, f"{lost} values of repeated steps are left out: the last value of a step counts"),
+        (placeless, f"{placeless} metrics are printed without a step and have no curves"),
+        (lost, f"{lost} earlier values of repeated steps are left out"),
     ]
     return curves, [text for count, text in notes if count]
 
@@ -77,13 +77,13 @@ def _printed(product: Product, phases: Sequence[Phase]) -> Iterator[tuple[Phase,
 
 
 def _ascending(places: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Return steps and values in the order of steps; of a step that comes twice the last value."""
+    """Return steps in ascending order and the last value of each."""
     exact = abs(places) < _EXACT
     return last_of_each(places[exact], values[exact])
 
 
 def _thin(values: Floats, most: int) -> Sequence[int]:
-    """Return which values to keep: evenly spread, with both ends and the first one that is not finite."""
+    """Return the indices to keep: evenly spread, with both ends and the first non-finite value."""
     import numpy as np
 
     count = len(values)

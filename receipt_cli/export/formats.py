@@ -1,4 +1,4 @@
-"""The export formats: each returns the bytes of a document, or writes to a path."""
+"""The export formats: each returns a document's bytes, or writes to a path."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from receipt_cli.receipts.series_file import write_series
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format. ``most`` is how many steps of a curve it takes by default; 0: it has no curves.
+    """One format. ``most`` is its default number of steps per curve; 0: it has no curves.
 
-    ``document`` returns the bytes of one, or ``place`` writes to a path and returns how to open it.
+    ``document`` returns the bytes of a document; or ``place`` writes to a path and returns a hint for opening it.
     """
 
     most: int
@@ -36,7 +36,7 @@ class Format:
 
 
 def export(run: ExportedRun, product: Product | None, name: Name, output: Path | None) -> tuple[bytes | None, str | None]:
-    """Write ``run`` to ``output``; return the bytes for stdout where there is none, and how to open what was written.
+    """Write ``run`` to ``output``; return the bytes for stdout if it is None, and a hint for opening the output.
 
     Raises ``UsageError``, ``OutputError``.
     """

@@ -1,7 +1,7 @@
 """Export a run to a local MLflow tracking store: a SQLite database, with the receipt as an artifact beside it.
 
-MLflow's folders of files are in maintenance mode and do not open any more. The one module that imports MLflow: it is an extra,
-and slow to load.
+MLflow's folders of files are in maintenance mode and cannot be opened any more. Only this module imports MLflow, which is an
+extra and slow to load.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from mlflow.entities import Metric
 
 _BATCH, _TAGS = 1000, 100
-"""Metrics, and parameters or tags, that MLflow takes at a time."""
+"""Most metrics, and most parameters or tags, per request to MLflow."""
 _LONGEST = 250
 _STRANGE = re.compile(r"[^\w./ :-]", re.ASCII)
 _RUN_TAG = "receipt.run"
 _METRIC_TAG = "receipt.metric."
-"""Begins the tag of a metric whose key MLflow does not allow: ``receipt.metric.Acc_1`` is ``Acc@1``."""
+"""Prefix of a tag for a metric whose key MLflow does not allow: ``receipt.metric.Acc_1`` is ``Acc@1``."""
 """Tag with the identity of the exported run."""
 
 
 def export_to_mlflow(run: ExportedRun, path: Path) -> str:
     """Add ``run`` to the tracking database ``path``, created if missing; return MLflow's id.
 
-    The experiment is the lane. Raises ``UsageError`` where MLflow is missing, and ``OutputError``, also for a run that the
-    database contains.
+    The experiment is the lane. Raises ``UsageError`` if MLflow is missing, ``OutputError`` if writing fails or the database
+    already contains the run.
     """
     client_type, failure = _loaded()
     if "?" in str(path):
@@ -53,7 +53,7 @@ def export_to_mlflow(run: ExportedRun, path: Path) -> str:
             if earlier.info.status != "RUNNING":
                 why = f"as {earlier.info.run_id}"
                 raise OutputError("this run is already in the database", where=str(path), why=why, try_="name another file")
-            client.delete_run(earlier.info.run_id)  # left by an export that was interrupted
+            client.delete_run(earlier.info.run_id)  # left by an interrupted export
         return _write(client, experiment, run)
     except (failure, OSError) as error:
         why = str(error).strip().split("\n")[0]
@@ -61,7 +61,7 @@ def export_to_mlflow(run: ExportedRun, path: Path) -> str:
 
 
 def _loaded() -> tuple[type[MlflowClient], type[Exception]]:
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # else it reports every run to its makers
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # otherwise MLflow reports every run
     try:
         import sqlalchemy  # noqa: F401
         from mlflow import MlflowClient
@@ -69,7 +69,7 @@ def _loaded() -> tuple[type[MlflowClient], type[Exception]]:
     except ImportError as error:
         why, help_text = str(error), "pip install 'receipt-cli[mlflow]'"
         raise UsageError("an export to MLflow needs MLflow", why=why, try_=help_text) from error
-    for name in ("mlflow", "alembic"):  # each logs when it is imported
+    for name in ("mlflow", "alembic"):  # both log during import
         logging.getLogger(name).setLevel(logging.WARNING)
     return MlflowClient, MlflowException
 
@@ -121,7 +121,7 @@ def _tags(run: ExportedRun) -> dict[str, str]:
 
 
 def _metrics(run: ExportedRun, at: int) -> Iterator[Metric]:
-    """Yield the values of the curves, then every figure, at the last step of its phase."""
+    """Yield the values of the curves, then every figure at the last step of its phase."""
     from mlflow.entities import Metric
 
     for curve in run.curves:
@@ -135,7 +135,7 @@ def _metrics(run: ExportedRun, at: int) -> Iterator[Metric]:
 
 
 def _name(key: str) -> str:
-    """Return a key as MLflow takes it: no strange characters, and a path that leads nowhere else."""
+    """Return a key as MLflow allows it: without special characters, and without ``..`` in its path."""
     return posixpath.normpath(_STRANGE.sub("_", key).replace("..", "__").lstrip("/"))[:_LONGEST].rstrip("/")
 
 

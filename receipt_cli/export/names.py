@@ -1,4 +1,4 @@
-"""The names of the formats, without loading them."""
+"""Names of the formats, without loading them."""
 
 from __future__ import annotations
 

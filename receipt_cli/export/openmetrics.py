@@ -1,18 +1,17 @@
 """Export a run as OpenMetrics text, readable by the textfile collector of node_exporter.
 
-That collector reads only the older text format: every family is therefore a gauge, and no sample has a time. UNIT and EOF are
-comments to it. https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md
+That collector reads only the older text format, so every family is a gauge, and no sample has a time. It treats UNIT and EOF as
+comments. https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.analysis.checks import healthy, proven
 from receipt_cli.definitions.metrics import Metric
 from receipt_cli.export.run import ExportedRun
-from receipt_cli.lazy_dataclass import NamedTuple
 
 _OTHER = "Printed number that the registry does not know, by the name and in the unit printed."
 _ENDINGS = (
@@ -23,7 +22,7 @@ _ENDINGS = (
 
 
 class Family(NamedTuple):
-    """What a metric is called in OpenMetrics, and its unit, with which the name ends; empty: none."""
+    """A metric's OpenMetrics name, and the unit that ends it ("" for none)."""
 
     name: str
     unit: str
@@ -37,7 +36,7 @@ class _Sample(NamedTuple):
 
 
 def openmetrics(run: ExportedRun) -> bytes:
-    """Return the figures, checks and outcome of a run; each sample has the lane and the preset of the run as labels."""
+    """Return the figures, checks and outcome of a run; each sample has the run's lane and preset as labels."""
     base = {key: run.document["run"][key] for key in ("lane", "preset") if run.document["run"][key]}
     families: dict[Family, list[_Sample]] = {}
     for sample in (*_figures(run), *_outcome(run.document), *_identity(run)):
@@ -122,12 +121,12 @@ def _escape(text: str) -> str:
 
 
 def family(metric: Metric) -> Family:
-    """Return a metric's OpenMetrics name: base units written out, last in the name."""
+    """Return a metric's OpenMetrics name, ending in its base unit written out."""
     stem = metric.name.removesuffix("_per_device")
     device = "" if stem == metric.name else "device_"
     for ending, written, unit in _ENDINGS:
         if stem.endswith(ending):
             spelled = stem.removesuffix(ending) + written
-            rate = "_".join(spelled.split("_")[-3:])  # what is counted, per second
+            rate = "_".join(spelled.split("_")[-3:])  # the counted thing, per second
             return Family(f"training_{device}{spelled}", unit or rate)
     return Family(f"training_{device}{stem}", "")

@@ -22,9 +22,9 @@ UCUM = {
 
 
 def otlp_json(run: ExportedRun) -> bytes:
-    """Return one line: figures and checks as gauges, and the facts of the run as attributes of the resource.
+    """Return one line: figures and checks as gauges, facts of the run as resource attributes.
 
-    A point has the time of the run, or none where that is unknown.
+    Each point has the time of the run, if known.
     """
     metrics = [*_figures(run), *_checks(run)]
     resource = {"attributes": _attributes(_resource(run))}
@@ -34,7 +34,7 @@ def otlp_json(run: ExportedRun) -> bytes:
 
 
 def _resource(run: ExportedRun) -> dict[str, str | int | float | bool]:
-    """Return the resource's attributes; ``service`` and ``vcs`` are OpenTelemetry's semantic conventions."""
+    """Return the resource's attributes; ``service`` and ``vcs`` follow OpenTelemetry's semantic conventions."""
     git = run.document["header"]["git"]
     standard = {"service.name": run.lane, "vcs.ref.head.revision": git["commit"], "vcs.ref.head.name": git["branch"]}
     return {**{k: v for k, v in standard.items() if v}, **{f"receipt.{k}": v for k, v in run.facts().items()}}

@@ -1,4 +1,4 @@
-"""The run that every format is written from: a receipt, and the curves of its log."""
+"""The run that every format exports: a receipt, and the curves of its log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from receipt_cli.redaction.text import mask_texts
 
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
 MAX_PHASES = 50
-"""Of more phases than this the first are exported, and the primary one."""
+"""Most phases exported: the first, and the primary one."""
 MAX_FACTS = 500
 MAX_TEXT = 500
 Origin = Literal["reported", "derived"]
@@ -37,13 +37,13 @@ class Figure:
 
     @property
     def key(self) -> str:
-        """The name of the figure, including phase and source."""
+        """Key of the figure, including phase and source."""
         source = "derived/" if self.source == "derived" else "" if self.metric else "other/"
         return f"{self.phase.prefix}{source}{self.name}"
 
     @property
     def known(self) -> dict[str, float]:
-        """The statistics that are known, by their names."""
+        """Known statistics by name."""
         return {name: float(self.statistic[name]) for name in STATISTICS if self.statistic[name] is not None}
 
     @property
@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class ExportedRun:
-    """One run to export. ``curves`` is empty where a receipt was given; ``at_ns`` is its time since 1970, None where unknown."""
+    """One run to export. ``curves`` is empty if only a receipt was given; ``at_ns`` is its time since 1970, or None."""
 
     document: Mapping[str, Any]
     figures: Sequence[Figure]
@@ -94,12 +94,12 @@ class ExportedRun:
         return int(failed) if code is None else code
 
     def last_step(self, phase: Phase) -> int:
-        """Return the last step of a phase, 0 where it has none."""
+        """Return the last step of a phase, 0 without one."""
         last: int | None = self.document["phases"][phase.number]["summary"]["steps"]["last"]
         return last or 0
 
     def facts(self) -> dict[str, str | int | float | bool]:
-        """Return what is known of the run and its header, by the path in the receipt: at most ``MAX_FACTS``, texts cut."""
+        """Return known facts of the run and its header by their path: at most ``MAX_FACTS``, texts cut to ``MAX_TEXT``."""
         header = {key: value for key, value in self.document["header"].items() if key != "sources"}
         derivation = self.document["derivation"]
         sources = {"run": self.document["run"], **header, "grammars": derivation["grammars"], "log_sha256": self.digest}
@@ -112,9 +112,9 @@ class ExportedRun:
 
 
 def gather(document: Mapping[str, Any], product: Product | None, *, most: int, at: str | None = None) -> ExportedRun:
-    """Return the run of a receipt, with curves of at most ``most`` steps where ``product`` has its records.
+    """Return the run of a receipt, with curves of at most ``most`` steps if ``product`` has its records.
 
-    ``at`` is its time where the receipt's is not wanted (RFC 3339). Raises ``UsageError``.
+    ``at`` (RFC 3339) replaces the receipt's time. Raises ``UsageError``.
     """
     masked = mask_texts(document)
     notes = ["text that looks like a secret, or cannot be shown, is masked"] if masked != document else []
@@ -128,7 +128,7 @@ def gather(document: Mapping[str, Any], product: Product | None, *, most: int, a
 
 
 def instant(text: str | None) -> int | None:
-    """Return the nanoseconds since 1970 of an RFC 3339 time, or None where it is none."""
+    """Return an RFC 3339 time in nanoseconds since 1970, or None if it is invalid or has no zone."""
     try:
         moment = datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -151,7 +151,7 @@ def _time(document: Mapping[str, Any], at: str | None) -> int | None:
 
 
 def _phases(document: Mapping[str, Any]) -> list[Phase]:
-    """Return the phases; the primary one has no prefix, the others have one each of their own."""
+    """Return the phases; the primary one has no prefix, each other a unique one."""
     phases: list[Phase] = []
     primary = next((n for n, phase in enumerate(document["phases"]) if phase["summary"] == document["summary"]), None)
     taken: set[str] = set()

@@ -19,9 +19,9 @@ _TEXTS, _WHOLE = ("phase", "metric", "source", "unit", "window", "scope", "defin
 
 
 def csv_table(run: ExportedRun) -> bytes:
-    """Return the curves, a row a step of a phase and a column a metric, or without curves the figures, a row a metric.
+    """Return the curves (a row per step of a phase, a column per metric) or, without curves, the figures (a row per metric).
 
-    A cell is empty where nothing was printed; numbers are in base units, with enough digits to restore the float64.
+    A cell is empty if nothing was printed; numbers are in base units, with enough digits to restore the float64.
     """
     rows = _steps(run) if run.curves else _figures(run)
     out = io.StringIO()
@@ -30,7 +30,7 @@ def csv_table(run: ExportedRun) -> bytes:
 
 
 def write_figures(run: ExportedRun, path: Path) -> int:
-    """Write the figures as Parquet, a row a metric; return how many. Raises ``OutputError`` and ``UsageError``."""
+    """Write the figures as Parquet, a row per metric; return their number. Raises ``OutputError`` and ``UsageError``."""
     header, *rows = _figures(run)
     kinds = {**dict.fromkeys(("phase_index", *_WHOLE), "BIGINT"), **dict.fromkeys(_TEXTS, "VARCHAR")}
     structure = {str(name): kinds.get(str(name), "DOUBLE") for name in header}
@@ -48,7 +48,7 @@ def write_figures(run: ExportedRun, path: Path) -> int:
 def _figures(run: ExportedRun) -> Iterator[Sequence[Cell]]:
     columns = ("window", "scope", "definition", *_WHOLE, *STATISTICS)
     yield ("phase_index", "phase", "metric", "source", "unit", *columns)
-    for figure in sorted(run.figures, key=lambda figure: figure.phase.prefix != ""):  # the primary phase, which has none, first
+    for figure in sorted(run.figures, key=lambda figure: figure.phase.prefix != ""):  # the primary phase (no prefix) first
         unit = figure.metric.unit if figure.metric else None
         known = [figure.statistic.get(name) for name in columns]
         yield (figure.phase.number, figure.phase.name, figure.name, figure.source, unit, *known)

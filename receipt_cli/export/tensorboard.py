@@ -1,7 +1,7 @@
 """Export a run as a TensorBoard event file: TFRecords of Event messages, each protected by CRC-32C.
 
-Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.tfrecord``. The file is
-written without TensorFlow or TensorBoard, and is deterministic.
+Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.tfrecord``. Written without TensorFlow or
+TensorBoard, and deterministic.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ FIGURES = "figures"
 
 
 def event_file_name(run: ExportedRun) -> str:
-    """Return the name of the event file: TensorBoard wants ``tfevents`` in it, and sorts by the seconds behind."""
+    """Return the name of the event file: TensorBoard requires ``tfevents`` in it, and sorts by the seconds after it."""
     return f"events.out.tfevents.{int(_wall_time(run)):010d}.receipt-{run.identity}"
 
 
 def event_file(run: ExportedRun) -> bytes:
-    """Return the curves, the figures of what has none, at the last step of its phase, and the facts of the run as a text.
+    """Return the event file: curves, figures without a curve (at the last step of their phase), facts as a text.
 
-    Scalars are single precision, as everywhere in TensorBoard. All events have the time of the run (1970 where it is unknown).
+    Scalars have single precision, as everywhere in TensorBoard. All events have the time of the run (1970 if unknown).
     """
     time = _wall_time(run)
     values = {step: b"".join(parts) for step, parts in _scalars(run).items()}
@@ -79,7 +79,7 @@ def _table(run: ExportedRun) -> str:
 
 
 def _figures(run: ExportedRun) -> str:
-    """Return the statistics as a Markdown table, in full precision: scalars are thinned, and single."""
+    """Return the statistics as a Markdown table in full precision; scalars are thinned, and single precision."""
     numbers = {_cell(figure.key): [_number(figure.known.get(name)) for name in STATISTICS] for figure in run.figures}
     rows = [f"| {' | '.join([key, *texts])} |" for key, texts in numbers.items()]
     return "\n".join([f"| {' | '.join(('metric', *STATISTICS))} |", "|---" * (1 + len(STATISTICS)) + "|", *rows])

@@ -1,7 +1,7 @@
 """Export a run as a W&B offline run folder, for ``wandb sync`` and ``wandb leet``.
 
-Messages: wandb/proto/wandb_internal.proto; framing: LevelDB's log format with the header of W&B and the CRC-32 of zlib. The
-folder is written without the wandb package, which would add host, Python and packages of the machine that exports.
+Messages: wandb/proto/wandb_internal.proto; framing: LevelDB's log format with W&B's header and zlib's CRC-32. Written without
+the wandb package, which would add host, Python and packages of the exporting machine.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _HEADER = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _PROJECT = re.compile(r"[/\\#?%:]")
 _LONGEST, _TAG = 128, 64
-"""What W&B takes as the name of a project, and as a tag."""
+"""Longest project name and longest tag that W&B accepts, in characters."""
 _MIN_CONSUMER = "0.70.0"
-"""Oldest reader that understands what we write, as wandb itself states it."""
+"""Oldest version of wandb that can read these files, as wandb itself states it."""
 
 
 def folder_name(run: ExportedRun) -> str:
-    """Return the name of the run's folder below ``wandb/``; the same run has the same one."""
+    """Return the name of the run's folder below ``wandb/``, always the same for a run."""
     moment = datetime.fromtimestamp((run.at_ns or 0) // 10**9, UTC)
     return f"offline-run-{moment:%Y%m%d_%H%M%S}-{run.identity}"
 
@@ -42,7 +42,7 @@ def transaction_log_name(run: ExportedRun) -> str:
 
 
 def transaction_log(run: ExportedRun) -> bytes:
-    """Return the run's configuration, its curves as history, its figures as summary, and how it ended."""
+    """Return the run's configuration, its curves as history, its figures as summary, and its exit code."""
     records = [_record(number, content) for number, content in enumerate(_contents(run), 1)]
     return framed(records)
 
@@ -88,7 +88,7 @@ def _summary(run: ExportedRun) -> dict[str, object]:
 
 
 def _items(number: int, values: Mapping[str, object]) -> bytes:
-    """Return field ``number`` for each value: its key, and itself as JSON; NaN and infinities are texts, as W&B has it."""
+    """Return field ``number`` for each value: key and JSON; NaN and infinities are strings, as in W&B."""
     return b"".join(block(number, block(1, key) + block(16, _json(value))) for key, value in values.items())
 
 
@@ -103,7 +103,7 @@ def _record(number: int, content: bytes) -> bytes:
 
 
 def framed(records: Iterable[bytes]) -> bytes:
-    """Return the records in blocks of 32 KiB: a record that does not fit goes on in the next one."""
+    """Return the records in blocks of 32 KiB; a record that does not fit continues in the next block."""
     out = bytearray(_FILE_HEADER)
     for record in records:
         start, kind = 0, _FIRST

@@ -3,14 +3,3 @@
 In: a file or pipe, and when to stop. Out: snapshots for the live view, then the fold of all bytes read.
 Start with ``loop``, then ``tail`` (files) and ``snapshot`` (the view); ``jobs`` follows many logs, ``hooks`` runs commands.
 """
-
-from receipt_cli.rooms import doors
-
-PUBLIC = {
-    "hooks": "Happening Hooks STALL_S running_failure",
-    "jobs": "JobState State watch_jobs",
-    "loop": "Until follow",
-    "snapshot": "Figures Snapshot",
-    "watch": "Watch",
-}
-__getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -1,12 +1,13 @@
-"""A growing log as one fold: each piece is scanned once and merged, and intermediate figures are read from a copy."""
+"""Fold a growing log: scan each piece once, merge it, and take intermediate results from a copy."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pickle import PickleBuffer
 
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.errors import InputError, UsageError
@@ -18,12 +19,9 @@ from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import SPOOLED, Source
 from receipt_cli.scan.segment import Segment
 
-if TYPE_CHECKING:
-    from pickle import PickleBuffer
-
 
 class Followed(Source):
-    """The part of a log that was read so far, as a finished source."""
+    """The part of a log read so far, as a finished source."""
 
     def __init__(self, path: str, *, once: bool) -> None:
         """``once``: the bytes of ``path`` can be read only once, and are kept for a second reading."""
@@ -33,13 +31,13 @@ class Followed(Source):
         self._once = once
 
     def add(self, block: bytes) -> None:
-        """Append a block. Raises ``InputError`` and ``UsageError`` for a first block that is not text."""
+        """Append a block. Raises ``InputError`` and ``UsageError`` if the first block is not text."""
         if not self.size_bytes:
             self._look_at(block)
         self._hash(block)
         self.size_bytes += len(block)
         if self._spool is not None:
-            self._spool.seek(0, os.SEEK_END)  # a second look may have been taken
+            self._spool.seek(0, os.SEEK_END)  # a second reading may have moved the position
             self._keep(block)
         elif not self._once:
             self._limit = self.size_bytes
@@ -53,10 +51,10 @@ class Followed(Source):
 
 
 class Growth:
-    """The fold of the part of a log that was read so far."""
+    """The fold of the part of a log read so far."""
 
     def __init__(self, path: str, plan: Plan, *, once: bool, workers: int | None = None) -> None:
-        """``once`` as for ``Followed``; ``workers`` are for the second reading of an unrecognised log."""
+        """``once`` as in ``Followed``; ``workers`` are for the second reading of an unrecognised log."""
         self.source = Followed(path, once=once)
         self._stream = Stream((self.source,), (Path(path).name,))
         self._plan = plan
@@ -82,7 +80,7 @@ class Growth:
         self._stretch = self._with(self._stretch, [self._copied.feed(self._unpacker.feed(block)) for block in blocks])
 
     def _rest(self) -> list[bytes]:
-        """Return the text that is kept, as if the log ended here."""
+        """Return the held-back text as if the log ended here."""
         open_end = self._unpacker.rest()
         text, copies = self._copied.rest(open_end)
         self.source.report_copies(copies)
@@ -93,14 +91,14 @@ class Growth:
         return self._plan.engine.merge(stretch, self._plan.engine.scan(blocks))
 
     def snapshot(self) -> Reading:
-        """Return the reading of the log as if it ended here; it may still grow. Raises ``ReceiptError``.
+        """Return the reading of the log as if it ended here; it may grow afterwards. Raises ``ReceiptError``.
 
         Only an unrecognised log is read again.
         """
         return self._read(self._with(_copied(self._stretch), self._rest()))
 
     def finish(self) -> Reading:
-        """Return the reading of the whole log and use the fold up. Raises ``ReceiptError``, ``InputError`` for an empty log."""
+        """Return the reading of the whole log, and consume the fold. Raises ``ReceiptError``, ``InputError`` for an empty log."""
         if not self.size_bytes:
             raise InputError("the log is empty", where=self.source.name)
         return self._read(self._with(self._stretch, self._rest()))
@@ -110,9 +108,7 @@ class Growth:
 
 
 def _copied(segment: Segment) -> Segment:
-    """Return a copy that shares the memory of the large columns, to be used up before the original grows."""
-    import pickle
-
+    """Return a copy that shares the memory of large columns; it must be consumed before the original grows."""
     columns: list[PickleBuffer] = []
     rest = pickle.dumps(segment, protocol=5, buffer_callback=columns.append)
     copied: Segment = pickle.loads(rest, buffers=[column.raw() for column in columns])

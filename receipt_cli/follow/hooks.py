@@ -1,4 +1,4 @@
-"""Commands that somebody wants to be run when a job fails, ends or falls silent: argument vectors, never a shell."""
+"""Run the user's commands if a job fails, ends or falls silent: argument vectors, never a shell."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from receipt_cli.errors import UsageError
 
 Happening: TypeAlias = Literal["failure", "end", "stall"]
 PATIENCE_S = 60.0
-"""Seconds that we wait for commands at the end; one that takes longer goes on without us."""
+"""Seconds to wait for commands at the end; a longer one goes on without us."""
 STALL_S = 600
-"""Seconds without output that are a stall unless somebody says how many."""
+"""Default seconds without output that count as a stall."""
 NOT_YET = ("truncated", "no_grammar_match", "unknown")
-"""What a log that ends here would have failed of, and one that goes on has not."""
+"""Failure reasons that only mean that the log is not finished."""
 
 
 def running_failure(document: Mapping[str, Any]) -> str | None:
-    """Return the failure reason of a job whose log may still grow; None for reasons that only mean that it has not ended."""
+    """Return the failure reason of a growing log, or None if it only means that the job has not ended."""
     failure = document.get("failure")
     reason = failure["reason"] if failure else None
     return None if reason in NOT_YET else reason
 
 
 class Hooks:
-    """The commands by what they are for. Each is run at most once for what happened to a log, until ``again``."""
+    """The commands by occasion. Each runs at most once per log and occasion, until ``again``."""
 
     def __init__(self, commands: Mapping[Happening, str | None], *, stall_s: int = STALL_S, quiet: bool = False) -> None:
-        """``commands`` are split into words as a shell would; ``quiet``: their output would disturb a screen.
+        """``commands`` are split into words as by a shell; ``quiet`` discards their output, which would disturb a screen.
 
-        Raises ``UsageError`` for one that cannot be split.
+        Raises ``UsageError`` for a command that cannot be split.
         """
         self.stall_s = stall_s
         self.failed: list[str] = []
@@ -50,14 +50,14 @@ class Hooks:
         return bool(self._commands)
 
     def again(self, happening: Happening, log: str) -> None:
-        """Let ``happening`` call its command once more for this log."""
+        """Let ``happening`` run its command once more for this log."""
         self._called.discard((happening, log))
 
     def call(self, happening: Happening, log: str, document: Mapping[str, Any]) -> bool:
-        """Run the command for what happened, with ``document`` (a receipt) in a file; return False where it was run before.
+        """Run the command for ``happening``, with ``document`` (a receipt) in a file; return False if it ran before.
 
         Its environment has ``RECEIPT_EVENT``, ``RECEIPT_LOG``, ``RECEIPT_FILE`` (the receipt, as JSON), ``RECEIPT_REASON`` and
-        ``RECEIPT_STEP``; the file is deleted once the command has ended.
+        ``RECEIPT_STEP``; the file is deleted after the command has ended.
         """
         if (happening, log) in self._called:
             return False
@@ -79,7 +79,7 @@ class Hooks:
             "RECEIPT_REASON": str(failure["reason"]) if failure else "",
             "RECEIPT_STEP": "" if step is None else str(step),
         }
-        output = subprocess.DEVNULL if self._quiet else 2  # our stderr: stdout is for the receipt
+        output = subprocess.DEVNULL if self._quiet else 2  # stderr, because stdout is for the receipt
         try:
             child = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environ, start_new_session=True
@@ -92,7 +92,7 @@ class Hooks:
         return True
 
     def finish(self) -> None:
-        """Wait for the commands that run, at most ``PATIENCE_S`` in all."""
+        """Wait for running commands, at most ``PATIENCE_S`` in total."""
         end = time.monotonic() + PATIENCE_S
         for child, _, _ in self._running:
             try:
@@ -100,7 +100,7 @@ class Hooks:
             except subprocess.TimeoutExpired:
                 continue
         self._reap()
-        self.failed += [f"{name}: still runs" for _, name, _ in self._running]
+        self.failed += [f"{name}: is still running" for _, name, _ in self._running]
 
     def _reap(self) -> None:
         for entry in list(self._running):

@@ -30,7 +30,7 @@ OVER: tuple[State, ...] = ("failed", "nan", "done", "unreadable")
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """A job as it is shown. ``silent_s`` are the seconds since its last output; ``reason`` is a failure slug, or an error."""
+    """A job as displayed. ``silent_s`` is seconds since its last output; ``reason`` is a failure slug or an error."""
 
     path: str
     state: State
@@ -40,7 +40,7 @@ class JobState:
 
 
 class _Job:
-    """One log. It is its own ``Picture``: what would be drawn is kept."""
+    """One log; it is its own ``Picture``, which only keeps the last snapshot."""
 
     def __init__(self, path: str, plan: Plan, share: int) -> None:
         self.path = path
@@ -69,13 +69,13 @@ class _Job:
         self.snapshot = state
 
     def leave(self, message: str) -> None:
-        """Nothing is drawn."""
+        """Draw nothing."""
 
     def silent(self, seconds: float) -> None:
-        """Nothing is drawn."""
+        """Draw nothing."""
 
     def look(self) -> None:
-        """Read what has come, and bring the figures up to date where that is due."""
+        """Read new output, and update the figures if that is due."""
         if self._tail is None or self.error is not None:
             return
         try:
@@ -96,7 +96,7 @@ class _Job:
 
     @property
     def is_read(self) -> bool:
-        """True once the figures are those of all that the log has."""
+        """Whether the figures cover all output of the log."""
         figures = self.snapshot.figures if self.snapshot is not None else None
         return self.error is not None or (not self._behind and (figures is not None or not self._growth.size_bytes))
 
@@ -124,10 +124,10 @@ class _Job:
 
 
 class Jobs:
-    """The logs at some paths: files, and folders whose new logs are found while they are watched."""
+    """The logs at some paths: files, and folders in which new logs are found while they are watched."""
 
     def __init__(self, paths: Sequence[str], plan: Plan, hooks: Hooks) -> None:
-        """Raises ``InputError`` for a path that does not exist, or without a log, and for more than ``MAX_JOBS``."""
+        """Raises ``InputError`` for a path that does not exist or has no log, and for more than ``MAX_JOBS``."""
         self._paths = list(paths)
         self._plan = plan
         self._hooks = hooks
@@ -150,8 +150,8 @@ class Jobs:
                 self._jobs[path] = _Job(path, self._plan, SHARE * max(1, len(found)))
 
     def look(self) -> tuple[list[JobState], list[tuple[Happening, JobState]]]:
-        """Read what has come; return the state of each job, and what has happened since the last look."""
-        with suppress(InputError):  # a folder that is gone: its logs are still open
+        """Read new output; return the state of each job, and what has happened since the last call."""
+        with suppress(InputError):  # the folder is gone, but its logs are still open
             self._find()
         now = time.time()
         states: list[JobState] = []
@@ -179,7 +179,7 @@ class Jobs:
 
     @property
     def is_read(self) -> bool:
-        """True once everything that the logs have is read."""
+        """Whether all output of all logs is read."""
         return all(job.is_read for job in self._jobs.values())
 
     def close(self) -> None:
@@ -199,8 +199,8 @@ def watch_jobs(
 ) -> list[JobState]:
     """Call ``show`` with the jobs at ``paths`` until Ctrl-C or SIGTERM; return their last states.
 
-    ``once``: until all that there is has been read; ``until_over``: until every job is done, failed or stalled. Must be called
-    in the main thread. Raises ``ReceiptError``.
+    ``once``: until all present output is read; ``until_over``: until every job is done, failed or stalled. Must be called in
+    the main thread. Raises ``ReceiptError``.
     """
     jobs = Jobs(paths, plan, hooks)
     try:

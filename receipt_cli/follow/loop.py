@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.follow.growth import Growth
@@ -13,31 +13,30 @@ from receipt_cli.follow.process import Process
 from receipt_cli.follow.stop import Stop
 from receipt_cli.follow.tail import Tail, open_tail
 from receipt_cli.follow.watch import Watch
-from receipt_cli.lazy_dataclass import replace
 
 LOOK_S = 0.25
-"""Seconds between two looks at a file."""
+"""Seconds between two reads of a file."""
 REST_S = 0.05
 """Seconds of pause after a short read of a pipe: reading line by line would cost a hundred times as much."""
 MUCH = 16 << 10
-"""Bytes of a read that is not short."""
+"""Fewest bytes of a read that is not short."""
 SETTLE_S = 0.5
-"""Seconds of silence after the process has exited: another process may still write its last output."""
+"""Seconds of silence required after the process has exited: another may still write its last output."""
 GRACE_S = 10.0
-"""Seconds for the last output of a pipe's writer after Ctrl-C, which it got as well."""
+"""Seconds for a pipe's writer to finish after Ctrl-C, which it received too."""
 MAX_WARNINGS = 4
-WAITING = f"waiting up to {GRACE_S:g} s for what the job still says; Ctrl-C again ends that"
+WAITING = f"waiting up to {GRACE_S:g} s for the job's last output; Ctrl-C again stops waiting"
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """Conditions that end the following, besides the end of a pipe and Ctrl-C: seconds without output, an exited process."""
+    """Conditions that end following, besides the end of a pipe and Ctrl-C: seconds without output, an exited process."""
 
     idle_s: float | None = None
     pid: int | None = None
 
     def describe(self, path: str) -> str:
-        """Return it in words."""
+        """Return the conditions in words."""
         ways = ["the pipe is closed"] if path == "-" else []
         ways += [f"process {self.pid} exits"] if self.pid is not None else []
         ways += [f"{self.idle_s:g} s pass without output"] if self.idle_s is not None else []
@@ -47,17 +46,18 @@ class Until:
 def follow(
     path: str, plan: Plan, until: Until, notes: list[str], *, watch: Watch | None = None, workers: int | None = None
 ) -> Reading:
-    """Return the reading of the log at ``path`` (``-``: stdin) once the job is over, equal to that of the finished log.
+    """Return the reading of the log at ``path`` (``-``: stdin) after the job is over, equal to that of the finished log.
 
-    The reason for the end, and changes of the file, are added to ``notes``. Must be called in the main thread, which
-    receives signals. Raises ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
+    Appends the reason for the end, and changes of the file, to ``notes``. Must be called in the main thread, which receives
+    signals. Raises ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
     """
     with closing(open_tail(path)) as tail, _process(until) as process, Stop() as stop:
         job = _Job(path, plan, until, workers, tail, process, stop)
         job.read(watch)
         notes += job.notes()
         reading = job.growth.finish()
-        return replace(reading, options=replace(reading.options, running=True)) if job.left else reading
+        options = replace(reading.options, running=job.left, replaced_bytes=job.lost_bytes)
+        return replace(reading, options=options)
 
 
 @contextmanager
@@ -79,9 +79,10 @@ class _Job:
         self.heard = time.monotonic()
         self.gone: float | None = None
         self.lost: list[str] = []
+        self.lost_bytes: int | None = None
         self.over = ""
         self.left = False
-        """True once somebody ended the following of a file, whose job may go on."""
+        """Whether following a file was stopped, although its job may go on."""
 
     def _grown(self) -> Growth:
         return Growth(self.path, self.plan, once=bool(self.tail.waits_on), workers=self.workers)
@@ -108,21 +109,22 @@ class _Job:
                 self._wait(bool(blocks))
 
     def _look_for_loss(self, watch: Watch | None) -> None:
-        """Begin again where the file was replaced or rewritten: the receipt describes one file."""
+        """Start over if the file was replaced or rewritten: a receipt describes one file."""
         what = self.tail.lost()
         if what is None:
             return
-        self.lost.append(f"{self.growth.source.name} {what}: these are left out, what stands in it now is followed")
+        self.lost.append(f"{self.growth.source.name} {what}: these bytes are left out; the new content is followed")
+        self.lost_bytes = (self.lost_bytes or 0) + self.growth.size_bytes
         self.growth = self._grown()
         if watch is not None:
             watch.again()
 
     def _is_over(self, grew: bool) -> str:
-        """Return the reason for the end, empty while the job may go on."""
+        """Return the reason for the end, "" while the job may go on."""
         now = time.monotonic()
         if self.stop.asked and (not self.tail.waits_on or self.stop.asked > 1 or now - self.stop.since >= GRACE_S):
             self.left = not self.tail.waits_on
-            return f"stopped: the receipt is of the {self.growth.size_bytes} bytes that had come; the job may still run"
+            return f"stopped: the receipt covers the {self.growth.size_bytes} bytes read; the job may still run"
         if grew:
             return ""
         if self.process is not None and self.process.ended:
@@ -130,7 +132,7 @@ class _Job:
             if now - max(self.gone, self.heard) >= SETTLE_S:
                 return f"process {self.process.pid} has exited"
         if self.until.idle_s is not None and now - self.heard >= self.until.idle_s:
-            return f"no output for {self.until.idle_s:g} s: taken for the end"
+            return f"no output for {self.until.idle_s:g} s: assumed to have ended"
         return ""
 
     def _wait(self, grew: bool) -> None:
@@ -143,7 +145,7 @@ class _Job:
         self.stop.wait([*self.tail.waits_on, *handles], seconds)
 
     def notes(self) -> list[str]:
-        """Return the notes for the receipt's reader."""
+        """Return the notes for the user."""
         hidden = len(self.lost) - MAX_WARNINGS
-        more = [f"that had happened {hidden} times before"] if hidden > 0 else []
+        more = [f"the file had changed {hidden} times before"] if hidden > 0 else []
         return [*self.lost[-MAX_WARNINGS:], *more, *([self.over] if self.over else [])]

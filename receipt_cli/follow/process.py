@@ -1,4 +1,4 @@
-"""Whether a process still runs."""
+"""Check whether a process is still running."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import sys
 
 
 class Process:
-    """The process that has this number now; with a handle of the system, no later process is mistaken for it."""
+    """The process with this id now; a system handle protects against a later process with the same id."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.handles: list[int] = []
-        """Descriptors that become readable once the process has ended; none where the system lacks them."""
+        """Descriptors that become readable after the process has ended; empty if the system lacks them."""
         if sys.platform == "linux":
             try:
                 self.handles = [os.pidfd_open(pid)]
-            except OSError:  # gone, or an old kernel
+            except OSError:  # ended, or an old kernel
                 self.handles = []
 
     @property
     def ended(self) -> bool:
-        """True once it has exited; with a handle, a zombie counts as exited."""
+        """Whether it has exited; with a handle, a zombie counts as exited."""
         if self.handles:
             return bool(select.select(self.handles, [], [], 0)[0])
         try:
             os.kill(self.pid, 0)
-        except PermissionError:  # somebody else's
+        except PermissionError:  # another user's
             return False
         except (ProcessLookupError, OverflowError):
             return True

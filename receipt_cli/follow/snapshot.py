@@ -12,10 +12,10 @@ from receipt_cli.receipts.assembly import Document, assemble
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of the first ``size_bytes`` of a log.
+    """The results for the first ``size_bytes`` of a log.
 
-    ``document`` is their receipt without a header, ``summary`` its summary of the current phase (the last one with
-    steps) or empty, and ``series`` the metrics of that phase in step order.
+    ``document`` is their receipt without a header; ``summary`` is its summary of the current phase (the last one with steps)
+    or empty; ``series`` are the metrics of that phase in step order.
     """
 
     size_bytes: int
@@ -45,9 +45,9 @@ def figures(derivation: Derivation) -> Figures:
 class Snapshot:
     """The state of a followed log.
 
-    ``heard_at`` is the time of the last output, in seconds since 1970, ``step_time_s`` the observed time of a step, or
-    None; ``figures`` are None until there are any. ``ends`` describes the condition that ends the following, and
-    ``warnings`` the changes of the file.
+    ``heard_at`` is the time of the last output, in seconds since 1970; ``step_time_s`` the observed time of a step, or None;
+    ``figures`` are None until computed; ``ends`` describes the condition that ends following; ``warnings`` are changes of
+    the file.
     """
 
     name: str

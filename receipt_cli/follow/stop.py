@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as requests to end, handled between two pieces of work, and at once while idle."""
+"""Treat Ctrl-C and SIGTERM as requests to end, handled between two pieces of work, or at once while idle."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from types import FrameType, TracebackType
 
 PATIENCE = 3
-"""The number of the signal that ends the program at once, without a receipt."""
+"""Number of signals after which the program ends at once, without a receipt."""
 
 
 class Stop:
-    """Counts the requests to end, as a context manager of the main thread.
+    """Counts requests to end; a context manager for the main thread.
 
-    ``asked`` is their number and ``since`` the time of the first, in seconds of the monotonic clock. A signal that our
-    parent ignores stays ignored. The third raises ``KeyboardInterrupt``.
+    ``asked`` is their number, ``since`` the time of the first, in seconds of the monotonic clock. A signal that our parent
+    ignores stays ignored. The third raises ``KeyboardInterrupt``.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Stop:
             raise KeyboardInterrupt
 
     def wait(self, descriptors: Sequence[int], seconds: float) -> None:
-        """Wait until one of ``descriptors`` can be read or a signal came, at most so long."""
+        """Wait until one of ``descriptors`` is readable or a signal arrives, at most ``seconds``."""
         ready, _, _ = select.select([*descriptors, self._wake], [], [], max(0.0, seconds))
         if self._wake in ready:
             os.read(self._wake, 4096)

@@ -1,4 +1,4 @@
-"""Read the bytes appended to a log: of a growing file, or of a pipe until it has no writer."""
+"""Read the bytes appended to a growing file, or to a pipe until it has no writer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from receipt_cli.io.pipe import widen
 from receipt_cli.io.source import BLOCK
 
 PIECE = 8 << 20
-"""Bytes that are read at a time at most."""
+"""Most bytes read at a time."""
 SEAM = 256
 """Bytes before the read position that are compared to detect a rewritten file."""
 
@@ -25,20 +25,20 @@ class Tail(ABC):
     """One log that may still grow."""
 
     waits_on: Sequence[int] = ()
-    """Descriptors that become readable with more output; none for a file, which must be polled."""
+    """Descriptors that become readable with more output; empty for a file, which must be polled."""
     ended = False
-    """True once no more output can follow."""
+    """Whether no more output can follow."""
 
     @abstractmethod
     def read(self) -> list[bytes]:
-        """Return the appended bytes, at most ``PIECE``; empty without any. Raises ``OSError``."""
+        """Return the appended bytes, at most ``PIECE``; [] without any. Raises ``OSError``."""
 
     def lost(self) -> str | None:
-        """Return how the file was replaced or rewritten, or None; from then on the new file is read from its start."""
+        """Return how the file was replaced or rewritten, or None; after that, the new file is read from its start."""
         return None
 
     def written_at(self) -> float:
-        """Return when the last bytes that were read came, in seconds since 1970."""
+        """Return the time of the last bytes read, in seconds since 1970."""
         return time.time()
 
     @abstractmethod
@@ -47,7 +47,7 @@ class Tail(ABC):
 
 
 def open_tail(path: str) -> Tail:
-    """Return the tail of the log at ``path``, from its first byte on; ``-`` is stdin. Raises ``InputError``."""
+    """Return the tail of the log at ``path`` from its first byte; ``-`` is stdin. Raises ``InputError``."""
     if path == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed", where="stdin")
@@ -75,7 +75,7 @@ class FileTail(Tail):
     """A regular file. It never ends by itself: the caller decides when the job is over."""
 
     def __init__(self, path: str, descriptor: int) -> None:
-        """Take over ``descriptor``, which is ``path`` opened."""
+        """Take over ``descriptor``, an open descriptor of ``path``."""
         self._path = path
         self._descriptor = descriptor
         self._offset = 0
@@ -94,7 +94,7 @@ class FileTail(Tail):
         return blocks
 
     def written_at(self) -> float:
-        """Return when the file was last written to."""
+        """Return the time at which the file was last written to."""
         return os.fstat(self._descriptor).st_mtime
 
     def lost(self) -> str | None:
@@ -119,13 +119,13 @@ class FileTail(Tail):
         return what
 
     def _replaced(self) -> bool:
-        """Switch to the file of that name, if it is another one and not empty."""
+        """Switch to another, non-empty file that now has this name; return whether there was one."""
         try:
             now, then = os.stat(self._path), os.fstat(self._descriptor)
             if (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino) or not (now.st_size and stat.S_ISREG(now.st_mode)):
                 return False
             fresh = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # the name is gone, the file that we hold is not
+        except OSError:  # the name is gone, but our file is still open
             return False
         os.close(self._descriptor)
         self._descriptor = fresh
@@ -140,7 +140,7 @@ class PipeTail(Tail):
     """A pipe, a socket or a terminal."""
 
     def __init__(self, descriptor: int, *, ours: bool) -> None:
-        """Read from ``descriptor``, which is closed in the end if it is ``ours``. No other reader may use it."""
+        """Read from ``descriptor``, which ``close`` closes if it is ``ours``. No other reader may use it."""
         self.waits_on = (descriptor,)
         self._ours = ours
         widen(descriptor)
@@ -152,7 +152,7 @@ class PipeTail(Tail):
         while room > 0 and not self.ended and select.select(self.waits_on, [], [], 0)[0]:
             try:
                 block = os.read(self.waits_on[0], min(BLOCK, room))
-            except BlockingIOError:  # somebody else was faster
+            except BlockingIOError:  # another reader was faster
                 break
             except OSError:  # a terminal that was hung up
                 block = b""

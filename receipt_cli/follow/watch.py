@@ -1,19 +1,19 @@
-"""Decide when the figures of a followed log are computed and shown, at negligible cost."""
+"""Decide when to compute and show the figures of a followed log, at negligible cost."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from receipt_cli.follow.growth import Growth
 from receipt_cli.follow.snapshot import Figures, Snapshot, figures
-from receipt_cli.lazy_dataclass import replace
 
 LEAST_S = 0.25
-"""Least seconds between two pictures."""
+"""Fewest seconds between two updates of the display."""
 SHARE = 20
-"""Figures are computed again after this multiple of the time that it took before: a twentieth of one core."""
+"""Pause between computations of the figures, as a multiple of their last duration: a twentieth of one core."""
 SEEN_S = 5.0
 """Seconds of observed steps before their pace is reported."""
 
@@ -22,20 +22,20 @@ class Picture(Protocol):
     """The display."""
 
     def show(self, state: Snapshot) -> None:
-        """Show ``state`` instead of the last one."""
+        """Replace the displayed state by ``state``."""
 
     def leave(self, message: str) -> None:
         """Keep the last picture, print ``message`` below it and show nothing more."""
 
     def silent(self, seconds: float) -> None:
-        """Learn that nothing has come for so long."""
+        """Report ``seconds`` without output."""
 
 
 class Watch:
     """Shows the figures of a growing log; redraws only after new output."""
 
     def __init__(self, name: str, picture: Picture, ends: str, *, share: int = SHARE) -> None:
-        """``ends`` describes the condition that ends the following; figures take at most one ``share``-th of a core."""
+        """``ends`` describes the condition that ends following; figures take at most one ``share``-th of a core."""
         self._share = share
         self._name = name
         self._picture = picture
@@ -43,7 +43,7 @@ class Watch:
         self.again()
 
     def again(self) -> None:
-        """Forget all figures: the log begins anew."""
+        """Forget all figures: the log starts over."""
         self._figures: Figures | None = None
         self._heard_at: float | None = None
         self._drawn = self._due = 0.0
@@ -51,17 +51,17 @@ class Watch:
         self._paced: list[tuple[float, int]] = []
 
     def leave(self, message: str) -> None:
-        """Print ``message`` and show nothing more: others may be writing to the terminal now."""
+        """Print ``message`` and show nothing more: another program may write to the terminal now."""
         self._picture.leave(message)
 
     def silent(self, seconds: float) -> None:
-        """Report that nothing has come for so long."""
+        """Report ``seconds`` without output."""
         self._picture.silent(seconds)
 
     def look(self, growth: Growth, came_at: float | None, warnings: Sequence[str], *, hurried: bool = False) -> None:
-        """Update the figures of ``growth`` and show a picture where one is due.
+        """Update the figures of ``growth`` and redraw, each if due.
 
-        ``came_at`` is the time of new output (seconds since 1970), None without any; ``hurried``: more is waiting to be read.
+        ``came_at`` is the time of new output (seconds since 1970), or None; ``hurried``: more output is waiting to be read.
         """
         now = time.monotonic()
         if came_at is not None:
@@ -78,7 +78,7 @@ class Watch:
         self._waiting = behind
 
     def _fold(self, growth: Growth, now: float) -> None:
-        self._figures = None  # not two of them at once: they hold every value of the run
+        self._figures = None  # free them first: they hold every value of the run
         reading = growth.snapshot()
         self._figures = figures(replace(reading, options=replace(reading.options, running=True)).derivation())
         done = time.monotonic()
@@ -102,7 +102,7 @@ class Watch:
         )
 
     def _pace(self) -> float | None:
-        """Return the observed seconds per step, or None where that was too short."""
+        """Return the observed seconds per step, or None after less than ``SEEN_S``."""
         if len(self._paced) < 2:
             return None
         (began, first), (ended, last) = self._paced

@@ -1,4 +1,4 @@
-"""Read the columns of a record by their declared names: whole numbers in numpy, mixed values one by one."""
+"""Read the columns of a record by their declared names: whole numbers with numpy, mixed values one by one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Json: TypeAlias = "dict[str, Any]"
 """A JSON object as ``json.loads`` returns it."""
 
 CHUNK = 4096
-"""Rows that are added up at a time: this many durations below ``LONGEST_NS`` stay within 64 bits."""
+"""Rows added up at a time: the sum of so many durations below ``LONGEST_NS`` fits into 64 bits."""
 LONGEST_NS = 1 << 50
-"""No kernel, copy or fill lasts 13 days: a longer duration is an error."""
+"""Upper bound of a duration in nanoseconds, 13 days: a longer kernel, copy or fill is an error."""
 LATEST_NS = 1 << 62
-"""A time after 2116 is an error."""
+"""Upper bound of a time in nanoseconds since 1970: a time after 2116 is an error."""
 MAX_DEVICE = 1023
 _MAX_COLUMNS = 256
 
@@ -28,7 +28,7 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """``count`` rows of a batch, columns by name; rows of another length are left out and counted as ``torn``."""
+    """``count`` rows of a batch as columns by name; rows of another length are left out and counted in ``torn``."""
 
     base_ns: int
     columns: dict[str, tuple[Any, ...]]
@@ -38,7 +38,7 @@ class Rows:
 
 
 def is_whole(value: object) -> bool:
-    """True for an integer that is not a boolean."""
+    """Return whether ``value`` is an integer and no boolean."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -53,7 +53,7 @@ def real(value: object) -> float | None:
 
 
 def whole(value: object, least: int, most: int) -> int | None:
-    """Return an integer from ``least`` to below ``most``, or such an integer in a string; None for anything else."""
+    """Return an integer, or one in a string, if it is at least ``least`` and below ``most``; else None."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 19:
         value = int(value)
     return value if is_whole(value) and least <= value < most else None  # type: ignore[operator,return-value]
@@ -89,9 +89,9 @@ def rows_of(record: Json, known: Batch) -> Rows:
 
 
 def whole_columns(rows: Rows, bounds: dict[str, tuple[int, int]]) -> Iterator[tuple[dict[str, Integers], int]]:
-    """Yield chunks of the columns of ``bounds`` as int64 [n], and how many rows were left out of each.
+    """Yield chunks of the columns of ``bounds`` as int64 [n], and the number of rows left out of each chunk.
 
-    A row is left out where one of its values is no integer from the least to below the most of its column.
+    A row is left out unless all its values are integers, at least the lower and below the upper bound of their column.
     """
     import numpy as np
 
@@ -126,6 +126,6 @@ def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]
 
 
 def exact_total(values: Integers) -> int:
-    """Return the sum of integers from 0 to below 2**62, which may lie beyond 64 bits; at most ``CHUNK`` of them."""
+    """Return the sum of at most ``CHUNK`` integers from 0 to below 2**62; it may exceed 64 bits."""
     low = values & 0xFFFFFFFF
     return (int((values >> 32).sum()) << 32) + int(low.sum())

@@ -1,4 +1,4 @@
-"""Copies and fills of memory, by direction."""
+"""Memory copies and fills, by direction."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _KIND = (0, 1 << 31)
 
 @dataclass(slots=True)
 class CopyTotals:
-    """Copies in one direction: their number, nanoseconds and bytes. ``size`` is None where a record lacks it."""
+    """Copies in one direction: count, nanoseconds, bytes. ``size`` is None if a record lacks it."""
 
     count: int = 0
     total_ns: int = 0
     size: int | None = 0
 
     def add(self, count: int, total_ns: int, size: int | None) -> None:
-        """Add ``count`` of them."""
+        """Add ``count`` copies."""
         self.count += count
         self.total_ns += total_ns
         self.size = None if size is None or self.size is None else self.size + size
@@ -35,7 +35,7 @@ class Copies:
         self.by_direction: dict[str, CopyTotals] = {}
 
     def add_batch(self, rows: Rows) -> int:
-        """Add the copies of a batch; return how many of its rows cannot be read."""
+        """Add the copies of a batch; return the number of unreadable rows."""
         import numpy as np
 
         bounds = {"dt_ns": (-LONGEST_NS, LONGEST_NS), "duration_ns": (0, LONGEST_NS)}
@@ -51,11 +51,11 @@ class Copies:
         return lost
 
     def _kind(self, kind: int | None) -> CopyTotals:
-        """Return the counts of a kind. Kinds above 255 are in no table: they count as one unknown kind."""
+        """Return the totals of a kind. Kinds above 255 are in no table and count as one unknown kind."""
         return self.by_kind.setdefault(kind if kind is not None and kind < 256 else None, CopyTotals())
 
     def add_event(self, record: Json, *, fill: bool) -> bool:
-        """Add one ``memcpy_event``, or with ``fill`` one ``memset_event``; return whether it can be read."""
+        """Add a ``memcpy_event``, or with ``fill`` a ``memset_event``; return whether it is readable."""
         start = whole(record.get("start_ns"), 0, LATEST_NS)
         end = None if start is None else whole(record.get("end_ns"), start, start + LONGEST_NS)
         size = whole(record.get("bytes"), *_SIZE)
@@ -67,7 +67,7 @@ class Copies:
         return True
 
     def merged(self, table: Mapping[int, str]) -> dict[str, CopyTotals]:
-        """Return the copies by direction; ``table`` maps the numbers of kinds, all others are unknown."""
+        """Return the copies by direction; ``table`` maps kinds to directions; other kinds are unknown."""
         found = {direction: CopyTotals(m.count, m.total_ns, m.size) for direction, m in self.by_direction.items()}
         for kind, moved in self.by_kind.items():
             direction = "unknown" if kind is None else table.get(kind, "unknown")

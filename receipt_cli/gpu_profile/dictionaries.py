@@ -1,4 +1,4 @@
-"""The names of a stream by their ids, bounded; an id that two names claim has none."""
+"""The names of a stream by id, bounded; an id with two names has none."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.redaction.text import safe_text
 
 MAX_NAME = 2000
-"""Characters of a name that are kept."""
+"""Longest name kept, in characters."""
 _MAX_ENTRIES = 1 << 17
 _MAX_CHARACTERS = 32 << 20
-"""Characters of all names of one dictionary."""
+"""Most characters of all names in one dictionary."""
 _DIGITS = 19
 
 
@@ -28,13 +28,13 @@ class Dictionary:
         if declared is None:
             return
         if not isinstance(declared, dict):
-            problems.add("unreadable_value", f"{file}: {self.key} is no dictionary", line=line)
+            problems.add("unreadable_value", f"{file}: {self.key} is not a dictionary", line=line)
             return
         for text, name in declared.items():
             if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS) or not isinstance(name, str):
-                problems.add("unreadable_value", f"{file}: {self.key} holds what is no name of an id", line=line, excerpt=text)
+                problems.add("unreadable_value", f"{file}: {self.key} has an entry that names no id", line=line, excerpt=text)
             elif not self._put(int(text), name[:MAX_NAME]):
-                problems.add("name_twice", f"{file}: {self.key}: id {int(text)} has two names: neither counts", line=line)
+                problems.add("name_twice", f"{file}: {self.key}: id {int(text)} has two names; neither is used", line=line)
 
     def name(self, identity: int) -> str | None:
         """Return the name of an id, safe for a document; None for an unknown or ambiguous id."""
@@ -54,5 +54,5 @@ class Dictionary:
 
 
 def shown(name: str) -> str | None:
-    """Return a recorded name, safe for a document; None where nothing of it is left."""
+    """Return a recorded name, safe for a document; None if nothing of it is left."""
     return safe_text(name, MAX_NAME) or None

@@ -1,4 +1,4 @@
-"""Build the ``gpu_profile`` document of a session: figures in base units, null where in doubt."""
+"""Build the ``gpu_profile`` document of a session: figures in base units, null if in doubt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from receipt_cli.receipts.production import UNDECLARED, Declared
 
 SCHEMA_VERSION = "gpu_profile/1.2"
 RULES = "gpu_profile/2"
-"""Version of everything in code that decides the figures of a session."""
+"""Version of all rules in code that determine the figures of a session."""
 _MAX_KERNELS, _MAX_SCOPES, _MAX_LOSSES = 50, 100, 20
 _MAX_REASONS = 50
 _SHORT = 200
@@ -76,7 +76,7 @@ def build_document(session: Session, declared: Declared = UNDECLARED) -> Documen
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The document's parts beside the events; ``files`` and ``records`` describe the input."""
+    """Parts of the document other than events; ``files`` and ``records`` describe the input."""
 
     label: str
     declared: Declared
@@ -86,7 +86,7 @@ class Origin:
 
 
 def assemble(origin: Origin, events: Document, problems: StreamProblems) -> Document:
-    """Return the document of ``events``: keys in schema order."""
+    """Return the document of ``events``, with keys in schema order."""
     run, attachments = origin.declared
     return {
         "schema_version": SCHEMA_VERSION,
@@ -117,12 +117,12 @@ def assemble(origin: Origin, events: Document, problems: StreamProblems) -> Docu
 
 
 def _spans(session: Session) -> dict[int, Spans | None]:
-    """Return the busy intervals of each device by number, None where they are unknown."""
+    """Return the busy intervals of each device number, None if unknown."""
     recorded = session.kernels.spans
     numbers = session.inventory.numbers | set(session.samples.devices) | set(session.samples.memory)
     numbers |= {number for number in recorded if number is not None}
     if recorded and not session.kernels_whole:
-        session.problems.add("kernels_not_whole", "how long the devices were busy is not known: kernels may be missing")
+        session.problems.add("kernels_not_whole", "busy time of the devices is unknown: kernels may be missing")
     if not session.kernels_whole:
         return dict.fromkeys(sorted(numbers))
     if None not in recorded:
@@ -139,7 +139,7 @@ def _spans(session: Session) -> dict[int, Spans | None]:
 
 
 def _named(timings: Timings[int | str], names: Dictionary, session: Session, what: str) -> dict[str, Timing]:
-    """Return timings by name: ids of one name together, an id without a name as ``#id``."""
+    """Return timings by name: ids with the same name are summed, an id without a name is ``#id``."""
     found: dict[str, Timing] = {}
     nameless = 0
     for key, timing in timings.of.items():
@@ -148,9 +148,9 @@ def _named(timings: Timings[int | str], names: Dictionary, session: Session, wha
         one = found.setdefault(_name(key, names), Timing())
         one.add(timing.count, timing.total, timing.shortest, timing.longest)
     if nameless:
-        session.problems.add("name_unknown", f"{nameless} {what} have no name: they are told by their number", count=nameless)
+        session.problems.add("name_unknown", f"{nameless} {what} have no name and are listed by their number", count=nameless)
     if timings.left_out.count:
-        session.problems.add("too_many_names", f"{timings.left_out.count} {what} are told by no name: there are too many")
+        session.problems.add("too_many_names", f"{timings.left_out.count} {what} are not listed by name: there are too many")
     return found
 
 
@@ -171,7 +171,7 @@ def _kernels(session: Session) -> Document:
 
 
 def kernel_table(found: Mapping[str, Timing], together: Timing, launches: int) -> Document:
-    """Return the block of kernels: totals, and the kernels of the longest total time one by one."""
+    """Return the block of kernels: totals, and the kernels with the longest total time."""
     top = sorted(found.items(), key=lambda item: (-item[1].total, item[0]))[:_MAX_KERNELS]
     return {
         "name_count": len(found),
@@ -205,7 +205,7 @@ def _copies(session: Session) -> list[Document]:
 
 
 def directions(moved_by: Mapping[str, CopyTotals]) -> list[Document]:
-    """Return the copies by direction, in the order of the schema."""
+    """Return the copies by direction, in schema order."""
     return [
         {
             "direction": way,
@@ -244,7 +244,7 @@ def _metrics(session: Session, sampler: Sampler | None, whose: str) -> Document:
         return {}
     for name, column in sampler.columns.items():
         if column.impossible:
-            detail = f"{whose}: {name}: {column.impossible} values cannot be: it is left out"
+            detail = f"{whose}: {name}: {column.impossible} impossible values; the metric is left out"
             session.problems.add("impossible_value", detail, count=column.impossible)
     return sampler.metrics()
 
@@ -255,7 +255,7 @@ def _header(session: Session) -> Document:
     if place is None:
         return merge(())
     kinds = Counter((_text(inventory.name(n), _SHORT), _memory(session, n)) for n in sorted(inventory.numbers))
-    # Of several devices that the program saw, nobody says how many it used.
+    # It is unknown how many of several visible devices the program used.
     one = sum(kinds.values()) == 1
     entries = [{"name": name, "count": 1 if one else None, "memory_bytes": memory} for name, memory in kinds]
     file = place[0] if set(place[0]) <= _SOURCED else ""
@@ -268,10 +268,10 @@ def _memory(session: Session, number: int) -> int | None:
 
 
 def _record_problems(session: Session, *, complete: bool) -> None:
-    """Record the problems of the stream as a whole."""
+    """Record problems of the stream as a whole."""
     problems, kernels, scopes = session.problems, session.kernels, session.scopes
     for (kind, name), count in sorted(session.columns.items()):
-        problems.add("unknown_column", f"{kind}: column {name} is not known and was left out, in {count} batches", count=count)
+        problems.add("unknown_column", f"{kind}: unknown column {name} was left out, in {count} batches", count=count)
     for kind, count in sorted(session.types.items()):
         problems.add("unknown_record", f"{count} records of the unknown type {kind}", count=count)
     unpaired = kernels.unstarted + scopes.unbegun + (kernels.unended if complete else 0)
@@ -284,22 +284,22 @@ def _record_problems(session: Session, *, complete: bool) -> None:
     if forgotten:
         problems.add("too_many_open", f"{forgotten} begins were left out: too many were open at once", count=forgotten)
     if session.stalls.nameless:
-        problems.add("name_unknown", f"{session.stalls.nameless} samples inside kernels have no name of their reason")
+        problems.add("name_unknown", f"{session.stalls.nameless} samples inside kernels have a reason without a name")
     if session.stalls.too_many:
-        problems.add("too_many_names", "the reasons of stalls are left out: there are too many")
+        problems.add("too_many_names", "stall reasons are left out: there are too many")
     if session.details.left_out:
         problems.add("too_many_details", f"{session.details.left_out} details of launches were left out: there are too many")
     within = session.details.unreadable + session.stalls.unreadable
     if within:
-        problems.add("unreadable_value", f"{within} records of the inside of kernels cannot be read", count=within)
+        problems.add("unreadable_value", f"{within} kernel detail or sample records cannot be read", count=within)
     unreadable = session.samples.unreadable
     if unreadable:
-        problems.add("unreadable_value", f"{unreadable} samples are no numbers", count=unreadable)
+        problems.add("unreadable_value", f"{unreadable} samples are not numbers", count=unreadable)
     twice = [number for number, names in session.inventory.names.items() if len(names) > 1]
     twice += [number for number, sizes in session.samples.memory.items() if len(sizes) > 1]
     if twice:
         detail = ", ".join(map(str, sorted(set(twice))[:16]))
-        problems.add("contradicting_devices", f"devices of two names or sizes: {detail}")
+        problems.add("contradicting_devices", f"devices with two names or memory sizes: {detail}")
 
 
 def _text(value: str | None, limit: int) -> str | None:

@@ -1,4 +1,4 @@
-"""List the files of a session: channel and window of each, missing windows, and the sidecars."""
+"""List the files of a session: channel and window of each, missing windows, and sidecars."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.gpu_profile.batch import whole
 from receipt_cli.gpu_profile.problems import StreamProblems
-from receipt_cli.lazy_dataclass import NamedTuple
 
 CHANNELS = ("device", "scope", "system", "sass")
 _NAME = re.compile(r"(?s)(?:(?P<prefix>.+)\.)?(?P<channel>device|scope|system|sass)(?:\.(?P<number>\d{1,9}))?\.log(?:\.gz)?")
@@ -24,7 +23,7 @@ _MAX_SIDECAR = 1 << 16
 
 
 class Window(NamedTuple):
-    """One file of a channel; ``number`` is None for the one that is written last. ``spooled``: it was not published yet."""
+    """One file of a channel; ``number`` is None for the one written last; ``spooled``: not yet published."""
 
     name: str
     channel: str
@@ -35,17 +34,17 @@ class Window(NamedTuple):
 
 @dataclass(slots=True)
 class Listing:
-    """The windows of a session in reading order, and the windows that sidecars announce or give up."""
+    """The windows of a session in reading order, and the windows that sidecars announce or declare lost."""
 
     windows: list[Window] = field(default_factory=list)
     sidecars: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Size and checksum from a sidecar, by the name of its file."""
+    """File name → size and checksum from its sidecar."""
     announced: set[tuple[str, int]] = field(default_factory=set)
     given_up: set[tuple[str, int]] = field(default_factory=set)
 
 
 def is_session(path: Path) -> bool:
-    """True for a folder with a file of a channel."""
+    """Return whether ``path`` is a folder with a file of a channel."""
     try:
         return any(_is_window(entry.name) for entry in (*path.iterdir(), *_spooled(path)))
     except OSError:
@@ -90,23 +89,23 @@ def list_session(path: Path, problems: StreamProblems) -> Listing:
 
 
 def list_files(paths: Sequence[Path]) -> Listing:
-    """Return the windows that ``paths`` are, each named as it is called. Raises ``InputError``."""
+    """Return ``paths`` as windows, each under its file name. Raises ``InputError``."""
     return list_streams((path.name, _opener(path)) for path in paths)
 
 
 def list_streams(streams: Iterable[tuple[str, Callable[[], BinaryIO]]]) -> Listing:
-    """Return the windows of ``streams``, pairs of a file's name and a function that opens it; the last pair of a name counts."""
+    """Return the windows of ``streams``, pairs (file name, function that opens it); the last pair of a name counts."""
     return Listing(sorted((_window(name, opener) for name, opener in dict(streams).items()), key=_order))
 
 
 def gaps(listing: Listing) -> set[tuple[str, int]]:
-    """Return the windows (channel, index) that are missing among those that there are or that sidecars announce."""
+    """Return the missing windows (channel, index), judged by existing files and by sidecars."""
     missing: set[tuple[str, int]] = set()
     for channel in CHANNELS:
         there = {w.number for w in listing.windows if w.channel == channel and w.number is not None}
         announced = {index for name, index in listing.announced | listing.given_up if name == channel}
         last = max(there | announced, default=0)
-        if last - len(there) > _MAX_FILES:  # no session has so many windows: the number is wrong
+        if last - len(there) > _MAX_FILES:  # the number is wrong: no session has so many windows
             missing.add((channel, last))
             continue
         missing |= {(channel, index) for index in range(1, last + 1) if index not in there}
@@ -122,7 +121,7 @@ def _window(name: str, opener: Callable[[], BinaryIO]) -> Window:
 
 
 def _is_window(name: str) -> bool:
-    """True for the name of a channel's file. A hidden file is an unfinished one of a launcher."""
+    """Return whether ``name`` is that of a channel's file. A hidden file is an unfinished one of a launcher."""
     return not name.startswith(".") and _NAME.fullmatch(name) is not None
 
 
@@ -132,7 +131,7 @@ def _prefix(name: str) -> str:
 
 
 def _order(window: Window) -> tuple[int, str, bool, int, bool, str]:
-    """Channels as the format lists them, their windows by number, the one without a number last."""
+    """Return a sort key: channels in the format's order, windows by number, the one without a number last."""
     known = CHANNELS.index(window.channel) if window.channel in CHANNELS else len(CHANNELS)
     return known, window.channel, window.number is None, window.number or 0, window.spooled, window.name
 
@@ -140,7 +139,7 @@ def _order(window: Window) -> tuple[int, str, bool, int, bool, str]:
 def _once(windows: Sequence[Window], problems: StreamProblems) -> list[Window]:
     """Return one file for each window: of plain and compressed, or published and spooled, the one with content.
 
-    An empty plain file is the rest of one that was compressed and could not be removed.
+    An empty plain file is left over if it could not be removed after compression.
     """
     kept: dict[tuple[str, int | None], Window] = {}
     for window in sorted(windows, key=lambda window: (*_order(window)[:5], window.name.endswith(".gz"))):
@@ -149,7 +148,7 @@ def _once(windows: Sequence[Window], problems: StreamProblems) -> list[Window]:
         if other is None or _is_empty(other):
             kept[key] = window
         elif not _is_empty(window):
-            problems.add("window_twice", f"{window.name}: the window is there twice: {other.name} was read")
+            problems.add("window_twice", f"{window.name}: duplicate window; {other.name} was read")
     return sorted(kept.values(), key=_order)
 
 
@@ -174,7 +173,7 @@ def _keep_sidecar(found: Listing, entry: Path, name: str, problems: StreamProble
         declared = None
     payload = declared.get("payload_file") if isinstance(declared, dict) else None
     if not isinstance(payload, str):
-        problems.add("sidecar_unreadable", f"{name}: is no description of a window")
+        problems.add("sidecar_unreadable", f"{name}: does not describe a window")
         return
     sizes = {key: whole(declared.get(key), 0, 1 << 62) for key in ("payload_bytes", "payload_crc32")}
     found.sidecars[payload] = sizes

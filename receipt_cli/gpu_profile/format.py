@@ -1,7 +1,7 @@
-"""The wire format of GPU Flight (gpufl): records, their versions, and the columns with their meaning.
+"""The wire format of GPU Flight (gpufl): records, their versions, and the meaning of columns.
 
-Read from the public sources of gpufl-client (``include/gpufl/core/model/*``, ``tests/core/test_wire_contract.cpp``). Columns
-were added, and one was inserted in the middle, under an unchanged version: a column is known by its declared name alone.
+Source: gpufl-client (``include/gpufl/core/model/*``, ``tests/core/test_wire_contract.cpp``). Columns were added, one of them in
+the middle, without a new version, so a column is identified only by its declared name.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 GPUFL_FORMAT = "gpufl"
-"""The format's name, as documents and options spell it."""
+"""The format's name in documents and options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A columnar record: its known versions, the columns that it needs, and its other columns."""
+    """A columnar record: its known versions, required columns, and other columns."""
 
     versions: frozenset[int]
     needed: tuple[str, ...]
     others: frozenset[str]
 
     def knows(self, column: str) -> bool:
-        """True for a column of any known version."""
+        """Return whether any known version has this column."""
         return column in self.needed or column in self.others
 
 
@@ -55,7 +55,7 @@ BATCHES: Mapping[str, Batch] = {
     ),
     HOSTS: _batch(range(1, 2), "dt_ns", "cpu_pct_x100 ram_used_mib ram_total_mib"),
 }
-"""The batches whose rows go into figures."""
+"""Batches whose rows contribute to figures."""
 DETAIL, SAMPLE = "kernel_detail", "profile_sample"
 """Details of one launch, and one sample inside a kernel."""
 STARTS, ENDS = frozenset({"job_start", "init"}), "shutdown"
@@ -66,7 +66,7 @@ SINGLE = frozenset(
         "system_start", "system_sample", "system_stop", "system_end",
     }
 )  # fmt: skip
-"""Records of one event each: all of the older generations, and the fills of the newest."""
+"""Records of one event each: all of older generations, and fills of the newest."""
 IGNORED = frozenset(
     {
         "pm_sample_batch", "synchronization_event",
@@ -79,14 +79,14 @@ IGNORED = frozenset(
 )  # fmt: skip
 """Known records without figures: counters, listings, configuration."""
 TYPES = frozenset({*BATCHES, *STARTS, ENDS, NAMES, DETAIL, SAMPLE, *SINGLE, *IGNORED})
-"""Every record that is known."""
+"""All known records."""
 
 CUPTI_COPIES = {
     0: "unknown", 1: "host_to_device", 2: "device_to_host", 3: "host_to_device", 4: "device_to_host",
     5: "device_to_device", 6: "device_to_device", 7: "device_to_device", 8: "device_to_device", 9: "host_to_host",
     10: "peer_to_peer",
 }  # fmt: skip
-"""``CUpti_ActivityMemcpyKind``, arrays being memory of the device."""
+"""``CUpti_ActivityMemcpyKind``, with arrays as device memory."""
 ROCM_COPIES = {0: "unknown", 1: "host_to_device", 2: "device_to_host", 3: "device_to_device", 4: "host_to_host"}
 """Kinds of gpufl's ROCprofiler backend."""
 NAMED_COPIES = {
@@ -126,13 +126,13 @@ DEVICE_COLUMNS: Mapping[str, Sampled] = {
     "ecc_corrected": Sampled("ecc_corrected_count"),
     "ecc_uncorrected": Sampled("ecc_uncorrected_count"),
 }
-"""Columns of a device, by the name that batches have for them. Energy and error counts are cumulative, and stay so. The rate of
-the bus has no place: not all backends write it in the same unit."""
+"""Device columns by their name in batches. Energy and error counts are cumulative and stay so. The bus rate is left out,
+because not all backends write it in the same unit."""
 DEVICE_ALIASES: Mapping[str, str] = {
     "util_gpu": "gpu_util", "util_gpu_pct": "gpu_util", "util_mem": "mem_util", "util_mem_pct": "mem_util",
     "clk_sm": "clock_sm", "clk_mem": "clock_mem", "clk_gfx": "clock_gfx",
 }  # fmt: skip
-"""Names that older generations have for the same columns."""
+"""Names of the same columns in older generations."""
 HOST_COLUMNS: Mapping[str, Sampled] = {
     "cpu_pct_x100": Sampled("cpu_ratio", over=10**4, most=_SHARE),
     "cpu_pct": Sampled("cpu_ratio", over=100, most=_SHARE),

@@ -1,4 +1,4 @@
-"""Import the folder or the files of a recorded session as a valid ``gpu_profile`` document."""
+"""Import the folder or files of a recorded session as a valid ``gpu_profile`` document."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from receipt_cli.gpu_profile.session import read_session
 from receipt_cli.receipts.production import UNDECLARED, Declared, require_valid
 
 _LOOKED_AT = 3
-"""Lines at the beginning of a file of which one must be a known record."""
+"""Lines at the start of a file, one of which must be a known record."""
 
 
 def is_recording(paths: Sequence[str]) -> bool:
-    """True where ``paths`` are folders, or files that begin with records of a session.
+    """Return whether ``paths`` are folders, or files that begin with records of a session.
 
     Never raises and never reads from a pipe: only files and folders can be recordings.
     """
@@ -30,7 +30,7 @@ def is_recording(paths: Sequence[str]) -> bool:
 
 
 def is_report(paths: Sequence[str]) -> bool:
-    """True where ``paths`` are files of tables that ``nsys stats`` printed."""
+    """Return whether ``paths`` are files with tables printed by ``nsys stats``."""
     return all(path.is_file() and nsys.is_report(_head(path)) for path in map(Path, paths))
 
 
@@ -45,9 +45,9 @@ def import_report(paths: Sequence[str], declared: Declared = UNDECLARED) -> dict
 
 
 def import_session(paths: Sequence[str], declared: Declared = UNDECLARED, *, session: str | None = None) -> dict[str, Any]:
-    """Return the document of the session ``session`` (None: the only one) in the folder, or the files, ``paths``.
+    """Return the document of one session in ``paths`` (a folder, or files); ``session`` is its id, None for the only one.
 
-    Raises ``InputError`` for input that cannot be read, and ``OtherSessions`` where it has several sessions or lacks that one.
+    Raises ``InputError`` for input that cannot be read, ``OtherSessions`` if it has several sessions or lacks the given one.
     """
     problems = StreamProblems()
     read = read_session(_listing([Path(path) for path in paths], problems), problems, session)
@@ -63,10 +63,10 @@ def _listing(paths: Sequence[Path], problems: StreamProblems) -> Listing:
     if not folders:
         names = [path.name for path in paths]
         if len(set(names)) < len(names):
-            raise UsageError("two of the files have the same name", why="a session has each of its files once")
+            raise UsageError("two of the files have the same name", why="file names of a session are unique")
         return list_files(paths)
     if len(paths) > 1:
-        raise UsageError("needs one folder, or files", why="a session is in a folder of its own")
+        raise UsageError("needs one folder, or files", why="each session has its own folder")
     return list_session(folders[0], problems)
 
 
@@ -75,7 +75,7 @@ def _holds_records(path: Path) -> bool:
 
 
 def _head(path: Path) -> list[bytes]:
-    """Return the first lines of a file, none where it cannot be read."""
+    """Return the first lines of a file, [] if it cannot be read."""
     try:
         with path.open("rb") as stream:
             return first_lines(stream)

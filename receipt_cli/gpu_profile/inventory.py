@@ -1,4 +1,4 @@
-"""The devices of a session as its start lists them: number, name, identity and vendor."""
+"""The devices in a session's start record: number, name, identity and vendor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MAX_LISTED = 1024
 
 
 class Inventory:
-    """The devices in the start records. ``place`` is the file and the JSON pointer of the first list."""
+    """The devices in the start records. ``place`` is (file, JSON pointer) of the first list."""
 
     def __init__(self) -> None:
         self.names: dict[int, set[str]] = {}
@@ -20,20 +20,20 @@ class Inventory:
 
     @property
     def numbers(self) -> set[int]:
-        """Numbers of the devices that are listed."""
+        """Numbers of the listed devices."""
         return set(self.names)
 
     def name(self, number: int) -> str | None:
-        """Return the name of a device, or None where there is none, or two."""
+        """Return the name of a device; None without a name, or with two."""
         names = self.names.get(number, set())
         return next(iter(names)) if len(names) == 1 else None
 
     def number_of(self, uuid: object) -> int | None:
-        """Return the number of the device with this identity, or None."""
+        """Return the number of the device with this uuid, or None."""
         return self._uuids.get(uuid) if isinstance(uuid, str) else None
 
     def add(self, record: Json, file: str, samples: Samples) -> None:
-        """Add the lists of a ``job_start`` or ``init``; sizes of memories go to ``samples``."""
+        """Add the lists of a ``job_start`` or ``init``; memory sizes go to ``samples``."""
         listed = record.get(_LISTS[0])
         keys = _LISTS[:1] if isinstance(listed, list) and listed else _LISTS[1:]
         for key in (*keys, "devices"):

@@ -1,4 +1,4 @@
-"""What was recorded of the inside of kernels: how they were launched, and why their warps did not issue."""
+"""Details recorded inside kernels: launch settings, and reasons why warps did not issue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from receipt_cli.gpu_profile.batch import Json, Rows, is_whole, real, whole
 from receipt_cli.gpu_profile.dictionaries import MAX_NAME, Dictionary, shown
 
 MAX_LAUNCHES = 1 << 16
-"""Launches whose details are kept, and names of kernels in records of one launch each."""
+"""Most launches with details, and most kernel names in records of one launch each."""
 MAX_REASONS = 256
 _SIZES = re.compile(r"\(?(\d{1,10}), ?(\d{1,10}), ?(\d{1,10})\)?")
 _MOST = 1 << 31
@@ -20,21 +20,21 @@ _COUNTS = {
     "static_shared_bytes": (0, ("static_shared", "static_shared_bytes")),
     "dynamic_shared_bytes": (0, ("dyn_shared", "dyn_shared_bytes")),
 }
-"""Our name of a count, its least value, and the names that generations of the recorder have for it. The recorder writes 0
-registers where it cannot read them."""
+"""Our name of a count → (least value, its names in generations of the recorder). The recorder writes 0 registers if it cannot
+read them."""
 _PREFIX, _NOT_ISSUED, _SELECTED = "smsp__pcsamp_warps_issue_stalled_", "_not_issued", "selected"
 _ENUM = {
     2: "instruction_fetch", 3: "execution_dependency", 4: "memory_dependency", 5: "texture", 6: "synchronization",
     7: "constant_memory_dependency", 8: "pipe_busy", 9: "memory_throttle", 10: "not_selected", 11: "other", 12: "sleeping",
 }  # fmt: skip
-"""``CUpti_ActivityPCSamplingStallReason``: 0 is none that is valid, 1 an instruction that was issued."""
+"""``CUpti_ActivityPCSamplingStallReason``; 0 is invalid, 1 is an issued instruction."""
 _NO_STALL = 1
 _PC_SAMPLING = (0, "pc_sampling")
 
 
 @dataclass(slots=True)
 class Launch:
-    """What the launches of a kernel agree on: values by our names; ``apart`` are the names whose values differ."""
+    """Values common to the launches of a kernel, by our names; ``apart`` are names whose values differ."""
 
     count: int = 0
     values: dict[str, Any] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Launch:
                 self.apart.add(name)
 
     def document(self) -> Json:
-        """Return the block of the document; null where launches differ, or nothing was recorded."""
+        """Return the block of the document; null if launches differ or nothing was recorded."""
         names = ("grid", "block", *_COUNTS)
         known = {name: None if name in self.apart else self.values.get(name) for name in names}
         low, high = self.occupancies or (None, None)
@@ -60,10 +60,10 @@ class Launch:
 
 
 class KernelDetails:
-    """The details of launches, which the newer recorder writes apart from their times, under the number of the launch.
+    """Details of launches, which the newer recorder writes apart from their times, under the number of the launch.
 
-    All kernels of a CUDA graph have one number: a number of different kernels, or of different details, has none.
-    ``unreadable`` counts records without a number, ``left_out`` those beyond ``MAX_LAUNCHES``.
+    All kernels of a CUDA graph share one number; a number with different kernels or details is ignored. ``unreadable`` counts
+    records without a number, ``left_out`` those beyond ``MAX_LAUNCHES``.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class KernelDetails:
         self._details: dict[int, Json | None] = {}
 
     def add_batch(self, rows: Rows) -> None:
-        """Add the kernels of the launches of a batch that have details."""
+        """Add the kernels of those launches in a batch that have details."""
         names = ("corr_id", "kernel_id", "has_details")
         if any(name not in rows.columns for name in names):
             return
@@ -107,7 +107,7 @@ class KernelDetails:
         self._by_name.setdefault(self._names[name], Launch()).add(values)
 
     def by_name(self, names: Dictionary) -> dict[str, Launch]:
-        """Return the launches of each kernel by its name."""
+        """Return the launches by kernel name."""
         found = dict(self._by_name)
         for number, detail in self._details.items():
             row = self._rows.get(number)
@@ -143,8 +143,8 @@ def _values(record: Json) -> Json:
 class StallSamples:
     """Samples of warps that did not issue, by reason.
 
-    ``unreadable`` counts records that are no samples, ``nameless`` samples of reasons whose names are missing. With more than
-    ``MAX_REASONS`` reasons, ``too_many`` is true and no reason is returned.
+    ``unreadable`` counts unreadable records, ``nameless`` samples of reasons without a name. With more than ``MAX_REASONS``
+    reasons, ``too_many`` is true and no reason is returned.
     """
 
     def __init__(self) -> None:
@@ -154,7 +154,7 @@ class StallSamples:
         self._counts: Counter[tuple[int | str, int]] = Counter()
 
     def add_batch(self, rows: Rows) -> int:
-        """Add a batch of samples inside kernels; return how many of its rows cannot be read."""
+        """Add a batch of samples inside kernels; return the number of unreadable rows."""
         lost = 0
         others = {"sample_kind": 0, "metric_id": 0, "reason_name": None}
         columns = [rows.columns[name] for name in ("metric_value", "stall_reason")]
@@ -171,7 +171,7 @@ class StallSamples:
         return lost
 
     def add_event(self, record: Json) -> None:
-        """Add a ``profile_sample`` of the older recorder, where it is of a stall."""
+        """Add a ``profile_sample`` of the older recorder if it is of a stall."""
         if record.get("sample_kind") not in _PC_SAMPLING or "stall_reason" not in record:
             return
         count, number = whole(record.get("sample_count"), 0, 1 << 62), whole(record["stall_reason"], 0, _MOST)
@@ -182,7 +182,7 @@ class StallSamples:
             self._add(name if isinstance(name, str) and name else 0, number, count)
 
     def document(self, names: Dictionary) -> list[Json]:
-        """Return the reasons with their samples, the largest first. Call it once, at the end."""
+        """Return the reasons with their samples, largest first. Call it once, at the end."""
         found: Counter[tuple[str, bool]] = Counter()
         for (key, number), count in self._counts.items():
             name = shown(key) if isinstance(key, str) else names.name(key) if key else _ENUM.get(number, f"#{number}")

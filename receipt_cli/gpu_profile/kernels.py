@@ -1,4 +1,4 @@
-"""Kernel launches: by name, and when each device was busy with at least one."""
+"""Kernel launches by name, and the busy intervals of each device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DT = (-LONGEST_NS, LONGEST_NS)
 _DURATION = (0, LONGEST_NS)
 _ID = (0, 1 << 62)
 Named = int | str
-"""A kernel by its id in the dictionary, or by its name where the record contains it."""
+"""A kernel by its id in the dictionary, or by its name if the record contains it."""
 
 
 class Kernels:
@@ -33,11 +33,11 @@ class Kernels:
 
     @property
     def unended(self) -> int:
-        """Starts that have had no end so far."""
+        """Number of starts without an end so far."""
         return len(self._open)
 
     def add_batch(self, rows: Rows) -> int:
-        """Add the launches of a batch; return how many of its rows cannot be read."""
+        """Add the launches of a batch; return the number of unreadable rows."""
         import numpy as np
 
         bounds = {"dt_ns": _DT, "duration_ns": _DURATION, "kernel_id": _ID}
@@ -69,7 +69,7 @@ class Kernels:
             self.spans.setdefault(device, Spans()).add(starts[here], ends[here])
 
     def add_event(self, record: Json) -> bool:
-        """Add one ``kernel_event``; return whether it can be read."""
+        """Add a ``kernel_event``; return whether it is readable."""
         name, start, end = record.get("name"), whole(record.get("start_ns"), 0, LATEST_NS), record.get("end_ns")
         device = whole(record.get("device_id"), 0, MAX_DEVICE + 1)
         if not isinstance(name, str) or start is None or (device is None and record.get("device_id") is not None):
@@ -81,7 +81,7 @@ class Kernels:
         return True
 
     def begin(self, record: Json, device: int | None) -> bool:
-        """Add a ``kernel_start``; return whether it can be read."""
+        """Add a ``kernel_start``; return whether it is readable."""
         name, start, key = record.get("name"), whole(record.get("ts_ns"), 0, LATEST_NS), _pair(record)
         if not isinstance(name, str) or start is None or key is None or key in self._open:
             return False
@@ -92,7 +92,7 @@ class Kernels:
         return True
 
     def end(self, record: Json) -> bool:
-        """Add a ``kernel_end``; return whether it can be read."""
+        """Add a ``kernel_end``; return whether it is readable."""
         end, key = whole(record.get("ts_ns"), 0, LATEST_NS), _pair(record)
         if end is None or key is None:
             return False
@@ -113,6 +113,6 @@ class Kernels:
 
 
 def _pair(record: Json) -> tuple[object, int] | None:
-    """Return the key of a start and its end: the process and the number of the launch."""
+    """Return the key that pairs a start with its end: process and number of the launch."""
     number, pid = whole(record.get("corr_id"), 0, 1 << 62), real(record.get("pid"))
     return None if number is None else (pid, number)

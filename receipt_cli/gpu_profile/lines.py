@@ -1,24 +1,23 @@
-"""Read the lines of a stored file block by block, with digests of its bytes."""
+"""Read the lines of a stored file in blocks, with digests of its bytes."""
 
 from __future__ import annotations
 
 import hashlib
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
-from receipt_cli.lazy_dataclass import NamedTuple
 
 BLOCK = 1 << 20
 MAX_LINE = 8 << 20
-"""Bytes of a record that is read; a batch of 2,048 rows has a tenth of a megabyte, a dictionary seldom more than one."""
+"""Longest record read, in bytes: a batch of 2,048 rows has 0.1 MB, a dictionary rarely over 1 MB."""
 KEPT = 4096
-"""Bytes of a longer record that are kept, enough for its type."""
+"""Bytes kept of a longer record, enough for its type."""
 
 
 class Line(NamedTuple):
-    """One line without its end: ``data`` is all of it, or where not ``whole`` its first bytes; ``number`` is from 1."""
+    """One line without its end: ``data`` is all of it, or its first bytes if not ``whole``; ``number`` counts from 1."""
 
     number: int
     data: bytes
@@ -26,17 +25,17 @@ class Line(NamedTuple):
 
 
 def first_lines(stream: BinaryIO) -> list[bytes]:
-    """Return the whole lines among the first bytes of a file, at most ``BLOCK`` of them; all of a file that has no more."""
+    """Return the complete lines among the first ``BLOCK`` bytes of a file."""
     block = next(Lines(stream)._blocks(), b"")
     lines = block.split(b"\n")
     return lines if len(block) < BLOCK else lines[:-1]
 
 
 class Lines:
-    """The lines of one file, to be read once; then its digests, its counts and its ``damage``, None for a sound file.
+    """The lines of one file, to be read once; after that, its digests, counts and ``damage`` (None for a sound file).
 
-    ``size_bytes`` and ``sha256`` are of the decompressed bytes, ``stored_bytes`` and ``crc32`` of the file as it is stored.
-    ``open_end`` is True where the last line lacks its newline.
+    ``size_bytes`` and ``sha256`` are of the decompressed bytes, ``stored_bytes`` and ``crc32`` of the stored file.
+    ``open_end`` is set if the last line lacks its newline.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -53,7 +52,7 @@ class Lines:
 
     @property
     def sha256(self) -> str:
-        """Hex digest of the decompressed bytes that were read."""
+        """Hex digest of the decompressed bytes read so far."""
         return self._digest.hexdigest()
 
     def __iter__(self) -> Iterator[Line]:
@@ -97,7 +96,7 @@ class Lines:
                 self.damage = end.value
                 return
             if is_bomb(self.size_bytes + len(block), self.stored_bytes):
-                self.damage = f"gives over {self.size_bytes} bytes of text from {self.stored_bytes}: no stream of events does"
+                self.damage = f"decompresses to over {self.size_bytes} bytes from {self.stored_bytes}: possibly a bomb"
                 return
             yield block
 

@@ -1,7 +1,7 @@
-"""Import the tables of kernels and copies that ``nsys stats --format csv`` prints as a ``gpu_profile`` document.
+"""Import tables of kernels and copies printed by ``nsys stats --format csv`` as a ``gpu_profile`` document.
 
-Columns are read by name: other versions of the report have more of them, in another order. Sizes of copies are printed in
-rounded megabytes and are left out.
+Columns are read by name: other versions of the report have more columns, in another order. Sizes of copies are left out,
+because they are printed in rounded megabytes.
 """
 
 from __future__ import annotations
@@ -105,12 +105,12 @@ class _Tables:
 
 
 def is_report(lines: Iterable[bytes]) -> bool:
-    """True where one of ``lines`` is the header of a table of kernels or copies."""
+    """Return whether one of ``lines`` is the header of a table of kernels or copies."""
     return any(set(_KERNELS) <= set(cells) or set(_COPIES) <= set(cells) for cells in map(cells_of, lines) if _is_header(cells))
 
 
 def read_report(files: Iterable[tuple[str, Callable[[], BinaryIO]]], declared: Declared = UNDECLARED) -> Document:
-    """Return the document of a report in one or several files. Raises ``InputError`` where two tables are of the same."""
+    """Return the document of a report in one or more files. Raises ``InputError`` for two tables of the same kind."""
     tables, read = _Tables(), []
     for name, opener in files:
         with opener() as stream:
@@ -128,7 +128,7 @@ def read_report(files: Iterable[tuple[str, Callable[[], BinaryIO]]], declared: D
 
 
 def cells_of(line: bytes) -> list[str]:
-    """Return the cells of a CSV line; none where it is not UTF-8."""
+    """Return the cells of a CSV line, [] if it is not UTF-8."""
     try:
         return [cell.strip() for cell in next(csv.reader([line.decode("utf-8")], strict=True), [])]
     except (UnicodeDecodeError, csv.Error):
@@ -142,6 +142,6 @@ def _is_header(cells: Sequence[str]) -> bool:
 
 
 def _number(text: str) -> int | None:
-    """Return a whole number, with or without commas and a fraction of zero; None for anything else."""
+    """Return a whole number, also with commas or a zero fraction; None for anything else."""
     digits = text.replace(",", "").removesuffix(".0")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 and int(digits) < _MOST else None

@@ -1,4 +1,4 @@
-"""The problems and the losses of a stream: all counted, the first problems kept."""
+"""Problems and losses of a stream: all counted, the first problems kept."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from receipt_cli.problems import MAX_EXCERPT, MAX_FIRST, Problem
 from receipt_cli.redaction.text import safe_text
 
 _OF_A_KIND = 5
-"""Most problems of one kind among those kept: the first twenty must not all be the same."""
+"""Most problems of one kind among those kept, so that the first twenty differ."""
 _LOOKED_AT = 4 * MAX_EXCERPT
 
 
 @dataclass(slots=True)
 class StreamProblems:
-    """``count`` problems, the ``first`` of them, and how much of each kind is ``lost`` (None: only that some is)."""
+    """``count`` problems, the ``first`` of them, and the number ``lost`` of each kind (None: an unknown number)."""
 
     count: int = 0
     first: list[Problem] = field(default_factory=list)
@@ -23,7 +23,7 @@ class StreamProblems:
     _kinds: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: str, detail: str, *, line: int | None = None, excerpt: bytes | str = "", count: int = 1) -> None:
-        """Count a problem (``count`` alike ones); ``detail`` names the file, ``line`` is the line in it."""
+        """Count a problem (``count`` similar ones); ``detail`` names the file, ``line`` is the line in it."""
         self.count += count
         self._kinds[kind] += 1
         if len(self.first) >= MAX_FIRST or self._kinds[kind] > _OF_A_KIND:

@@ -1,4 +1,4 @@
-"""Sampled metrics of devices and hosts: values in base units, first and last by their time."""
+"""Sampled metrics of devices and hosts: values in base units, first and last by time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_HOSTS = 64
 
 
 class Column:
-    """The values of one metric of one device or host. ``impossible`` counts values outside of its range."""
+    """The values of one metric of a device or host. ``impossible`` counts values outside its range."""
 
     def __init__(self, sampled: Sampled) -> None:
         self.impossible = 0
@@ -44,7 +44,7 @@ class Column:
         self._values.extend(kept)
 
     def figures(self) -> dict[str, Any] | None:
-        """Return the statistics; None where all values are zero, since 0 is also recorded for an unreadable value."""
+        """Return the statistics; None if all values are zero, because 0 is also recorded for unreadable values."""
         values = self._values.whole()
         count = len(values) + self._nonfinite
         if self.impossible or not count or (not self._nonfinite and not values.any()):
@@ -63,32 +63,32 @@ class Column:
 
 
 def _plain(value: float | None) -> float | int | None:
-    """Return a value that is a whole number as an integer."""
+    """Return a whole value as an integer, any other unchanged."""
     return int(value) if value is not None and value.is_integer() and abs(value) < 2**53 else value
 
 
 class Sampler:
-    """The metrics of one device or host, by the name of the metric."""
+    """The metrics of one device or host, by name."""
 
     def __init__(self, meanings: Mapping[str, Sampled]) -> None:
         self.columns: dict[str, Column] = {}
         self._meanings = meanings
 
     def add(self, name: str, times: Sequence[int], values: Sequence[float]) -> None:
-        """Add values of the recorded column ``name``, each with its time; an unknown column is skipped."""
+        """Add values of the recorded column ``name``, each with its time; skip an unknown column."""
         meaning = self._meanings.get(name)
         if meaning is not None:
             self.columns.setdefault(meaning.metric, Column(meaning)).add(times, values)
 
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """Return the statistics of each metric that has any, in the order of the format."""
+        """Return the statistics of each metric that has any, in the format's order."""
         order = dict.fromkeys(meaning.metric for meaning in self._meanings.values())
         result = {name: self.columns[name].figures() for name in order if name in self.columns}
         return {name: figures for name, figures in result.items() if figures is not None}
 
 
 class Samples:
-    """The samples of a session. ``memory`` holds all recorded sizes of each device's memory, in MiB."""
+    """The samples of a session. ``memory`` holds all recorded memory sizes of each device, in MiB."""
 
     def __init__(self) -> None:
         self.devices: dict[int, Sampler] = {}
@@ -97,7 +97,7 @@ class Samples:
         self.unreadable = 0
 
     def add_devices(self, rows: Rows) -> int:
-        """Add a batch of samples of devices; return how many of its rows cannot be read."""
+        """Add a batch of device samples; return the number of unreadable rows."""
         rows_of: dict[int, tuple[list[int], list[int]]] = {}
         lost = 0
         for place, (dt, device) in enumerate(zip(rows.columns["dt_ns"], rows.columns["device_id"], strict=True)):
@@ -120,7 +120,7 @@ class Samples:
         return lost
 
     def add_hosts(self, rows: Rows, host: str | None) -> int:
-        """Add a batch of samples of a host; return how many of its rows cannot be read."""
+        """Add a batch of host samples; return the number of unreadable rows."""
         good = [
             (place, rows.base_ns + dt)
             for place, dt in enumerate(rows.columns["dt_ns"])
@@ -134,7 +134,7 @@ class Samples:
         return rows.count - len(good)
 
     def add_event(self, record: Json, host: str | None) -> bool:
-        """Add one ``system_sample`` (or the one at its start or stop); return whether it can be read."""
+        """Add a ``system_sample``, ``system_start`` or ``system_stop``; return whether it is readable."""
         time = whole(record.get("ts_ns"), 0, LATEST_NS)
         devices, declared = record.get("devices"), record.get("host")
         if time is None or not isinstance(devices, list | None) or not isinstance(declared, dict | None):
@@ -155,7 +155,7 @@ class Samples:
         return True
 
     def total(self, device: int, mib: object) -> None:
-        """Add a recorded memory size of a device; 0 means an unreadable one."""
+        """Add a recorded memory size of a device; 0 means unreadable."""
         size = whole(mib, 1, 1 << 30)
         sizes = self.memory.setdefault(device, set()) if size is not None else set()
         if size is not None and len(sizes) < 2:
@@ -168,7 +168,7 @@ class Samples:
         return self.hosts.setdefault(name, Sampler(HOST_COLUMNS))
 
     def _put(self, sampler: Sampler, name: str, times: list[int], values: list[Any]) -> None:
-        """Add the numbers among ``values``; null is a missing value, anything else an unreadable one."""
+        """Add the numbers in ``values``; null is a missing value, anything else an unreadable one."""
         numbers = [real(value) for value in values]
         if None in numbers:
             self.unreadable += sum(number is None and value is not None for number, value in zip(numbers, values, strict=True))
@@ -178,7 +178,7 @@ class Samples:
 
 
 def device_number(entry: object) -> int | None:
-    """Return the number of a device in a list of them: ``id``, or ``device_id``; None where there is none."""
+    """Return ``id`` or ``device_id`` of an entry in a device list, or None."""
     if not isinstance(entry, dict):
         return None
     return whole(entry.get("id", entry.get("device_id")), 0, MAX_DEVICE + 1)

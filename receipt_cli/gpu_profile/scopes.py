@@ -1,4 +1,4 @@
-"""Named spans of the program: begins and ends are paired in either order."""
+"""Named spans of the program; begins and ends are paired in either order."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from receipt_cli.gpu_profile.timing import Timings
 MAX_NAMES = 1 << 14
 _MAX_OPEN = 1 << 18
 _BEGIN, _END, _GOES_ON, _BREAKS_OFF = 0, 1, 2, 3
-"""The last two: a scope that was open when this session began, and one still open at its end."""
+"""The last two: a scope already open when this session began, and one still open at its end."""
 Named = int | str
 
 
 class Scopes:
-    """All scopes of a session. ``open`` counts by name those without an end, ``forgotten`` those beyond the limit."""
+    """All scopes of a session. ``open`` counts those without an end by name, ``forgotten`` those beyond the limit."""
 
     def __init__(self) -> None:
         self.by_name: Timings[Named] = Timings(MAX_NAMES)
@@ -29,11 +29,11 @@ class Scopes:
 
     @property
     def unbegun(self) -> int:
-        """Ends without a begin."""
+        """Number of ends without a begin."""
         return len(self._ended)
 
     def open(self) -> Counter[Named]:
-        """Return how many scopes of each name are open."""
+        """Return the number of open scopes of each name."""
         found: Counter[Named] = Counter(name for name, _ in self._begun.values())
         for (name, *_), begins in self._stacks.items():
             assert isinstance(name, str)
@@ -41,7 +41,7 @@ class Scopes:
         return found
 
     def add_batch(self, rows: Rows) -> int:
-        """Add the begins and ends of a batch; return how many of its rows cannot be read."""
+        """Add the begins and ends of a batch; return the number of unreadable rows."""
         needed = [rows.columns[name] for name in ("dt_ns", "scope_instance_id", "name_id", "event_type")]
         first = rows.columns.get("original_start_ns", (None,) * rows.count)
         lost = 0
@@ -91,7 +91,7 @@ class Scopes:
         return True
 
     def add_event(self, record: Json, *, begins: bool) -> bool:
-        """Add one ``scope_begin`` or ``scope_end``: they are paired as they nest; return whether it can be read."""
+        """Add a ``scope_begin`` or ``scope_end``, paired by nesting; return whether it is readable."""
         name, time = record.get("name"), whole(record.get("ts_ns"), 0, LATEST_NS)
         if not isinstance(name, str) or time is None:
             return False

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.errors import GrammarChoiceError
 from receipt_cli.gpu_profile import format as gpufl
@@ -22,7 +22,6 @@ from receipt_cli.gpu_profile.lines import Line, Lines
 from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.sampled import Samples
 from receipt_cli.gpu_profile.scopes import Scopes
-from receipt_cli.lazy_dataclass import NamedTuple
 
 _TYPE = re.compile(rb'"type"\s*:\s*"([a-z_]{1,64})"')
 _MAX_REPEATS = 1 << 18
@@ -46,10 +45,10 @@ class ReadFile(NamedTuple):
 
 @dataclass
 class Session:
-    """The contents of one session. ``read``, ``ignored`` and ``unread`` count all of its records.
+    """The contents of one session. ``read``, ``ignored`` and ``unread`` count all its records.
 
-    Times are nanoseconds; ``starts`` and ``ends`` are the recorded ones (the same record is in every channel).
-    ``lifecycle`` maps each channel to whether its start and its end were read.
+    Times are nanoseconds; ``starts`` and ``ends`` are all recorded times of its start and end (every channel has the record).
+    ``lifecycle`` maps each channel to (start was read, end was read).
     """
 
     wanted: str | None = None
@@ -81,13 +80,13 @@ class Session:
     kernel_names: Dictionary = field(default_factory=lambda: Dictionary("kernel_dict"))
     scope_names: Dictionary = field(default_factory=lambda: Dictionary("scope_name_dict"))
     columns: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Batches with an unknown column, by record and column."""
+    """Batches with an unknown column, by (record, column)."""
     types: Counter[str] = field(default_factory=Counter)
     """Records of unknown types."""
 
     @property
     def kernels_whole(self) -> bool:
-        """True where the channels of kernels have a start, an end and no hole, so that they contain all kernels."""
+        """Whether the kernel channels have a start, an end and no hole, and so contain all kernels."""
         whole_ones = {channel for channel, (start, end) in self.lifecycle.items() if start and end} - self.holes
         paired = not (self.kernels.unstarted or self.kernels.unended or self.kernels.forgotten)
         return paired and bool(self.kernel_channels) and self.kernel_channels <= whole_ones
@@ -98,14 +97,14 @@ class Session:
         self.problems.add_loss(kind, count)
 
     def seen(self, time: int) -> None:
-        """Add the time of an event on the clock of the program."""
+        """Note the time of an event on the program's clock."""
         self.last_event = time if self.last_event is None else max(self.last_event, time)
 
 
 def read_session(listing: Listing, problems: StreamProblems, wanted: str | None = None) -> Session:
     """Return the session ``wanted``, or the only one, in the files of ``listing``.
 
-    For any bytes it returns a session or raises a ``ReceiptError``: ``OtherSessions`` where there are several, or that one is
+    For any bytes it returns a session or raises a ``ReceiptError``: ``OtherSessions`` if there are several or the wanted one is
     missing, ``InputError`` for a file that cannot be opened.
     """
     reader = _Reader(Session(wanted=wanted, problems=problems))
@@ -161,11 +160,11 @@ class _Reader:
             problems.add("damaged_file", f"{window.name}: {lines.damage}")
             self.session.lose(self._channel, "damaged_file")
         elif lines.stored_bytes == 0 and window.name.endswith(".gz"):
-            problems.add("empty_window", f"{window.name}: is empty: whatever it held is lost")
+            problems.add("empty_window", f"{window.name}: is empty: its content is lost")
             self.session.lose(self._channel, "empty_window")
         declared = listing.sidecars.get(window.name.rpartition("/")[2], {})
         if declared and (declared.get("payload_bytes"), declared.get("payload_crc32")) != (lines.stored_bytes, lines.crc32):
-            problems.add("payload_mismatch", f"{window.name}: is not what its description says that it was")
+            problems.add("payload_mismatch", f"{window.name}: does not match its description")
             self.session.lose(self._channel, "payload_mismatch", None)
         self.session.files.append(ReadFile(window.name, lines.sha256, lines.size_bytes, lines.line_count))
 
@@ -186,7 +185,7 @@ class _Reader:
             self._unread(line, "undecodable_record", f"is not JSON: {str(error)[:200]}")
             return
         if not isinstance(record, dict) or not isinstance(record.get("type"), str):
-            self._unread(line, "undecodable_record", "is no record with a type")
+            self._unread(line, "undecodable_record", "is not a record with a type")
             return
         if self._is_ours(record, line):
             self._record(record["type"], record, line)
@@ -197,12 +196,12 @@ class _Reader:
         self.session.lose(self._channel, kind)
 
     def _is_ours(self, record: Json, line: Line) -> bool:
-        """Return whether the record belongs to this session; one without an id does."""
+        """Return whether the record belongs to this session; a record without an id does."""
         declared, session = record.get("session_id"), self.session
         if declared is None or declared == "":
             return True
         if not isinstance(declared, str):
-            self._unread(line, "unreadable_value", "session_id is no text")
+            self._unread(line, "unreadable_value", "session_id is not a string")
             return False
         if session.session_id is None and session.wanted in (None, declared):
             session.session_id = declared
@@ -272,7 +271,7 @@ class _Reader:
                 session.seen(rows.base_ns + max(offsets))
 
     def _is_repeat(self, kind: str, record: Json, rows: Rows, line: Line) -> bool:
-        """Return whether the same batch was read before, such as in a copied window."""
+        """Return whether the same batch was read before, such as from a copied window."""
         number = record.get("batch_id")
         if not is_whole(number) or whole(number, 0, LATEST_NS) is None:
             return False
@@ -281,7 +280,7 @@ class _Reader:
             return False
         key = (kind, number, rows.base_ns, rows.count, *ends)
         if key in self._repeats:
-            self.session.problems.add("batch_repeated", f"{self._file}: {kind} {number} was there before", line=line.number)
+            self.session.problems.add("batch_repeated", f"{self._file}: {kind} {number} was read before", line=line.number)
             return True
         if len(self._repeats) < _MAX_REPEATS:
             self._repeats.add(key)
@@ -295,7 +294,7 @@ class _Reader:
         session.application = session.application or _text(record.get("app"))
         if kind == gpufl.ENDS and record.get("synthetic") is True:
             session.exit_code = _exit_code(record)
-            session.problems.add("synthetic_end", f"{self._file}: not the program but its launcher ended the session, later")
+            session.problems.add("synthetic_end", f"{self._file}: the launcher, not the program, recorded the end of the session")
             return
         if kind == gpufl.ENDS:
             flags[1] = True
@@ -337,7 +336,7 @@ class _Reader:
 
 
 def _exit_code(record: Json) -> int | None:
-    """Return the exit code that the launcher recorded: negative for a signal; None where it stopped the program on purpose."""
+    """Return the exit code recorded by the launcher: negative for a signal; None if it stopped the program on purpose."""
     code = whole(record.get("exit_code"), -(1 << 31), 1 << 31)
     signal = whole(record.get("signal"), 1, 128)
     if record.get("window_stopped") is True:
@@ -346,5 +345,5 @@ def _exit_code(record: Json) -> int | None:
 
 
 def _text(value: object) -> str | None:
-    """Return a string that is not blank, bounded; None for anything else."""
+    """Return a non-blank string, bounded; None for anything else."""
     return value.strip()[:500] or None if isinstance(value, str) else None

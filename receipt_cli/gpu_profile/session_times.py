@@ -1,22 +1,24 @@
-"""Start and duration of a session, where its records agree on them."""
+"""Start and duration of a session, if its records agree."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import NamedTuple
+
 from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import Session
-from receipt_cli.lazy_dataclass import NamedTuple
 
 _SLACK_NS = 10**8
-"""Event times of devices are converted from their own clocks; a tenth of a second is more than that costs."""
+"""Tolerance for converting event times from device clocks to the session's, in nanoseconds."""
 _SLACK_PARTS = 1000
 _LONGEST_NS = 10 * 366 * 86_400 * 10**9
-"""No session lasts ten years."""
+"""Longest plausible session in nanoseconds, ten years."""
 _EPOCH_FROM_NS = 1_262_304_000 * 10**9
-"""2010: an earlier time is not counted from 1970."""
+"""The year 2010: earlier times are not counted from 1970."""
 
 
 class SessionTimes(NamedTuple):
-    """Nanoseconds; None where they are unknown or the records contradict each other."""
+    """Nanoseconds; None if unknown or contradictory."""
 
     started: int | None
     duration: int | None
@@ -24,10 +26,9 @@ class SessionTimes(NamedTuple):
 
     @property
     def started_at(self) -> str | None:
-        """The exact start as RFC 3339 with Z; None where it is not counted from 1970."""
+        """The exact start as RFC 3339 with Z; None if it is not counted from 1970."""
         if self.started is None or self.started < _EPOCH_FROM_NS:
             return None
-        from datetime import UTC, datetime
 
         seconds, rest = divmod(self.started, 10**9)
         text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
@@ -36,7 +37,7 @@ class SessionTimes(NamedTuple):
 
 
 def times_of(session: Session, busy: int | None) -> SessionTimes:
-    """Return start and duration of ``session``; ``busy`` is the time of its busiest device, a lower bound of the duration."""
+    """Return start and duration of ``session``; ``busy``, the busiest device's time, is a lower bound of the duration."""
     problems = session.problems
     silent = sorted(name for name, (start, end) in session.lifecycle.items() if not (start and end))
     for name in silent:
@@ -55,7 +56,7 @@ def times_of(session: Session, busy: int | None) -> SessionTimes:
 
 
 def _only(times: set[int], what: str, problems: StreamProblems) -> int | None:
-    """Return the one time that all channels have; None where they differ."""
+    """Return the time on which all channels agree, or None."""
     if len(times) > 1:
         problems.add("contradicting_times", f"the session has {len(times)} times of its {what}")
         return None
@@ -80,7 +81,7 @@ def _duration(session: Session, started: int, ended: int | None, problems: Strea
         until = ended
     slack = _SLACK_NS + abs(until - started) // _SLACK_PARTS
     if last < started - slack or first > until + slack:
-        problems.add("other_clock", "the kernels have times of another clock than the session: only their lengths count")
+        problems.add("other_clock", "the kernels' times are from another clock than the session's: only their durations count")
     elif first < started - slack or last > until + slack:
         problems.add("contradicting_times", "kernels ran outside the session")
         return None

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.column import Cells
 
 _GATHERED = 1 << 20
-"""Intervals that are gathered before overlapping ones are joined."""
+"""Intervals collected before overlapping ones are joined."""
 _SINGLE = 1 << 13
-"""Intervals that came one by one and are added together."""
+"""Single intervals collected before they are added together."""
 _KEPT = 1 << 21
-"""Intervals that stay in memory; more become a sorted run, which goes to a file where memory is short."""
+"""Most intervals in memory; more become a sorted run, which goes to a file if memory is short."""
 _STRETCH = 1 << 18
-"""Intervals of a run that are read at once when runs are merged."""
+"""Intervals read at once from a run during merging."""
 
 
 class _Run(NamedTuple):
-    """Intervals that do not overlap, in order: int64 [n] each."""
+    """Ordered intervals that do not overlap: int64 [n] each."""
 
     starts: Cells[int]
     ends: Cells[int]
 
 
 class Spans:
-    """A union of intervals in integers. ``first`` and ``last`` are its ends, None while it is empty."""
+    """A union of integer intervals. ``first`` and ``last`` are its ends, None if it is empty."""
 
     def __init__(self) -> None:
         self.first: int | None = None
@@ -39,7 +39,7 @@ class Spans:
         self._starts, self._ends = array("q"), array("q")
 
     def add(self, starts: Integers, ends: Integers) -> None:
-        """Add intervals, int64 [n] each, ``ends`` not before ``starts``."""
+        """Add intervals, int64 [n] each; ``ends`` are not before ``starts``."""
         if not len(starts):
             return
         self.first, self.last = _chosen(self.first, int(starts.min()), min), _chosen(self.last, int(ends.max()), max)
@@ -57,7 +57,7 @@ class Spans:
             self._take_single()
 
     def absorb(self, other: Spans) -> None:
-        """Add the intervals of ``other``, which is not used any more."""
+        """Add the intervals of ``other``, which must not be used any more."""
         other._take_single()
         self.first, self.last = _chosen(self.first, other.first, min), _chosen(self.last, other.last, max)
         self._gathered += other._gathered + ([other._kept] if other._kept is not None else [])
@@ -107,7 +107,7 @@ def _chosen(one: int | None, other: int | None, choose: Callable[[int, int], int
 
 
 def _union(starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
-    """Return the same union as intervals that do not overlap, in order."""
+    """Return the same union as ordered intervals that do not overlap."""
     import numpy as np
 
     order = np.argsort(starts, kind="stable")
@@ -120,7 +120,7 @@ def _union(starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
 
 
 def _merged_total(runs: list[_Run]) -> int:
-    """Return the length of the union of ``runs``, reading a part of them at a time."""
+    """Return the length of the union of ``runs``, read in parts."""
     import numpy as np
 
     places, total, reach = [0] * len(runs), 0, None

@@ -1,4 +1,4 @@
-"""Durations by key: number, sum, minimum and maximum, in whole nanoseconds."""
+"""Durations by key: count, sum, minimum and maximum, in whole nanoseconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Timing:
         self.longest = 0
 
     def add(self, count: int, total: int, shortest: int, longest: int) -> None:
-        """Add ``count`` durations, one at least."""
+        """Add ``count`` durations, at least one."""
         self.shortest = shortest if not self.count else min(self.shortest, shortest)
         self.longest = max(self.longest, longest)
         self.count += count
@@ -57,7 +57,7 @@ class Timings(Generic[Key]):
         return self.of.setdefault(key, Timing()) if len(self.of) < self._most else self.left_out
 
     def add_grouped(self: Timings[int], keys: Integers, durations: Integers) -> None:
-        """Add a duration (int64 [n], from 0 to below 2**50, at most 4,096 of them) to each of ``keys`` (int64 [n])."""
+        """Add durations (int64 [n], n <= 4,096, from 0 to below 2**50) to ``keys`` (int64 [n])."""
         import numpy as np
 
         if not len(keys):

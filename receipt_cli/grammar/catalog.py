@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from receipt_cli.definitions.compiled import find_compiled, load_shipped, unpack
+from receipt_cli.definitions.reading import similar
 from receipt_cli.definitions.resources import data_root, is_installed, read_shipped
 from receipt_cli.errors import DataError, InputError, UsageError
 from receipt_cli.grammar.field_file import lazy_fields
 from receipt_cli.grammar.model import Grammar, Rule, RuleHead
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.grammar.parse import check_patterns, load_grammar
+from receipt_cli.patterns import compile_later
 
 MAX_BYTES = 1 << 20
 """A definition larger than this is an error, as in ``definitions.strict_yaml``."""
@@ -86,8 +88,6 @@ def _unlisted(listed: set[str]) -> list[Entry]:
     for name, file in files:
         path, version = f"{name}/{file}", _FILE.match(file)
         if version is not None and path not in listed:
-            import hashlib
-
             digest = hashlib.sha256(read_shipped(f"grammars/{path}")).hexdigest()
             found.append(Entry(name, int(version[1]), path, "draft", "", digest))
     return found
@@ -121,8 +121,6 @@ def parse_fixtures(text: bytes, where: str) -> dict[str, Fixtures]:
 
 def read_entry(entry: Entry) -> bytes:
     """Return the bytes of a shipped grammar. Raises ``DataError`` when it is missing, or a released one was changed."""
-    import hashlib
-
     text = read_shipped(f"grammars/{entry.path}")
     if entry.status != "draft" and hashlib.sha256(text).hexdigest() != entry.sha256:
         raise DataError(f"{entry.ref} is not the released file: its digest differs", where=f"grammars/{entry.path}")
@@ -147,7 +145,6 @@ def _load(entry: Entry, with_samples: bool = False) -> Grammar:
             made = [RuleHead(name, event, tuple(map(str.encode, texts)), read) for name, event, texts, read in heads]
             grammar.restore_later(tuple(made), lambda: _rules(entry))
             return grammar
-    from receipt_cli.grammar.parse import load_grammar
 
     return load_grammar(read_entry(entry), where, with_samples=with_samples, shipped=True)
 
@@ -157,8 +154,6 @@ def _rules(entry: Entry) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
     where = f"grammars/{entry.path}"
     packed = find_compiled(where, "grammars", 1)
     if packed is None:  # changed since its heads were read
-        from receipt_cli.grammar.parse import load_grammar
-
         grammar = load_grammar(read_entry(entry), where, shipped=True)
         return grammar.rules, grammar.ignore
     rules, ignore = (tuple([unpack(Rule, rule) for rule in part]) for part in packed)
@@ -220,8 +215,6 @@ def get_grammar(name: str, others: Sequence[str] = ()) -> Grammar:
 
     ``others`` are names of grammars that do not ship: one of them may be meant by an unknown name.
     """
-    from receipt_cli.grammar.parse import check_patterns, load_grammar
-
     text, where = _resolve(name, others)
     return check_patterns(load_grammar(text, where))
 
@@ -261,8 +254,6 @@ def _resolve(name: str, others: Sequence[str] = ()) -> tuple[bytes, str]:
 
 def _similar(name: str, others: Sequence[str]) -> str:
     """Return the grammars whose names are like ``name``, or the versions that there are of it, in words."""
-    from receipt_cli.definitions.reading import similar
-
     known = [*(entry.ref for entry in list_grammars()), *others]
     versions = [ref for ref in known if ref.partition("@")[0] == name.partition("@")[0]]
     if versions:

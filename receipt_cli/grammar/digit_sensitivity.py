@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later, find_stored
+from receipt_cli.patterns import compile_later
 
 _DIGITS = frozenset(b"0123456789")
 _SHORTHANDS = {"d": True, "w": True, "S": True, "D": False, "W": False, "s": False, "h": False, "v": False, "R": False}
@@ -77,14 +77,6 @@ def digits_compared(pattern: str) -> Compared | None:
     for sure (many back references, recursion by number, properties, fuzzy matching, verbose patterns) counts as None. Bytes
     from 128 on are named by the character of their number.
     """
-    stored = find_stored("digits", pattern)
-    if stored is None:
-        return _digits_compared(pattern)
-    (found,) = stored
-    return None if found is None else Compared(*map(frozenset, found))
-
-
-def _digits_compared(pattern: str) -> Compared | None:
     tokens = tokens_of(pattern)
     if tokens is None:
         return None

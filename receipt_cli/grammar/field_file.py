@@ -13,7 +13,7 @@ from receipt_cli.definitions.reading import Fail, below, failing, listed, simila
 from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.grammar.model import FACTS, STRUCTURAL, Field, LazyFields, Target
-from receipt_cli.lazy_pattern import compile_later, compile_regex
+from receipt_cli.patterns import compile_later
 
 _SLUG = compile_later(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 
@@ -57,7 +57,7 @@ def make_field(name: str, body: Mapping[str, Any] | None, registry: Registry, fa
 def _value_pattern(value: str, fail: Fail) -> regex.Pattern[str]:
     """Return the compiled pattern of the part of a text that is the value."""
     try:
-        part = compile_regex(value)
+        part = regex.compile(value)
     except (regex.error, RecursionError, MemoryError) as error:
         raise fail(f"value is not a pattern: {error}") from error
     if part.groups != 1:

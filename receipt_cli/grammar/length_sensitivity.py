@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from receipt_cli.grammar.pattern_automaton import (
     BOUNDED,
@@ -29,7 +30,6 @@ from receipt_cli.grammar.pattern_automaton import (
     Unknown,
     cross,
 )  # fmt: skip
-from receipt_cli.lazy_dataclass import NamedTuple
 
 ANYTHING = (1 << 257) - 1
 """Every byte, and the ends of the text."""

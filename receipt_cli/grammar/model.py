@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
 
 from receipt_cli.definitions.compiled import pack
 from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared, tells_place
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
-from receipt_cli.lazy_pattern import compile_later, compile_regex
+from receipt_cli.patterns import compile_later
 
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 """What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
-STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS})
+MOMENTS = ("init_started", "run_started", "run_stopped")
+"""When a benchmark says that a run begins and ends, in seconds since 1970."""
+STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS, *MOMENTS} - {"run_started"})
 FACTS = frozenset(
     {
         "parameter_count", "training_time_s", "run_started", "world_size", "data_parallel", "tensor_parallel",
@@ -210,8 +213,6 @@ class Rule:
     @cached_property
     def reading(self) -> str:
         """The digest of what decides how the rule reads text, as against what the numbers then mean."""
-        import hashlib
-
         fields: Sequence[tuple[object, ...]]
         if isinstance(self.fields, LazyFields):
             fields = self.fields.printed
@@ -402,4 +403,4 @@ class Grammar:
 
 def compile_pattern(pattern: str) -> regex.Pattern[bytes]:
     """Compile an ASCII pattern for matching on bytes; raises ``regex.error`` or ``UnicodeEncodeError``."""
-    return compile_regex(pattern.encode("ascii"))
+    return regex.compile(pattern.encode("ascii"))

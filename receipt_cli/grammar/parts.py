@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 _REST = r"(?:\.\d*+)?+(?:[eE][-+]?\d++)?+|\.\d++(?:[eE][-+]?\d++)?+|(?i:nan|inf))"
 PARTS: Final[Mapping[str, str]] = {

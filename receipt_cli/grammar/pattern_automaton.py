@@ -6,10 +6,10 @@ again, assertions, and how often a step may be repeated.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cache
 
 from receipt_cli.grammar.digit_sensitivity import find_name, opens, tokens_of
-from receipt_cli.lazy_dataclass import dataclass, field
 
 DIGITS = sum(1 << byte for byte in b"0123456789")
 LETTERS = [(1 << low, 1 << (low - 32)) for low in range(97, 123)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from receipt_cli.definitions.failure_markers import Catalogue, load_catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.grammar.catalog import definition, get_grammar, ref_parts
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.lazy_dataclass import dataclass, field
 
 
 @dataclass(frozen=True)

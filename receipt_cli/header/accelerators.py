@@ -1,7 +1,7 @@
-"""Accelerators of the machine: from NVML where its bindings are installed, else nvidia-smi, else rocm-smi.
+"""Accelerators of the machine: from NVML if its bindings are installed, else nvidia-smi, else rocm-smi.
 
-The inventory is of the whole machine; ``CUDA_VISIBLE_DEVICES`` is recorded beside it as the flag
-``cuda_visible_devices``. Memory is in bytes; nvidia-smi prints whole MiB.
+The inventory covers the whole machine; the flag ``cuda_visible_devices`` records ``CUDA_VISIBLE_DEVICES``. Memory is in
+bytes; nvidia-smi prints whole MiB.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ _ROCM_NAMES = ("card series", "card model", "device name")
 _ROCM_MEMORY = "vram total memory (b)"
 
 Device = tuple[str | None, int | None]
-"""Name and memory in bytes of one accelerator, each ``None`` where unknown."""
+"""Name and memory in bytes of one accelerator, None if unknown."""
 
 
 def accelerator_facts(environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
-    """Return the inventory of accelerators, equal ones grouped as ``{name, count, memory_bytes}``.
+    """Return the accelerators as facts, equal ones grouped as ``{name, count, memory_bytes}``, and notes.
 
-    ``environ`` gives ``PATH`` and ``CUDA_VISIBLE_DEVICES``. Never raises: without a working tool the
-    inventory stays unknown and notes give the reason. "No tool" is not "no accelerator", so the list is
-    never empty.
+    ``environ`` gives ``PATH`` and ``CUDA_VISIBLE_DEVICES``. Never raises: without a working tool the inventory stays
+    unknown, and notes give the reason. The list is never empty, because "no tool" is not "no accelerator".
     """
     collector = FactCollector()
     visible = environ.get("CUDA_VISIBLE_DEVICES")
@@ -45,12 +44,12 @@ def accelerator_facts(environ: Mapping[str, str]) -> tuple[list[HeaderFact], lis
     if devices:
         collector.add("/hardware/accelerators", grouped(devices), "host")
     else:
-        collector.note("accelerators: unknown, no tool of this machine lists any")
+        collector.note("accelerators: unknown; neither NVML, nvidia-smi nor rocm-smi lists any")
     return collector.facts, collector.notes
 
 
 def grouped(devices: list[Device]) -> list[dict[str, Any]]:
-    """Return one ``{name, count, memory_bytes}`` for each kind of device, in order of first appearance."""
+    """Return ``{name, count, memory_bytes}`` for each kind of device, in order of first appearance."""
     return [{"name": name, "count": count, "memory_bytes": memory} for (name, memory), count in Counter(devices).items()]
 
 
@@ -75,7 +74,7 @@ def _add_driver(nvml: Any, collector: FactCollector) -> None:
     try:
         version = nvml.nvmlSystemGetDriverVersion()
     except (nvml.NVMLError, AttributeError):
-        return  # the devices are known all the same
+        return  # the devices are known without it
     collector.add("/flags/nvidia_driver", version.decode("ascii", "replace") if isinstance(version, bytes) else version, "host")
 
 
@@ -113,12 +112,12 @@ def _from_nvidia_smi(environ: Mapping[str, str], collector: FactCollector) -> li
         if comma:
             devices.append((_known(name), _bytes(memory, _MIB)))
         elif line.strip():
-            collector.note("accelerators: nvidia-smi printed a line that is no device")
+            collector.note("accelerators: nvidia-smi printed a line that is not a device")
     return devices
 
 
 def _from_rocm_smi(environ: Mapping[str, str], collector: FactCollector) -> list[Device]:
-    """Read the JSON of rocm-smi: the case of its keys differs by version, warnings may come before it."""
+    """Read the JSON of rocm-smi; the case of its keys depends on its version, and warnings may precede it."""
     output = _tool_output("rocm-smi", _ROCM_SMI, environ, collector)
     if not output.strip():
         return []
@@ -138,7 +137,7 @@ def _from_rocm_smi(environ: Mapping[str, str], collector: FactCollector) -> list
 
 
 def _known(text: str) -> str | None:
-    """Return a name, or ``None`` for a placeholder: blank, ``N/A``, ``[Not Supported]``."""
+    """Return a name, or None for a placeholder: blank, ``N/A``, ``[Not Supported]``."""
     name = text.strip()
     return None if not name or name.upper() == "N/A" or re.fullmatch(r"\[.*\]", name) else name
 

@@ -1,4 +1,4 @@
-"""Compose the header: the environment, then the header file, the log and, on request, this machine."""
+"""Compose the header from the environment, the header file, the log and, on request, this machine."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from receipt_cli.header.document import merge
 from receipt_cli.header.environment import blob_facts, variable_facts
 from receipt_cli.header.facts import FactCollector, HeaderFact
+from receipt_cli.header.header_file import file_facts
 from receipt_cli.header.values import is_pointer, split_pointer
 
 Collected = tuple[list[HeaderFact], list[str]]
@@ -28,17 +29,14 @@ def collect_header(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the header document and notes for stderr.
 
-    Priority: git variables of ``environ``, its JSON blob, ``header_file`` (the document that
-    ``read_header_file`` returns), ``log_facts``, and, only when ``here`` is a folder, this machine and the
-    repository of that folder. ``now`` is the RFC 3339 time for ``collected_at``; like everything local it
-    counts only with ``here``. ``python`` is the path of the job's interpreter, by default the one that ``environ`` names,
-    whichever runs this; "" where nobody knows it. No clock is read. Raises ``UsageError`` for a bad variable and ``InputError``
-    for a bad header file.
+    Priority: git variables of ``environ``, its JSON blob, ``header_file`` (a document from ``read_header_file``),
+    ``log_facts``, and, only if ``here`` is a folder, this machine and the repository of that folder. ``now`` is the
+    RFC 3339 time for ``collected_at``, used only with ``here``. ``python`` is the path of the job's interpreter; None takes
+    the one that ``environ`` names, "" means unknown. No clock is read. Raises ``UsageError`` for a bad variable and
+    ``InputError`` for a bad header file.
     """
     groups: list[Collected] = [variable_facts(environ), blob_facts(environ)]
     if header_file is not None:
-        from receipt_cli.header.header_file import file_facts
-
         groups.append(file_facts(header_file))
     groups.append((list(log_facts), []))
     if here is not None:
@@ -48,9 +46,9 @@ def collect_header(
 
 
 def renew_log_facts(header: Mapping[str, Any], log_facts: Sequence[HeaderFact]) -> dict[str, Any]:
-    """Return ``header`` with the values whose source is the log replaced by ``log_facts``; other values stay.
+    """Return ``header`` with the values read from a log replaced by ``log_facts``; other values stay.
 
-    A header that names a source in another way than ``merge`` does is returned as it is.
+    A header with sources in another form than ``merge`` writes is returned unchanged.
     """
     if not all(map(is_pointer, header["sources"])):
         return dict(header)
@@ -71,7 +69,7 @@ def _value(header: Mapping[str, Any], pointer: str) -> Any:
 
 
 def _local(here: Path, environ: Mapping[str, str], python: str | None) -> list[Collected]:
-    """Return the facts of this machine and of the repository of ``here``; their modules are imported only now."""
+    """Return the facts of this machine and of the repository of ``here``; imports their modules only now."""
     from receipt_cli.header.accelerators import accelerator_facts
     from receipt_cli.header.git import git_facts
     from receipt_cli.header.host import host_facts
@@ -80,13 +78,13 @@ def _local(here: Path, environ: Mapping[str, str], python: str | None) -> list[C
 
 
 def _interpreter(environ: Mapping[str, str], python: str | None) -> Collected:
-    """Return the facts of the job's interpreter; notes where there is none, or it does not answer."""
+    """Return the facts of the job's interpreter, or notes if there is none or it does not answer."""
     from receipt_cli.header.interpreter import ask_interpreter, job_interpreter
 
     collector = FactCollector()
     path = job_interpreter(environ) if python is None else python
     if not path:
-        collector.note("python: the job's interpreter is not known: it and its packages are left out")
+        collector.note("python: the job's interpreter is unknown; its version and packages are left out")
         return collector.facts, collector.notes
     facts, problem = ask_interpreter(path, environ)
     if problem:
@@ -103,9 +101,9 @@ def _clock(now: str | None) -> Collected:
 
 
 def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact], list[str]]:
-    """Flatten ``groups``, without the git facts of a source that is at another commit than the first.
+    """Flatten ``groups``, without the git facts of a source with another commit than the first.
 
-    Branch, dirty and message describe a commit: beside a different commit they would be false.
+    Branch, dirty and message describe a commit; beside a different commit they would be false.
     """
     kept: list[HeaderFact] = []
     notes: list[str] = []
@@ -114,7 +112,7 @@ def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact]
         own = next((fact for fact in group if fact.pointer == _COMMIT), None)
         if chosen is not None and own is not None and not _same_commit(str(chosen.value), str(own.value)):
             kept += [fact for fact in group if not fact.pointer.startswith("/git/")]
-            notes.append(f"git: {own.source} is at another commit than {chosen.source}: git facts left out")
+            notes.append(f"git: {own.source} has another commit than {chosen.source}; its git facts are left out")
         else:
             kept += group
             chosen = chosen or own
@@ -122,5 +120,5 @@ def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact]
 
 
 def _same_commit(one: str, other: str) -> bool:
-    """Return whether two object names, either of them shortened, can name the same commit."""
+    """Return whether two object names, shortened or not, can name the same commit."""
     return one.startswith(other) or other.startswith(one)

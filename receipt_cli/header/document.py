@@ -1,4 +1,4 @@
-"""The header document: its empty shape, facts → document (``merge``) and document → facts."""
+"""The header document: its empty form, facts → document (``merge``), document → facts."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _TOP = (
     "sources",
 )  # fmt: skip
 _NULL_WHILE_UNKNOWN = "parallelism"
-"""The section with fixed keys that is null as a whole while nothing in it is known."""
+"""The section with fixed keys that is null as a whole if nothing in it is known."""
 _LEAF_ORDER = {pointer: place for place, pointer in enumerate(LEAVES)}
 
 
 class ShapeError(ValueError):
-    """A JSON text or a value in it is not of the header's shape; the message quotes no value."""
+    """A JSON text or value does not have the header's form; the message quotes no value."""
 
 
 def empty_header() -> dict[str, Any]:
-    """Return an empty header: every key of the contract in order, every leaf null."""
+    """Return a header with every key of the contract in order and every leaf null."""
     return {name: _empty_section(name) for name in _TOP}
 
 
@@ -47,11 +47,11 @@ def _names_in(section: str) -> tuple[str, ...]:
 
 
 def merge(facts: Iterable[HeaderFact]) -> dict[str, Any]:
-    """Return the header of ``facts``, which come in falling priority: the first fact of a pointer wins.
+    """Return the header of ``facts`` in falling priority: the first fact of a pointer wins.
 
-    Keys are in the contract's order, free keys (seeds, flags, execution) and ``sources`` sorted after it,
-    so that equal facts make equal documents. A fact with the value ``None`` is skipped. ``parallelism`` is
-    null, or has all its keys. Raises ``ValueError`` for a pointer outside of the header.
+    Keys follow the contract's order, then free keys (seeds, flags, execution) and ``sources`` sorted, so that equal facts
+    give equal documents. Facts with the value None are skipped. ``parallelism`` is null or has all its keys. Raises
+    ``ValueError`` for a pointer outside the header.
     """
     winners: dict[str, HeaderFact] = {}
     for fact in facts:
@@ -82,10 +82,10 @@ def _put(header: dict[str, Any], keys: tuple[str, ...], value: object) -> None:
 
 
 def facts_of(document: Mapping[str, Any], source: str) -> tuple[list[HeaderFact], list[str]]:
-    """Return the facts of a document of the header's shape, and its unknown pointers.
+    """Return the facts of a document with the header's form, and its unknown pointers.
 
-    Null leaves are no facts; ``sources`` is skipped in favour of ``source``, the origin of the document.
-    Raises ``ShapeError`` that names the pointer of a value of the wrong type.
+    Null leaves are no facts; ``source`` replaces the document's ``sources``. Raises ``ShapeError`` with the pointer of a
+    value of the wrong type.
     """
     facts: list[HeaderFact] = []
     unknown: list[str] = []
@@ -117,7 +117,7 @@ def _fact(pointer: str, value: object, source: str) -> HeaderFact:
 
 
 def unknown_note(where: str, unknown: list[str]) -> list[str]:
-    """Return the note (none or one) that keys of a document were ignored; at most eight are named."""
+    """Return at most one note about ignored keys of a document; it names at most eight."""
     if not unknown:
         return []
     more = f" and {len(unknown) - 8} more" if len(unknown) > 8 else ""
@@ -137,7 +137,7 @@ def parse_object(text: str) -> dict[str, Any]:
     except ShapeError:
         raise
     except (ValueError, RecursionError):
-        raise ShapeError("not JSON that can be read: nested too deep or a number too long") from None
+        raise ShapeError("JSON nested too deeply, or a number too long") from None
     if not isinstance(value, dict):
         raise ShapeError("must be a JSON object")
     return value
@@ -146,7 +146,7 @@ def parse_object(text: str) -> dict[str, Any]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise ShapeError("an object has a key twice")
+        raise ShapeError("an object has a duplicate key")
     return result
 
 

@@ -1,7 +1,7 @@
 """Facts from environment variables: single git values, and one JSON blob for the rest.
 
-An empty variable counts as unset, since CI systems export empty ones. No message quotes the value of a
-variable: it may be a secret in the wrong place.
+An empty variable counts as unset, because CI systems export empty ones. No message quotes a variable's value: it may be
+a misplaced secret.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GIT_VARIABLES = {
 }
 BLOB_VARIABLE = "RECEIPT_BUILD_PROVENANCE"
 MAX_BLOB_BYTES = 64 * 1024
-"""A blob larger than this is refused unread."""
+"""Largest blob read, in bytes."""
 
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _FLAT_GIT_KEYS = ("commit", "branch", "dirty", "message")
@@ -31,8 +31,8 @@ _FLAT_GIT_KEYS = ("commit", "branch", "dirty", "message")
 def variable_facts(environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
     """Return the facts of ``RECEIPT_GIT_COMMIT``, ``_BRANCH``, ``_DIRTY``, ``_MESSAGE``, and no notes.
 
-    Raises ``UsageError`` that names the variable: a commit is 4 to 64 hexadecimal digits, dirty is one of
-    true, false, 1, 0, yes, no in any case; a message is cut to its first line and 80 characters.
+    A commit is 4 to 64 hexadecimal digits; dirty is true, false, 1, 0, yes or no in any case; a message is cut to its first
+    line and 80 characters. Raises ``UsageError`` with the variable's name.
     """
     facts: list[HeaderFact] = []
     for name, pointer in GIT_VARIABLES.items():
@@ -56,9 +56,9 @@ def _truth(text: str) -> bool:
 def blob_facts(environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
     """Return the facts of the JSON in ``RECEIPT_BUILD_PROVENANCE`` and a note of the keys ignored.
 
-    The object has the header's shape; ``commit``, ``branch``, ``dirty`` and ``message`` may also be at
-    its top. Raises ``UsageError`` that names the variable for over 64 KiB, for invalid JSON, for a value of
-    the wrong type and for a git key in both places.
+    The object has the header's form; ``commit``, ``branch``, ``dirty`` and ``message`` may also be at its top. Raises
+    ``UsageError`` with the variable's name for over 64 KiB, invalid JSON, a value of the wrong type, and a git key in both
+    places.
     """
     text = environ.get(BLOB_VARIABLE, "").strip()
     if not text:

@@ -1,12 +1,12 @@
-"""A header fact: one value, the place in the header that it fills, and where it was read."""
+"""A header fact: one value, its place in the header and its source."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 from receipt_cli.header.values import checked
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 
 JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 """A JSON value."""
@@ -15,9 +15,8 @@ JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping
 class HeaderFact(NamedTuple):
     """One value of the header and its origin.
 
-    ``pointer`` is a JSON pointer inside the header (``/git/commit``); ``value`` is in base units (bytes,
-    counts) and of the pointer's type; ``source`` is ``env:NAME``, ``blob``, ``file``, ``log:LINE``,
-    ``host`` or ``git``.
+    ``pointer`` is a JSON pointer inside the header (``/git/commit``); ``value`` is in base units (bytes, counts) and of the
+    pointer's type; ``source`` is ``env:NAME``, ``blob``, ``file``, ``log:LINE``, ``host`` or ``git``.
     """
 
     pointer: str
@@ -27,13 +26,13 @@ class HeaderFact(NamedTuple):
 
 @dataclass(slots=True)
 class FactCollector:
-    """The result of a collector that never fails: facts, and a note for each fact that stays unknown."""
+    """Result of a collector that never fails: facts, and a note for each fact left unknown."""
 
     facts: list[HeaderFact] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def add(self, pointer: str, value: object, source: str) -> None:
-        """Keep ``value`` as a fact; ``None`` is no knowledge, a value of the wrong type becomes a note."""
+        """Add ``value`` as a fact; skip None; turn a value of the wrong type into a note."""
         if value is None:
             return
         try:
@@ -42,5 +41,5 @@ class FactCollector:
             self.notes.append(f"{source}: {pointer} left out: {error}")
 
     def note(self, text: str) -> None:
-        """Add the reason why a fact stays unknown (for stderr)."""
+        """Add the reason why a fact is unknown (for stderr)."""
         self.notes.append(text)

@@ -1,4 +1,4 @@
-"""Facts printed in the log, as header facts with their line."""
+"""Turn facts printed in the log into header facts with their line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from receipt_cli.header.facts import FactCollector, HeaderFact
 
 LogFact = tuple[str | int | float | bool, int]
-"""A value in base units and the number of its line, counted from 1."""
+"""A value in base units and its line number, counted from 1."""
 
 POINTERS = {
     "git_commit": "/git/commit",
@@ -36,7 +36,7 @@ POINTERS = {
     "sequence_length": "/flags/sequence_length",
     "tokens_per_step": "/flags/tokens_per_step",
 }
-"""Name of a log fact → the header field that it fills."""
+"""Name of a log fact → header field."""
 
 _WHOLE_FLAGS = (
     "gradient_accumulation_steps", "micro_batch_size", "samples_per_step", "sequence_length", "start_step",
@@ -47,11 +47,11 @@ _TRUTHS = {"true": True, "enabled": True, "1": True, "false": False, "disabled":
 
 
 def log_facts(facts: Mapping[str, LogFact]) -> tuple[list[HeaderFact], list[str]]:
-    """Return the header facts in ``facts`` (name → value and line), each of source ``log:LINE``, and notes.
+    """Return the header facts in ``facts`` (name → value and line), each with source ``log:LINE``, and notes.
 
-    ``trainer`` (a name) and ``trainer_version`` join to ``/software/trainer``; ``accelerator_name``,
-    ``accelerator_memory_bytes`` and ``accelerator_count`` join to one entry of ``/hardware/accelerators``.
-    Other names are not for the header and are skipped. A value of the wrong type becomes a note.
+    ``trainer`` (a name) and ``trainer_version`` form ``/software/trainer``; ``accelerator_name``,
+    ``accelerator_memory_bytes`` and ``accelerator_count`` form one entry of ``/hardware/accelerators``. Other names are
+    skipped. A value of the wrong type becomes a note.
     """
     collector = FactCollector()
     for name, pointer in POINTERS.items():

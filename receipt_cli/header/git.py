@@ -1,10 +1,9 @@
-"""Facts of the git repository of a folder. Reads only: no lock, no refresh, no hook, no network.
+"""Facts of the git repository of a folder. Only reads: no lock, no refresh, no hook, no network.
 
-Commit and branch come from the files of the repository, read by GitPython, so they are known without a git
-program and for a repository of another owner. Other formats (reftable, SHA-256), and message
-and dirty, are read by the git program, with a time limit for each call. **Dirty** means that a tracked
-file differs from the commit, staged or not, a submodule's commit and content included; untracked files do
-not count.
+GitPython reads commit and branch from the repository's files, without a git program and also for another owner's
+repository. The git program reads other formats (reftable, SHA-256), message and dirty, with a time limit for each call.
+**Dirty** means that a tracked file differs from the commit, staged or not, including a submodule's commit and content;
+untracked files do not count.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _SOURCE = "git"
 _REFTABLE_HEAD = "refs/heads/.invalid"
 _HEADS = "refs/heads/"
 _READ_ERRORS = (OSError, ValueError, TypeError, AssertionError)
-"""Errors of GitPython for a reference that is missing, half written or of an unknown form."""
+"""Errors of GitPython for a missing, half-written or unknown reference."""
 _OTHER_REPOSITORY = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_REPLACE_REF_BASE", "GIT_GRAFT_FILE",
@@ -48,8 +47,8 @@ _READ_ONLY = {
 def git_facts(here: Path, environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
     """Return commit, branch, dirty and message of the repository of ``here``, and notes.
 
-    ``environ`` has ``PATH`` and git's own settings. Never raises: no repository, a broken one, one that
-    git does not trust, no git program and a program that hangs are notes, and leave facts unknown.
+    ``environ`` has ``PATH`` and git's settings. Never raises: no repository, a broken or untrusted one, no git program and a
+    program that hangs become notes and leave facts unknown.
     """
     collector = FactCollector()
     git_module = _import_git()
@@ -68,7 +67,7 @@ def git_facts(here: Path, environ: Mapping[str, str]) -> tuple[list[HeaderFact],
 
 
 def _import_git() -> ModuleType:
-    """Import GitPython without its error when the machine has no git program."""
+    """Import GitPython without its error on a machine without a git program."""
     name = "GIT_PYTHON_REFRESH"
     before = os.environ.get(name)
     os.environ[name] = "quiet"
@@ -83,7 +82,7 @@ def _import_git() -> ModuleType:
 
 
 class _Program:
-    """The git program, asked about one repository."""
+    """The git program, applied to one repository."""
 
     def __init__(self, repo: git.Repo, executable: str, environ: Mapping[str, str]) -> None:
         self._folder = os.fspath(repo.working_dir)
@@ -92,7 +91,7 @@ class _Program:
         self.refusal = "" if self._path else "there is no git program on PATH"
 
     def ask(self, *arguments: str) -> ProgramResult:
-        """Run one git command; after a refusal of the whole repository nothing is run any more."""
+        """Run one git command; run nothing after git refused the whole repository."""
         if self._path is None or self.refusal:
             return ProgramResult(None, b"", self.refusal)
         command = [self._path, "-C", self._folder, "-c", "core.fsmonitor=false", *arguments]
@@ -135,7 +134,7 @@ def _commit(repo: git.Repo, program: _Program) -> str | None:
 
 
 def _branch(repo: git.Repo, program: _Program) -> str | None:
-    """Return the branch that HEAD names, or ``None`` when HEAD is detached or not a branch."""
+    """Return the branch that HEAD names; None if HEAD is detached or names no branch."""
     try:
         target = str(repo.head.reference.path)
     except _READ_ERRORS:
@@ -147,7 +146,7 @@ def _branch(repo: git.Repo, program: _Program) -> str | None:
 
 
 def _message(raw: bytes) -> str | None:
-    """Return the message of a raw commit object, decoded by its ``encoding`` header (or as UTF-8)."""
+    """Return the message of a raw commit object, decoded by its ``encoding`` header, else as UTF-8."""
     headers, _, body = raw.partition(b"\n\n")
     encoding = "utf-8"
     for line in headers.split(b"\n"):

@@ -1,4 +1,4 @@
-"""The header file: written by ``receipt header`` when a job starts, read when its log is derived."""
+"""The header file, written by ``receipt header`` at a job's start and read with its log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from receipt_cli.header.values import text, timestamp
 
 SCHEMA_VERSION = "header/1.0"
 MAX_BYTES = 1 << 20
-"""A header file larger than this is refused unread."""
+"""Largest header file read, in bytes."""
 RUN_KEYS = ("name", "lane", "preset", "started_at")
 _MAJOR = "header/1."
 
@@ -21,8 +21,8 @@ _MAJOR = "header/1."
 def header_document(run: Mapping[str, str | None], header: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document to write: ``{schema_version, run{name, lane, preset, started_at}, header}``.
 
-    ``run`` may lack keys (they become null); ``started_at`` is RFC 3339 with ``Z`` and whole seconds.
-    Raises ``ValueError`` for a run value of the wrong type or an unknown run key.
+    Missing keys of ``run`` become null; ``started_at`` is RFC 3339 with ``Z`` and whole seconds. Raises ``ValueError`` for a
+    run value of the wrong type or an unknown run key.
     """
     unknown = sorted(run.keys() - set(RUN_KEYS))
     if unknown:
@@ -31,10 +31,10 @@ def header_document(run: Mapping[str, str | None], header: Mapping[str, Any]) ->
 
 
 def read_header_file(path: Path) -> dict[str, Any]:
-    """Return the checked document in ``path``: ``run`` with all four keys, ``header`` as it stands there.
+    """Return the checked document in ``path``: ``run`` with all four keys, ``header`` unchanged.
 
-    Every later minor version of ``header/1`` is read. Raises ``InputError`` when the file is missing,
-    unreadable, over 1 MiB, not JSON, of another kind, or has a value of the wrong type.
+    Reads every later minor version of ``header/1``. Raises ``InputError`` if the file is missing, unreadable, over 1 MiB,
+    not JSON, of another kind, or has a value of the wrong type.
     """
     where = str(path)
     try:
@@ -59,10 +59,9 @@ def read_header_file(path: Path) -> dict[str, Any]:
 
 
 def file_facts(document: Mapping[str, Any], where: str = "header file") -> tuple[list[HeaderFact], list[str]]:
-    """Return the facts of a header file's document, all of source ``file``, and a note of keys ignored.
+    """Return the facts of a header file's document, all with source ``file``, and a note of keys ignored.
 
-    ``where`` names the file in messages. Raises ``InputError`` for another kind of document and for a value
-    of the wrong type.
+    ``where`` names the file in messages. Raises ``InputError`` for another kind of document or a value of the wrong type.
     """
     facts, unknown = _opened(document, where)
     return facts, unknown_note(where, unknown)

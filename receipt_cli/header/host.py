@@ -1,17 +1,17 @@
-"""Facts of the machine, of this interpreter and its distributions, and of a process, for a header of the job."""
+"""Facts of this machine, this interpreter and its distributions, and of a running process."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+import psutil
+
 from receipt_cli.errors import UsageError
 from receipt_cli.header.facts import FactCollector, HeaderFact
-from receipt_cli.header.values import TIMESTAMP_FORMAT
 
 _SOURCE = "host"
 _CUDA_TAG = re.compile(r"\+cu(\d{1,2})(\d)(?:$|[.\-_])", re.ASCII)
@@ -27,11 +27,6 @@ DISTRIBUTIONS = (
 """Distributions whose version can change numerics or performance."""
 
 
-def now_rfc3339() -> str:
-    """Return the time as RFC 3339 in UTC with whole seconds, such as ``2026-01-31T12:00:00Z``."""
-    return datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
-
-
 def host_facts(here: Path) -> tuple[list[HeaderFact], list[str]]:
     """Return platform, logical CPUs, memory in bytes and ``cwd``. Never raises: an unknown fact becomes a note."""
     collector = FactCollector()
@@ -42,9 +37,9 @@ def host_facts(here: Path) -> tuple[list[HeaderFact], list[str]]:
 
 
 def own_interpreter() -> tuple[str, str | None, str | None, dict[str, str]]:
-    """Return the version of this interpreter, of its torch, of torch's CUDA, and of its distributions.
+    """Return the versions of this interpreter, its torch, torch's CUDA, and its distributions.
 
-    Nothing is imported to learn its version. CUDA is known only from torch's local version tag (``+cu130`` is 13.0).
+    No distribution is imported. CUDA is known only from torch's local version tag (``+cu130`` is 13.0).
     """
     torch = installed_version("torch")
     versions = {name: version for name in DISTRIBUTIONS if (version := installed_version(name)) is not None}
@@ -52,9 +47,7 @@ def own_interpreter() -> tuple[str, str | None, str | None, dict[str, str]]:
 
 
 def process_of(pid: int) -> tuple[dict[str, str], list[str]]:
-    """Return the environment and the command of a process. Raises ``UsageError`` where it cannot be read."""
-    import psutil
-
+    """Return the environment and command of a process. Raises ``UsageError`` if they cannot be read."""
     try:
         process = psutil.Process(pid)
         return process.environ(), process.cmdline()
@@ -63,8 +56,6 @@ def process_of(pid: int) -> tuple[dict[str, str], list[str]]:
 
 
 def _add_machine(collector: FactCollector) -> None:
-    import psutil
-
     try:
         collector.add("/hardware/cpu_count", psutil.cpu_count(logical=True), _SOURCE)
         collector.add("/hardware/ram_bytes", psutil.virtual_memory().total, _SOURCE)
@@ -73,7 +64,7 @@ def _add_machine(collector: FactCollector) -> None:
 
 
 def installed_version(distribution: str) -> str | None:
-    """Return the version in the metadata of an installed distribution, ``None`` when there is none."""
+    """Return the version in an installed distribution's metadata, or None."""
     try:
         version: object = metadata.version(distribution)
     except (metadata.PackageNotFoundError, KeyError, OSError, ValueError):
@@ -82,6 +73,6 @@ def installed_version(distribution: str) -> str | None:
 
 
 def cuda_of(torch_version: str | None) -> str | None:
-    """Return the CUDA version in torch's local version tag (``2.9.0+cu130``: ``13.0``), else ``None``."""
+    """Return the CUDA version in torch's local version tag (``2.9.0+cu130``: ``13.0``), or None."""
     tag = _CUDA_TAG.search(torch_version or "")
     return f"{tag[1]}.{tag[2]}" if tag else None

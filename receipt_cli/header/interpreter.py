@@ -1,4 +1,4 @@
-"""Find the Python of a job and ask it for its packages: often not the one that runs ``receipt``."""
+"""Find the Python of a job, often another than the one that runs ``receipt``, and list its packages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from receipt_cli.header.program import run_program
 
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?t?)?")
 _FIRST_LINE = re.compile(rb"#! ?(\S+)(?: +(\S+))?[^\n]*\n(?:'''exec' \"?(/[^\"\n ]+)\"? )?")
-"""The first line of a script, and the second of one whose interpreter has too long a path for the first."""
+"""First line of a script, plus the second if the interpreter's path is too long for the first."""
 OURS = ("/software/python", "/software/torch", "/software/cuda", "/software/packages")
-"""Fields of the header that describe an interpreter and not the machine."""
+"""Header fields that describe an interpreter, not the machine."""
 _ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
 _ASK = """
 import json, platform, sys
@@ -33,9 +33,9 @@ print(json.dumps([platform.python_version(), found]))
 
 
 def job_interpreter(environ: Mapping[str, str]) -> str | None:
-    """Return the Python that a job with this environment runs; None where there is none.
+    """Return the Python that a job with this environment runs, or None.
 
-    It is that of the virtual environment, else that of conda, else the first on ``PATH``.
+    It is the virtual environment's, else conda's, else the first on ``PATH``.
     """
     for folder in filter(None, map(environ.get, _ENVIRONMENTS)):
         path = os.path.join(folder, "bin", "python")
@@ -45,9 +45,9 @@ def job_interpreter(environ: Mapping[str, str]) -> str | None:
 
 
 def command_interpreter(command: Sequence[str], environ: Mapping[str, str]) -> str:
-    """Return the Python that ``command`` runs, "" where nobody knows.
+    """Return the path of the Python that ``command`` runs, "" if unknown.
 
-    A command that is no Python may start any: that of the environment counts where one is active, or is ours.
+    A command that is no Python may start any. The environment's Python counts if an environment is active or it is ours.
     """
     path = find_interpreter(command, environ)
     if path is not None:
@@ -58,7 +58,7 @@ def command_interpreter(command: Sequence[str], environ: Mapping[str, str]) -> s
 
 
 def process_interpreter(pid: int) -> tuple[dict[str, str], str]:
-    """Return the environment and the Python of a process. Raises ``UsageError`` where it runs none, or cannot be read."""
+    """Return the environment and Python of a process. Raises ``UsageError`` if it runs no Python or cannot be read."""
     environ, command = process_of(pid)
     path = find_interpreter(command, environ) if command else None
     if path is None:
@@ -67,7 +67,7 @@ def process_interpreter(pid: int) -> tuple[dict[str, str], str]:
 
 
 def find_interpreter(command: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """Return the path of the Python that runs ``command``; None where it is neither Python nor a Python script."""
+    """Return the path of the Python that runs ``command``; None if it is neither Python nor a Python script."""
     path = _which(command[0], environ)
     if path is None or _is_python(path):
         return path
@@ -93,12 +93,12 @@ def _is_python(path: str) -> bool:
 
 
 def _is_ours(path: str) -> bool:
-    """Return whether an interpreter has our packages: its folder decides, since links to it lead elsewhere."""
+    """Return whether an interpreter has our packages; compares folders, because links to it lead elsewhere."""
     return os.path.dirname(os.path.abspath(path)) == os.path.dirname(os.path.abspath(sys.executable))
 
 
 def ask_interpreter(path: str, environ: Mapping[str, str]) -> tuple[dict[str, object], str]:
-    """Return the version and the packages of an interpreter by pointers of the header, and the reason of a failure."""
+    """Return version and packages of an interpreter by header pointer, and the reason of a failure, else ""."""
     if _is_ours(path):
         return dict(zip(OURS, own_interpreter(), strict=True)), ""
     answer = run_program([os.path.abspath(path), "-c", _ASK, "torch", *DISTRIBUTIONS], environ=environ)
@@ -109,4 +109,4 @@ def ask_interpreter(path: str, environ: Mapping[str, str]) -> tuple[dict[str, ob
         torch = found.pop("torch", None)
         return dict(zip(OURS, (version, torch, cuda_of(torch), found), strict=True)), ""
     except (ValueError, TypeError, AttributeError):
-        return {}, "its answer cannot be read"
+        return {}, "its answer is not the expected JSON"

@@ -1,4 +1,4 @@
-"""Run a program of this machine: absolute path, no shell, no terminal, a time limit, failure as a value."""
+"""Run a program of this machine: absolute path, no shell, no terminal, time limit, failures as values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 TIMEOUT_S = 5.0
-"""How long a program may take, in seconds."""
+"""Time limit of a program, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
     """The result of a program; ``problem`` is empty after status 0, else the failure in one line.
 
-    ``status`` is the exit status, or ``None`` when the program did not start or ran out of time.
+    ``status`` is the exit status, or None if the program did not start or ran out of time.
     """
 
     status: int | None
@@ -26,7 +26,7 @@ class ProgramResult:
 
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return the absolute path of ``name`` on ``PATH``, whose relative folders do not count."""
+    """Return the absolute path of ``name`` on ``PATH``, ignoring relative folders, or None."""
     path = environ.get("PATH", os.defpath)
     folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
     return shutil.which(name, path=os.pathsep.join(folders)) if folders else None
@@ -35,8 +35,8 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
 def run_program(arguments: Sequence[str], *, environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> ProgramResult:
     """Run ``arguments`` (the first an absolute path) with exactly the environment ``environ``.
 
-    A program that does not start, fails or hangs is a result, not an exception; after ``timeout_s`` seconds
-    it and the processes that it started are killed.
+    A program that does not start, fails or hangs gives a result, not an exception. After ``timeout_s`` seconds it and the
+    processes that it started are killed.
     """
     name = os.path.basename(arguments[0])
     try:
@@ -50,7 +50,7 @@ def run_program(arguments: Sequence[str], *, environ: Mapping[str, str], timeout
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "bad argument"
-        return ProgramResult(None, b"", f"{name} does not start: {reason}")
+        return ProgramResult(None, b"", f"{name} did not start: {reason}")
     with process:
         try:
             stdout, stderr = process.communicate(timeout=timeout_s)
@@ -66,7 +66,7 @@ def run_program(arguments: Sequence[str], *, environ: Mapping[str, str], timeout
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program that still runs, with its children where the system has process groups."""
+    """Kill a program that still runs, with its children if the system has process groups."""
     if process.poll() is not None:
         return
     try:

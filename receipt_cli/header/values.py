@@ -1,7 +1,7 @@
-"""The type of every leaf of the header: one table from JSON pointer to the check that a value must pass.
+"""The type of every header leaf: one table from JSON pointer to the check of its value.
 
-A check returns the value to store or raises ``ValueError`` with a reason that never quotes the value, since
-it may contain a secret.
+A check returns the value to store or raises ``ValueError`` with a reason that never quotes the value, which may be a
+secret.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MAX_TEXT = 4096
 """Longest text of one leaf, in characters."""
@@ -26,15 +27,15 @@ TIMESTAMP_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _COMMIT = compile_later(r"[0-9a-fA-F]{4,64}")
 _TIMESTAMP = compile_later(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _REPLACED = {"Cc": " ", "Zl": " ", "Zp": " ", "Cs": ""}
-"""Replacements in a message for control characters, line separators and halves of surrogate pairs."""
+"""Replacements in a message for control characters, line separators and surrogates."""
 _BIDI = dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-"""Bidirectional controls, which make a text look different from what it is."""
+"""Bidirectional controls, which change how a text looks."""
 _UNSIGNED_64 = 2**64 - 1
 _SIGNED_64_MIN = -(2**63)
 
 
 def text(value: object) -> str:
-    """Return ``value`` without outer blanks: 1 to 4096 characters, none of them a control character."""
+    """Return ``value`` without outer blanks: 1 to 4096 characters without control characters."""
     if not isinstance(value, str):
         raise ValueError("must be a text")
     stripped = value.strip()
@@ -60,7 +61,7 @@ def branch(value: object) -> str:
 
 
 def message(value: object) -> str:
-    """Return the first line that is not empty, control characters as blanks, cut to 80 characters."""
+    """Return the first non-empty line, with control characters as blanks, cut to 80 characters."""
     if not isinstance(value, str):
         raise ValueError("must be a text")
     for line in re.split(r"[\r\n]+", value[: 64 * MAX_TEXT]):
@@ -78,7 +79,7 @@ def truth(value: object) -> bool:
 
 
 def whole(value: object) -> int:
-    """Return a whole number of 64 bits, signed or unsigned; a float counts when it is whole."""
+    """Return a whole number of 64 bits, signed or unsigned; a whole float counts."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not _SIGNED_64_MIN <= value <= _UNSIGNED_64:
@@ -122,12 +123,11 @@ def timestamp(value: object) -> str:
     """Return an RFC 3339 time in UTC with whole seconds, such as ``2026-01-31T12:00:00Z``."""
     if not isinstance(value, str) or not _TIMESTAMP.fullmatch(value):
         raise ValueError("must be an RFC 3339 time with Z and whole seconds")
-    from datetime import datetime
 
     try:
         datetime.strptime(value, TIMESTAMP_FORMAT)
     except ValueError:
-        raise ValueError("must be a time that exists") from None
+        raise ValueError("must be a valid date and time") from None
     return value
 
 
@@ -160,11 +160,11 @@ def _accelerator(entry: object) -> dict[str, Any]:
     try:
         return {n: None if entry.get(n) is None else check(entry[n]) for n, check in checks.items()}
     except ValueError as error:
-        raise ValueError(f"has an entry that is no {{name, count, memory_bytes}}: {error}") from None
+        raise ValueError(f"has an entry that is not {{name, count, memory_bytes}}: {error}") from None
 
 
 def cost(value: object) -> dict[str, Any]:
-    """Return ``{hourly_rate, currency, source}``: a rate of 0 or more; the two others are nullable."""
+    """Return ``{hourly_rate, currency, source}``: a rate of 0 or more, the other two nullable."""
     if not isinstance(value, Mapping):
         raise ValueError("must be an object {hourly_rate, currency, source}")
     rate = value.get("hourly_rate")
@@ -202,10 +202,10 @@ LEAVES: dict[str, Check] = {
     "/cwd": text,
     "/collected_at": timestamp,
 }
-"""Every fixed leaf and its check. A list or map that one source must state as a whole is one leaf."""
+"""Check of every fixed leaf. A list or map that one source must give as a whole is one leaf."""
 
 OPEN_MAPS: dict[str, Check] = {"/seeds": whole, "/flags": scalar, "/execution": posture}
-"""Maps with free keys: the pointer of the map and the check of one value."""
+"""Maps with free keys: pointer of the map → check of one value."""
 
 
 def escape(name: str) -> str:
@@ -214,7 +214,7 @@ def escape(name: str) -> str:
 
 
 def split_pointer(pointer: str) -> tuple[str, ...]:
-    """Return the keys that a JSON pointer names, unescaped."""
+    """Return the unescaped keys of a JSON pointer."""
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
@@ -229,7 +229,7 @@ def is_pointer(pointer: str) -> bool:
 def checked(pointer: str, value: object) -> Any:
     """Return ``value`` as the header stores it at ``pointer``.
 
-    Raises ``ValueError`` when the pointer is no leaf of the header or the value is not of its type.
+    Raises ``ValueError`` if the pointer is no leaf of the header or the value is not of its type.
     """
     if pointer in LEAVES:
         return LEAVES[pointer](value)

@@ -1,10 +1,9 @@
-"""Find the points where a figure changes over the runs of a lane: steps to another level, and creeps.
+"""Find the points at which a figure changes over the runs of a lane: steps to another level, and creeps.
 
-A single outlier is reported as a spike, not a change: it is found by the median of its neighbours (Hampel filter) and
-replaced before the search. A sequence of runs contains a change where the largest rank statistic over all splits (a step), or
-the rank correlation with time (a creep), is beyond what shuffling the same values gives. A step divides its sequence in
-two, and each half is searched again. The Bayesian information criterion (BIC, Schwarz) decides between a creep and a series
-of steps.
+A single outlier is a spike, not a change: a Hampel filter finds it by the median of its neighbours, and it is replaced before
+the search. A sequence of runs contains a change if the largest rank statistic over all splits (a step), or the rank
+correlation with time (a creep), exceeds that of shuffled values. A step divides its sequence in two, and each half is searched
+again. The Bayesian information criterion (BIC, Schwarz) decides between a creep and a series of steps.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ from receipt_cli.numeric.array_types import Floats
 Kind = Literal["step", "creep"]
 
 MIN_SIDE = 4
-"""Runs on each side of a step: fewer can always be chance, or a spike."""
+"""Fewest runs on each side of a step: fewer can always be chance, or a spike."""
 MIN_CREEP = 10
-"""Runs over which a creep must go on."""
+"""Fewest runs of a creep."""
 ALPHA = 0.001
-"""Probability of an alarm for a sequence without a change."""
+"""Probability of a false alarm in a sequence without a change."""
 SHUFFLES = 4000
 SEED = 20_260_101
 _WINDOW = 5
 _SPIKE = 5.0
-"""Robust standard deviations from the median of its neighbours that make a run a spike."""
+"""Robust standard deviations from the median of its neighbours beyond which a run is a spike."""
 _NOISE = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a figure: the first run that shows it, the level before, and after (of a creep: at its end).
+    """A change of a figure: the first run that shows it, the level before, and the level after (of a creep: at its end).
 
-    ``choices`` are the places at which the change may as well have begun, ``at`` among them, the best fit first.
+    ``choices`` are the positions at which the change may equally have begun, including ``at``, best fit first.
     """
 
     kind: Kind
@@ -57,16 +56,16 @@ class Findings:
 
 
 def find_changes(values: Sequence[float], least: float = 0.02, *, relative: bool = True) -> Findings:
-    """Return where ``values`` (n,), one a run in order of time and finite, change by ``least`` or more.
+    """Return the changes by ``least`` or more in ``values`` (n,), one finite value per run in order of time.
 
-    ``least`` is relative to the level before, or absolute where not ``relative`` (a rate from 0 to 1). Deterministic.
+    ``least`` is relative to the level before, or absolute without ``relative`` (a rate from 0 to 1). Deterministic.
     """
     import numpy as np
 
     data = np.asarray(values, np.float64)
     calm, spikes = _without_spikes(data) if relative else (data, [])
     candidates = sorted(_search(calm, 0, len(calm)), key=lambda change: change.at)
-    level = np.median if relative else np.mean  # a share of runs that passed is a mean
+    level = np.median if relative else np.mean  # the mean of passes is the pass rate
     edges = [0, *(change.at for change in candidates), len(calm)]
     changes = [
         replace(c, before=float(level(calm[begin : c.at])), after=float(level(calm[c.at : end]))) if c.kind == "step" else c
@@ -77,7 +76,7 @@ def find_changes(values: Sequence[float], least: float = 0.02, *, relative: bool
 
 
 def _without_spikes(data: Floats) -> tuple[Floats, list[int]]:
-    """Return the values with single runs that stick out replaced by the median around them, and their indices."""
+    """Return the values with single outlying runs replaced by the median around them, and the runs' indices."""
     import numpy as np
 
     calm = data.copy()
@@ -96,7 +95,7 @@ def _without_spikes(data: Floats) -> tuple[Floats, list[int]]:
 
 
 def _noise(data: Floats) -> float:
-    """Return a standard deviation that neither levels nor single spikes move: of the differences between neighbours."""
+    """Return a standard deviation from the differences of neighbours, which levels and single spikes do not affect."""
     import numpy as np
 
     steps = np.abs(np.diff(data))
@@ -104,7 +103,7 @@ def _noise(data: Floats) -> float:
 
 
 def _search(data: Floats, start: int, stop: int) -> list[Change]:
-    """Return the changes within ``data[start:stop]``: steps, or a creep where it explains more with less (by BIC)."""
+    """Return the changes within ``data[start:stop]``: steps, or a creep if its BIC is better."""
     part = data[start:stop]
     steps = _steps(part, 0)
     creep = _best_creep(part) if _trends(part) else None
@@ -120,7 +119,7 @@ def _search(data: Floats, start: int, stop: int) -> list[Change]:
 
 
 def _steps(part: Floats, start: int) -> list[Change]:
-    """Return the steps within ``part``, which begins at ``start``; their levels come last of all."""
+    """Return the steps within ``part``, which begins at ``start``; their levels are set later."""
     if len(part) < 2 * MIN_SIDE or (part == part[0]).all() or _statistics(part[None])[0][0] <= _bounds(_ties(part))[0]:
         return []
     at, choices = _best_step(part)
@@ -129,7 +128,7 @@ def _steps(part: Floats, start: int) -> list[Change]:
 
 
 def _trends(part: Floats) -> bool:
-    """True where values rise or fall with time more than shuffled ones do."""
+    """Return whether values rise or fall with time more than shuffled ones do."""
     if len(part) < MIN_CREEP or (part == part[0]).all():
         return False
     return bool(_statistics(part[None])[1][0] > _bounds(_ties(part))[1])
@@ -140,7 +139,7 @@ def _residual(part: Floats) -> float:
 
 
 def _bic(count: int, residual: float, changes: int) -> float:
-    """Return Schwarz's criterion of a fit with so many changes, each a place and a size."""
+    """Return Schwarz's criterion of a fit with ``changes`` changes, each a position and a size."""
     return count * math.log(max(residual, 1e-300)) + 2 * changes * math.log(count)
 
 
@@ -166,7 +165,7 @@ def _statistics(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _ties(part: Floats) -> tuple[int, ...]:
-    """Return how many runs share each value, the least value first: all that the distribution of ranks depends on."""
+    """Return how many runs share each value, smallest value first; only this determines the distribution of ranks."""
     import numpy as np
 
     return tuple(np.unique(part, return_counts=True)[1].tolist())
@@ -174,7 +173,7 @@ def _ties(part: Floats) -> tuple[int, ...]:
 
 @lru_cache(maxsize=512)
 def _bounds(ties: tuple[int, ...]) -> tuple[float, float]:
-    """Return what shuffled values stay below in all but ``ALPHA`` of cases: for a split and for a trend."""
+    """Return the 1 - ``ALPHA`` quantiles of the split and trend statistics of shuffled values."""
     import numpy as np
 
     values = np.repeat(np.arange(len(ties), dtype=np.float64), ties)
@@ -185,7 +184,7 @@ def _bounds(ties: tuple[int, ...]) -> tuple[float, float]:
 
 
 def _best_step(part: Floats) -> tuple[int, tuple[int, ...]]:
-    """Return the place of the step that fits best, and the places that fit nearly as well."""
+    """Return the position of the best-fitting step, and the positions that fit nearly as well."""
     import numpy as np
 
     places = np.arange(MIN_SIDE, len(part) - MIN_SIDE + 1)
@@ -202,7 +201,7 @@ def _best_step(part: Floats) -> tuple[int, tuple[int, ...]]:
 
 
 def _best_creep(part: Floats) -> tuple[float, int, float, float]:
-    """Return residual, first run, level before and level at the end of the best line that leaves a constant level."""
+    """Return (residual, first run, level before, level at the end) of the best line that starts at a constant level."""
     import numpy as np
 
     count = len(part)

@@ -1,4 +1,4 @@
-"""Build the history document: for every lane the changes, and the header fields that changed at the same run."""
+"""Build the history document: the changes of every lane, and the header fields that changed at the same run."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from receipt_cli.history.lanes import Document, Lane, LaneRun, Watched, make_lan
 SCHEMA_VERSION = "history/1.0"
 LEAST_RELATIVE = 0.02
 LEAST_SHARE = 0.1
-"""Changes below these are not reported: of a metric relative to its level, and of a share of runs or of time."""
+"""Smallest reported change: of a metric, relative to its level; of a share of runs or time, absolute."""
 REACH = 4
-"""Runs on each side through which a field must keep its value for its change to be one that stayed."""
+"""Runs on each side over which a field must keep its value for its change to count as lasting."""
 
 
 def history(receipts: Iterable[Document], policy: Policy, registry: Registry, lane: str | None = None) -> dict[str, Any]:
-    """Return the history (``history/1.0``) of all lanes, or of the one called ``lane``. Values are in base units."""
+    """Return the history (``history/1.0``) of all lanes, or of the lane ``lane``. Values are in base units."""
     lanes = [each for each in make_lanes(receipts) if lane is None or each.lane == lane]
     return {"schema_version": SCHEMA_VERSION, "lanes": [_lane(each, policy, registry) for each in lanes]}
 
 
 def worsened(document: dict[str, Any]) -> bool:
-    """True where the last change of any figure is for the worse."""
+    """Return whether the last change of any figure is for the worse."""
     metrics = [metric for lane in document["lanes"] for metric in lane["metrics"] if metric["changes"]]
     return any(metric["changes"][-1]["outcome"] == "worse" for metric in metrics)
 
@@ -81,10 +81,10 @@ def _run(run: LaneRun) -> dict[str, Any]:
 
 
 def _attribute(runs: Sequence[LaneRun], choices: Sequence[int], policy: Policy) -> tuple[int, list[dict[str, Any]]]:
-    """Return the first of ``choices`` (places among ``runs``, best first) where a field changed, and what changed there.
+    """Return the first of ``choices`` (indices into ``runs``, best first) at which a field changed, and the changed fields.
 
-    The figure alone often leaves several neighbouring runs as the first; a field that changed decides between them.
-    Fields that the policy ignores (names, seeds, commits) do not.
+    The figure alone often leaves several neighbouring runs; a changed field decides between them. Fields that the policy ignores
+    (names, seeds, commits) do not count.
     """
 
     @cache
@@ -99,7 +99,7 @@ def _attribute(runs: Sequence[LaneRun], choices: Sequence[int], policy: Policy) 
 
 
 def _reading(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the grammars and rules of a receipt: another version may give the same text another meaning."""
+    """Return grammars and rules of a receipt: another version may read the same text differently."""
     derivation = document["derivation"]
     return {
         "/derivation/grammars": ", ".join(f"{g['id']}@v{g['version']}" for g in derivation["grammars"]) or None,
@@ -108,7 +108,7 @@ def _reading(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _changed(count: int, at: int, described: Callable[[int], Mapping[str, Any]], policy: Policy) -> Iterator[dict[str, Any]]:
-    """Yield the fields that had one value before the run ``at`` and have another from it on."""
+    """Yield the fields with one value before the run ``at`` and another from it on."""
     before = [described(i) for i in range(max(0, at - REACH), at)]
     after = [described(i) for i in range(at, min(count, at + REACH))]
     for place, value in after[0].items():
@@ -121,7 +121,7 @@ def _changed(count: int, at: int, described: Callable[[int], Mapping[str, Any]],
 
 
 def _keeps(side: Sequence[Mapping[str, Any]], place: str, value: object) -> bool:
-    """True where no run of a side has another value."""
+    """Return whether no run on this side has another value."""
     return all(run.get(place) is None or not differences(run[place], value) for run in side)
 
 

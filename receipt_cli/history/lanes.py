@@ -1,4 +1,4 @@
-"""Group receipts into lanes, in order of time, and extract the figures that are watched over a lane."""
+"""Group receipts into lanes, in order of time, and extract the figures watched over a lane."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ METRICS = (
     "memory_allocated_bytes",
     "memory_reserved_bytes",
 )
-"""Metrics that are watched: by the median of the steady state, memory by its greatest value."""
+"""Watched metrics: the median of the steady state; for memory the maximum."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneRun:
-    """One receipt of a lane: ``time`` (RFC 3339, UTC) is when the run started, or the best that is known of it."""
+    """One receipt of a lane; ``time`` (RFC 3339, UTC) is the start of the run, or the best known time of it."""
 
     document: Document
     log_sha256: str
@@ -39,7 +39,7 @@ class LaneRun:
 
     @property
     def name(self) -> str:
-        """What the run is called: its own name, else the log's digest."""
+        """The run's own name, else the first digits of the log's digest."""
         name: str | None = self.document["run"]["name"]
         return name or self.log_sha256[:12]
 
@@ -51,7 +51,7 @@ class LaneRun:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The runs of one lane and preset that have a time, oldest first; ``undated`` counts those without."""
+    """The dated runs of one lane and preset, oldest first; ``undated`` counts the others."""
 
     lane: str | None
     preset: str | None
@@ -61,9 +61,9 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A figure over the runs of a lane: its values, and the place among the lane's runs of each.
+    """A figure over the runs of a lane: its values, and the index of each value's run in the lane.
 
-    ``relative``: a change counts relative to the level before; else in absolute terms (shares from 0 to 1).
+    ``relative``: a change is relative to the level before; else absolute (shares from 0 to 1).
     """
 
     name: str
@@ -75,7 +75,7 @@ class Watched:
 
 
 def make_lanes(receipts: Iterable[Document]) -> list[Lane]:
-    """Return the lanes of ``receipts``, ordered by name; a run without a lane is of the lane ``None``."""
+    """Return the lanes of ``receipts``, ordered by name; runs without a lane form the lane ``None``."""
     groups: dict[tuple[str | None, str | None], list[LaneRun]] = {}
     for document in receipts:
         key = document["run"]["lane"], document["run"]["preset"]
@@ -89,13 +89,13 @@ def make_lanes(receipts: Iterable[Document]) -> list[Lane]:
 
 
 def _instant(time: str | None) -> tuple[str, str]:
-    """Return what orders times in UTC: a fraction of a second makes the text longer, not greater."""
+    """Return a sort key for times in UTC: a fraction of a second makes the text longer, not greater."""
     whole, _, part = (time or "").rstrip("Z").partition(".")
     return whole, part
 
 
 def watch(lane: Lane, registry: Registry) -> Iterator[Watched]:
-    """Yield every figure that runs of the lane have: the metrics, goodput, and whether the run was healthy."""
+    """Yield every figure that the lane's runs have: metrics, goodput, and whether the run was healthy."""
     for name in METRICS:
         metric = registry.by_name[name]
         figure = "max" if metric.unit == "byte" else "median"

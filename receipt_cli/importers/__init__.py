@@ -3,12 +3,3 @@
 In: a document such as ``trainer_state.json``. Out: a receipt; records pass through the functions for logs.
 Start with ``importing`` (the door), ``formats`` (the list), then the module of a format.
 """
-
-from receipt_cli.rooms import doors
-
-PUBLIC = {
-    "importing": "import_document",
-    "trackers.recognise": "format_of runs_in",
-    "wall_time": "read_wall",
-}
-__getattr__, __dir__ = doors(__name__, PUBLIC)

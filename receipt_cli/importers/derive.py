@@ -53,7 +53,7 @@ def derive_import(foreign: ForeignRun, log: LogFacts) -> Derivation:
         tail=tuple(_tail(foreign, ending)),
         lines=LineCounts(foreign.matched, foreign.ignored, foreign.unmatched, 0),
         near_misses=(0, ()),
-        problems=(foreign.problems.count, tuple(problems)),
+        problems=(foreign.problems.kinds, tuple(problems)),
         facts={},
         catalogue=catalogue,
         registry=registry,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.definitions.units import read_number
+from receipt_cli.definitions.units import MAX_TEXT, read_number
 from receipt_cli.importers.field_names import Meaning, Names
 from receipt_cli.importers.json_text import Number, Value, at
 from receipt_cli.problems import MAX_FIRST, Problem
+from receipt_cli.records.split import spell_nonfinite
 from receipt_cli.redaction.text import safe_text
 
 MAX_WHOLE = 2**53
@@ -18,21 +20,20 @@ MAX_NAME = 128
 """Most characters of a name outside of the registry."""
 _MAX_VALUE = 64
 """Characters of a value that a problem quotes."""
-_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _SHARES = ("train_accuracy", "val_accuracy", "test_accuracy", "memory_used_ratio")
 """Metrics that are 0 to 1: beyond that the document means percent, or something else."""
 
 
 @dataclass(slots=True)
 class ProblemCounter:
-    """The problems of a document: all counted, the first ones kept."""
+    """The problems of a document: all counted by their kind, the first ones kept."""
 
-    count: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
     first: list[Problem] = field(default_factory=list)
 
     def add(self, kind: str, line: int | None, detail: str, excerpt: str = "") -> None:
         """Count a problem; ``line`` is of the document, from 1, where it has lines that mean anything."""
-        self.count += 1
+        self.kinds[kind] += 1
         if len(self.first) < MAX_FIRST:
             self.first.append(Problem(kind, line, safe_text(detail) or kind, safe_text(excerpt, _MAX_VALUE)))
 
@@ -61,7 +62,8 @@ def read_record(
         place = f"{where}/{safe_text(spelling, MAX_NAME)}"
         if meaning is None or meaning.kind == "other":
             name = spelling if meaning is None else meaning.name
-            number = read_number(value) if isinstance(value, Number) else None
+            printed = as_number(value)
+            number = None if printed is None else read_number(printed)
             if number is not None and 0 < len(name) <= MAX_NAME:
                 values.others.setdefault(name, number)
             continue
@@ -81,18 +83,31 @@ def number_of(value: Value, meaning: Meaning, problems: ProblemCounter, line: in
     """Return a printed number in base units; None, with a problem, for other values and for impossible ones of this metric."""
     if value is None:
         return None
-    if isinstance(value, str) and value in _NOT_FINITE:
-        value = Number(value)  # wandb puts it between quotes, to stay within JSON
-    if not isinstance(value, Number):
+    printed = as_number(value)
+    if printed is None:
         problems.add("wrong_type", line, f"{place}: is no number")
         return None
-    number = read_number(value, meaning.unit)
+    number = read_number(printed, meaning.unit)
     if number is None:
-        problems.add("unreadable_value", line, f"{place}: is no number that can be read", value)
+        problems.add("unreadable_value", line, f"{place}: is no number that can be read", printed)
     elif not _possible(meaning, number):
-        problems.add("value_out_of_range", line, f"{place}: cannot be {meaning.name}", value)
+        problems.add("value_out_of_range", line, f"{place}: cannot be {meaning.name}", printed)
         number = None
     return number
+
+
+def as_number(value: Value) -> Number | None:
+    """Return a number as printed; a text is one only if it spells a number that is not finite, as logs do."""
+    if isinstance(value, Number) or not isinstance(value, str) or len(value) > MAX_TEXT:
+        return value if isinstance(value, Number) else None
+    spelled = spelled_number(value)
+    number = read_number(spelled)
+    return None if number is None or math.isfinite(number) else Number(spelled)
+
+
+def spelled_number(text: str) -> str:
+    """Return the text of a cell without outer blanks; one that says that a number is not finite is spelled as in logs."""
+    return spell_nonfinite(b" " + text.strip().encode("utf-8", "replace"))[1:].decode("utf-8")
 
 
 class Fields:

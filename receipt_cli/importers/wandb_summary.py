@@ -12,10 +12,10 @@ from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.errors import DataError
 from receipt_cli.header.values import escape
 from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric
-from receipt_cli.importers.json_text import JsonText, NotJson, Number, Value, at
+from receipt_cli.importers.json_text import JsonText, NotJson, Value, at
 from receipt_cli.importers.model import DeclaredPhase, ForeignRun
 from receipt_cli.importers.text import Document
-from receipt_cli.importers.values import Fields, read_record, words
+from receipt_cli.importers.values import Fields, as_number, read_record, words
 
 FORMAT = "wandb-summary"
 NAME, METADATA, CONFIG = "wandb-summary.json", "wandb-metadata.json", "config.yaml"
@@ -102,7 +102,7 @@ def _flat(summary: dict[str, Value]) -> dict[str, Value]:
         if not isinstance(value, dict):
             flat[key] = value
         elif key != "_wandb" and "_type" not in value:
-            flat.update({f"{key}/{name}": inner for name, inner in value.items() if isinstance(inner, Number)})
+            flat.update({f"{key}/{name}": inner for name, inner in value.items() if as_number(inner) is not None})
     return flat
 
 

@@ -1,4 +1,4 @@
-"""Bytes → a file, atomically: the whole new content under its name, or the old one untouched."""
+"""Write files atomically: ``path`` holds the whole new content or the untouched old one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from receipt_cli.errors import OutputError
 
 written_ahead: dict[tuple[str, bytes], Callable[[], str | None]] = {}
-"""Folder and content → what gives the name of a temporary file there that is flushed, or None (see ``batch.ahead``)."""
+"""(folder, content) → function that returns a temporary file already written and flushed there, or None (``batch.ahead``)."""
 
 
 def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> None:
-    """Write ``data`` to ``path`` through a temporary file beside it, or in ``scratch``, flushed to disk and renamed.
+    """Write ``data`` to ``path``: write and flush a temporary file beside it or in ``scratch``, then rename.
 
-    A link is followed. The mode is that of the file replaced, else what the umask leaves. What is not a regular file (a
-    device, a pipe) is written to as it is. Raises ``OutputError``.
+    Follows a link. Keeps the mode of a replaced file; a new one gets the umask's. A device or pipe is written directly.
+    Raises ``OutputError``.
     """
     with _telling(path):
         old = path.stat() if path.exists() else None
@@ -33,37 +33,37 @@ def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> No
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder ``path`` where there is none. Raises ``OutputError``."""
+    """Make the folder ``path`` and its parents if missing. Raises ``OutputError``."""
     try:
-        if not path.is_dir():  # asking takes a tenth of the time of trying
+        if not path.is_dir():  # ten times faster than mkdir
             path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError("cannot make the folder", where=str(path), why=error.strerror or str(error)) from error
 
 
 def check_new(path: Path) -> None:
-    """Raise ``OutputError`` where ``path`` is taken."""
+    """Raise ``OutputError`` if ``path`` exists, even as a broken link."""
     if os.path.lexists(path):
         raise OutputError("exists and is not overwritten", where=str(path), try_="name another file")
 
 
 class NameTaken(OutputError):
-    """There is a file of this name already."""
+    """A file of this name exists already."""
 
 
 def write_new(path: Path, data: bytes, scratch: Path | None = None) -> None:
-    """Write ``data`` to a file that does not exist yet, all of it or nothing.
+    """Write ``data`` to a new file, completely or not at all.
 
-    ``scratch`` is a folder of the same file system for the temporary file, by default that of ``path``. Raises
-    ``NameTaken`` where the file exists, ``OutputError`` where it cannot be written.
+    ``scratch`` is a folder on the same file system for the temporary file; default: the folder of ``path``. Raises
+    ``NameTaken`` if the file exists, ``OutputError`` if it cannot be written.
     """
     with _telling(path):
         try:
             name = _temporary(scratch or path.parent, data, None)
             try:
-                os.link(name, path)  # unlike a rename, this refuses a name that is taken
+                os.link(name, path)  # unlike rename, link fails if the name exists
             finally:
-                with contextlib.suppress(FileNotFoundError):  # somebody cleared the scratch folder
+                with contextlib.suppress(FileNotFoundError):  # another process cleared the scratch folder
                     os.unlink(name)
         except FileExistsError as error:
             raise NameTaken("exists and is not overwritten", where=str(path), try_="name another file") from error
@@ -71,10 +71,10 @@ def write_new(path: Path, data: bytes, scratch: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give the name of an empty file beside ``path``, for whoever writes by name; it takes the place of ``path`` in the end.
+    """Yield the name of an empty temporary file beside ``path``; after the block it replaces ``path``.
 
-    Flushed to disk and renamed once the block has ended, and gone where the block fails. A link is followed, and the mode is
-    that of the file replaced, else what the umask leaves. Raises ``OutputError``.
+    It is flushed and renamed if the block succeeds, deleted if the block fails. Follows a link. Keeps the mode of a
+    replaced file; a new one gets the umask's. Raises ``OutputError``.
     """
     with _telling(path):
         if path.exists() and not path.is_file():
@@ -95,7 +95,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _telling(path: Path) -> Iterator[None]:
-    """Turn what the system refuses into ``OutputError``; a ``RuntimeError`` is of links that go round in a circle."""
+    """Turn system errors into ``OutputError``; ``Path.resolve`` raises ``RuntimeError`` for a loop of links."""
     try:
         yield
     except (OSError, RuntimeError) as error:
@@ -114,9 +114,9 @@ def _replace(target: Path, data: bytes, mode: int | None, scratch: Path | None) 
 
 
 def _temporary(folder: Path, data: bytes, mode: int | None) -> str:
-    """Return the name of a new file in ``folder`` with ``data``, flushed to disk; where that fails, there is none.
+    """Write ``data`` to a new file in ``folder``, flush it and return its name; leave no file on failure.
 
-    Without a ``mode`` it has what the umask leaves, and may have been written ahead.
+    Without ``mode`` the umask decides, and a file from ``written_ahead`` may serve.
     """
     ahead = written_ahead.pop((str(folder), data), None) if written_ahead and mode is None else None
     ready = ahead() if ahead is not None else None
@@ -138,9 +138,9 @@ def _temporary(folder: Path, data: bytes, mode: int | None) -> str:
 
 
 def open_temporary(folder: Path, mode: int | None) -> tuple[str, int]:
-    """Make a file in ``folder`` that nobody else may read before it has its ``mode``; return its name and its handle.
+    """Make a file in ``folder``, private until ``chmod`` if a ``mode`` is given; return its name and descriptor.
 
-    To import ``tempfile`` takes a fiftieth of a cold start.
+    Importing ``tempfile`` instead would take a fiftieth of a cold start.
     """
     name = os.path.join(folder, f".receipt-{os.urandom(8).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

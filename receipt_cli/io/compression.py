@@ -1,7 +1,7 @@
-"""Decompress gzip, zstd, xz and bzip2 in bounded memory, with all text before a damage.
+"""Decompress gzip, zstd, xz and bzip2 in bounded memory, and keep all text before damage.
 
-Input is taken in pieces of fixed size and handed to the decoders of the C libraries, never through the file objects of
-the standard library: what those give of a damaged stream depends on the version of Python.
+Input of fixed size goes straight to the decoders of the C libraries. The file objects of the standard library return
+different parts of a damaged stream in different versions of Python.
 """
 
 from __future__ import annotations
@@ -9,42 +9,41 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from receipt_cli.errors import InputError
-from receipt_cli.lazy_dataclass import NamedTuple
 
 CHUNK = 64 * 1024
-"""Bytes of input that a decoder gets at once."""
+"""Bytes of input per call of a decoder."""
 BLOCK = 1 << 20
-"""Bytes of output that are gathered before they are given."""
+"""Bytes of output collected before a block is yielded."""
 HEAD = 10
-"""Bytes that decide which compression it is."""
+"""Bytes needed to recognise the compression."""
 _STEP = 4096
-"""Bytes of output of xz and bzip2 that are asked for at once: what a damage can cost."""
+"""Bytes of output per call for xz and bzip2: at most this much text before damage is lost."""
 _WINDOW = 1 << 28
-"""Memory that a stream may ask for its dictionary; ``xz -9`` and ``zstd --long`` need a quarter of it."""
+"""Largest dictionary that a stream may request, in bytes; ``xz -9`` and ``zstd --long`` need a quarter of it."""
 
 BOMBS = ((1 << 30, 1000), (100 << 30, 100))
-"""What is no log any more: that many bytes of text from a stream that is so many times smaller. Text of trainers packs
-20 to 60 times, the dullest of it (one line over and over) by gzip 300 times."""
+"""Bomb limits: (text bytes, text bytes per stored byte); a stream over both is no log. Training logs reach ratios of 20 to
+60, one line repeated without end 300 (gzip)."""
 
 Read = Callable[[int], bytes]
-"""Return that many bytes, fewer only at the end."""
+"""Return this many bytes, fewer only at the end."""
 
 
 def compression_of(head: bytes) -> str | None:
-    """Return which compression the first ``HEAD`` bytes of a file announce, or None."""
+    """Return the compression that a file with this ``head`` (at least ``HEAD`` bytes) has, or None."""
     return next((name for name, known in COMPRESSIONS.items() if known.is_head(head)), None)
 
 
 def unpacked(name: str) -> str:
-    """Return a file's name without the suffix of its compression."""
+    """Return a file's name without its compression suffix."""
     return next((name[: -len(end)] for end in SUFFIXES if name.lower().endswith(end)), name)
 
 
 def decompress(compression: str, read: Read) -> Generator[bytes, None, str | None]:
-    """Yield the text of all members of a compressed stream; return what is wrong with it, or None."""
+    """Yield the text of all members of a compressed stream; return its fault, or None."""
     make = COMPRESSIONS[compression].decoder
     pending: list[bytes] = []
     size = given = 0
@@ -78,12 +77,12 @@ def decompress(compression: str, read: Read) -> Generator[bytes, None, str | Non
 
 
 def is_bomb(given: int, stored: int) -> bool:
-    """Return whether ``given`` bytes of text from ``stored`` bytes of a stream are what no log gives."""
+    """Return whether a stream of ``stored`` bytes that gave ``given`` bytes of text exceeds a bomb limit."""
     return any(given > size and given > ratio * stored for size, ratio in BOMBS)
 
 
 def _skip_padding(raw: bytes, read: Read) -> bytes:
-    """Return what follows the zeros that may stand between and after members."""
+    """Return the input after any zero padding between or after members, at least ``HEAD`` bytes unless the file ends."""
     while True:
         raw = raw.lstrip(b"\0") or read(CHUNK)
         if not raw or raw[0]:
@@ -91,7 +90,7 @@ def _skip_padding(raw: bytes, read: Read) -> bytes:
 
 
 class _Decoder(Protocol):
-    """One member of a stream. After ``feed``, ``rest`` is the input that it did not take."""
+    """Decoder of one member of a stream. After ``feed``, ``rest`` is the unused input."""
 
     errors: tuple[type[Exception], ...]
     rest: bytes
@@ -103,7 +102,7 @@ class _Decoder(Protocol):
 
 
 class _Gzip:
-    """gzip, by zlib-ng, or by the zlib of the standard library: the same bytes and the same errors, in twice the time."""
+    """gzip, by zlib-ng if installed, else by zlib: same bytes and errors, in twice the time."""
 
     def __init__(self) -> None:
         self.inner, self.errors = _inflater()
@@ -130,7 +129,7 @@ class _Gzip:
 
 
 def _inflater() -> tuple[Any, tuple[type[Exception], ...]]:
-    """Return what decodes one gzip member, and the errors that it raises."""
+    """Return a decoder of one gzip member, and the errors that it raises."""
     library: Any = zlib
     with contextlib.suppress(ImportError):
         from zlib_ng import zlib_ng as library
@@ -138,7 +137,7 @@ def _inflater() -> tuple[Any, tuple[type[Exception], ...]]:
 
 
 def _salvage(inner: Any, raw: bytes, errors: tuple[type[Exception], ...]) -> Iterator[bytes]:
-    """Yield the text of ``raw`` before the byte that breaks the stream."""
+    """Yield the text of ``raw`` before the byte at which decoding fails."""
     for at in range(len(raw)):
         tail = raw[at : at + 1]
         while tail:
@@ -152,7 +151,7 @@ def _salvage(inner: Any, raw: bytes, errors: tuple[type[Exception], ...]) -> Ite
 
 
 class _Stepped:
-    """xz and bzip2: decoders that give at most so much at once, and keep the rest of their input."""
+    """xz and bzip2: their decoders limit the output of a call and keep the rest of the input."""
 
     def __init__(self, inner: Any, errors: tuple[type[Exception], ...]) -> None:
         self.inner = inner
@@ -175,7 +174,7 @@ class _Stepped:
 
 
 class _Zstd:
-    """zstd, a block of the frame at a time: it gives all that its input holds, up to 32 thousand times as much."""
+    """zstd, one block of a frame at a time: its decoder returns all text of its input, up to 32,000 times as much."""
 
     def __init__(self) -> None:
         import zstandard
@@ -203,12 +202,12 @@ class _Zstd:
 
 
 def _zstd_steps() -> Generator[int, bytes, None]:
-    """Yield how many bytes of a frame may be decoded at once, again and again, and be sent that many or fewer.
+    """Yield how many bytes may be decoded at once, again and again; receive the bytes that were, at most that many.
 
-    Of what is no frame, any number: it is the decoder that judges.
+    Input that is no frame gives arbitrary sizes; the decoder rejects it.
     """
     start = yield from _exactly(5)
-    if start[1:4] == b"\x2a\x4d\x18":  # a skippable frame: nothing comes of it
+    if start[1:4] == b"\x2a\x4d\x18":  # a skippable frame, without text
         yield from _exactly(int.from_bytes(start[4:] + (yield from _exactly(3)), "little"))
     else:
         flags = start[4]
@@ -218,13 +217,13 @@ def _zstd_steps() -> Generator[int, bytes, None]:
         while not last:
             head = int.from_bytes((yield from _exactly(3)), "little")
             last, kind, size = bool(head & 1), head >> 1 & 3, head >> 3
-            yield from _exactly(1 if kind == 1 else size)  # one byte, as often as the size says; or the bytes themselves
+            yield from _exactly(1 if kind == 1 else size)  # run-length block: one byte; else all bytes of the block
     while True:
         yield 1  # the checksum
 
 
 def _exactly(size: int) -> Generator[int, bytes, bytes]:
-    """Yield how many bytes are missing until ``size`` were sent; return the first few of them, which tell of the rest."""
+    """Yield the number of missing bytes until ``size`` were received; return the first 8 or more."""
     first = b""
     while size > 0:
         part = yield size
@@ -246,7 +245,7 @@ def _bzip2() -> _Stepped:
 
 
 def _is_zstd(head: bytes) -> bool:
-    """Return whether a frame begins here, or a skippable one, such as pzstd writes first."""
+    """Return whether a frame begins here, or a skippable frame, as pzstd writes first."""
     return head.startswith(b"\x28\xb5\x2f\xfd") or (head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5)
 
 
@@ -256,7 +255,7 @@ def _is_bzip2(head: bytes) -> bool:
 
 
 class Compression(NamedTuple):
-    """One format: the suffix of its files, its first bytes, and what decodes one member of it."""
+    """One format: the suffix of its files, a test of its first bytes, and a decoder of one member."""
 
     suffix: str
     is_head: Callable[[bytes], bool]
@@ -269,12 +268,12 @@ COMPRESSIONS: dict[str, Compression] = {
     "xz": Compression(".xz", lambda head: head.startswith(b"\xfd7zXZ\x00"), _xz),
     "bzip2": Compression(".bz2", _is_bzip2, _bzip2),
 }
-"""By the name of the program that unpacks it to standard output with ``-dc``."""
+"""Formats by the name of the program that unpacks them to standard output with ``-dc``."""
 SUFFIXES = tuple(known.suffix for known in COMPRESSIONS.values())
 
 
 def decompress_log(compression: str, read: Read, name: str, *, of_file: bool) -> Generator[bytes, None, str | None]:
-    """Yield the text of a log, and return as ``decompress`` does. Raises ``InputError`` for what unpacks without end."""
+    """Yield and return as ``decompress`` for a log. Raises ``InputError`` for a decompression bomb."""
     stored = given = 0
 
     def counted(size: int) -> bytes:

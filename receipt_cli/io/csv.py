@@ -1,4 +1,4 @@
-"""A text → a cell of CSV that no spreadsheet takes for a formula."""
+"""CSV cells that no spreadsheet reads as formulas."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ Cell = TypeVar("Cell")
 
 
 def safe_cell(value: Cell) -> Cell | str:
-    """Return ``value``, with an apostrophe before it where it is a text that begins as a formula does."""
+    """Return ``value``; a text that begins like a formula gets an apostrophe in front."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -1,6 +1,6 @@
-"""Paths and folders → the streams of one log: which files are logs, which rank wrote each, which are parts of one file.
+"""Paths and folders → the streams of one log: find log files, the rank that wrote each, and the parts of rotated files.
 
-Only names and first bytes decide here; whether the files are of one run, their content says (``gather``).
+Only names and first bytes count here; ``gather`` decides from the content whether files belong to one run.
 """
 
 from __future__ import annotations
@@ -8,23 +8,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import compression_of, unpacked
-from receipt_cli.lazy_dataclass import dataclass
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MAX_FILES = 4096
 HEAD_BYTES = 4096
-"""Bytes at the start of a file that tell whether it is a text."""
+"""Bytes at the start of a file that decide whether it is a text."""
 _NULS = 1 << 20
 _DOCUMENT = compile_later(rb'(?:\xef\xbb\xbf)?\s*\{\s*"schema_version"\s*:\s*"([a-z][a-z0-9_]*)/')
 _LOG = (".log", ".txt", ".out", ".err", ".jsonl", ".ndjson", ".console", ".output", "")
 _NO_LOG = compile_later(r"(?i)tfevents|\.receipt\b|(?:~|\.(?:tmp|swp|lock|pid))$")
 _NO_LOG_TEXT = compile_later(r"(?i)requirements|licen[cs]e|readme|^(?:makefile|dockerfile)$")
-"""Names of texts that are no logs, unless their suffix is that of a log alone."""
+"""Names of texts that are not logs, unless their suffix is only used by logs."""
 _ROTATED = compile_later(r"(?P<base>.+?)[.-](?:(?P<count>\d{1,3})|(?P<date>\d{4}-?\d\d-?\d\d(?:[_T-]\d\d[\d:-]*)?))$")
 _WORDS = r"rank|worker|process|proc|gpu|cuda|device|replica|pod|node|host|machine|task"
 _RANK = compile_later(rf"(?i)(?<![a-z])(?:global|local)?[._-]?(?P<word>{_WORDS})s?[._-]?(?P<number>\d{{1,6}})(?![\da-z])")
@@ -40,10 +40,10 @@ _NODES = ("node", "host", "machine", "pod")
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One file: ``name`` below the folder that all have in common.
+    """One file: ``name`` is its path below the common folder of all files.
 
-    ``rank`` as its name says; ``certain`` when a word of the name says that the number is a rank; ``attempt`` of a
-    launcher that keeps a folder an attempt.
+    ``rank`` is the number in its name; ``certain`` if a word there marks it as a rank; ``attempt`` is the number of the
+    attempt, for launchers that keep one folder per attempt.
     """
 
     path: str
@@ -54,9 +54,9 @@ class LogFile:
 
 
 def find_logs(paths: Sequence[str]) -> tuple[list[str], int]:
-    """Return the files that ``paths`` name, folders searched for logs, and how many files of folders were left out.
+    """Return the log files among ``paths`` and inside their folders, and the number of folder files left out.
 
-    Raises ``InputError`` for a folder without logs.
+    Raises ``InputError`` for a folder without logs and for more than ``MAX_FILES`` files.
     """
     found: list[str] = []
     left_out = 0
@@ -83,7 +83,7 @@ def find_logs(paths: Sequence[str]) -> tuple[list[str], int]:
 
 
 def is_store(path: str) -> bool:
-    """True for the folder of a store of receipts."""
+    """Return whether ``path`` is the folder of a store of receipts."""
     return os.path.isdir(os.path.join(path, "receipts"))
 
 
@@ -96,18 +96,18 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _is_log(path: Path) -> bool:
-    """True for a file of text under a name that logs have; receipts and empty files are none."""
+    """Return whether ``path`` is a text file with a log's name; receipts and empty files are not."""
     if not has_log_name(path.name) or not path.is_file():
         return False
     try:
         with path.open("rb") as file:
             return is_log_text(read_head(file))
     except OSError:
-        return True  # reading it says why
+        return True  # reading it raises the error
 
 
 def has_log_name(name: str) -> bool:
-    """True for a file's name that logs have."""
+    """Return whether ``name`` is a usual file name for a log."""
     name = unpacked(name)
     rotated = _ROTATED.match(name)
     suffix = PurePath(rotated["base"] if rotated else name).suffix.lower()
@@ -120,22 +120,22 @@ _CONTROLS = bytes(c for c in range(32) if c not in b"\t\n\r\f\b\x1b")
 
 
 def is_log_text(head: bytes) -> bool:
-    """True where the first ``HEAD_BYTES`` of a file are text, or compressed; not for a receipt, a script or nothing."""
+    """Return whether ``head``, the first ``HEAD_BYTES`` of a file, is text or compressed, but no receipt or script."""
     if not head or document_kind(head) is not None or head.startswith(b"#!"):
         return False
-    text = head.replace(b"\0", b"")  # a file that was cut while somebody wrote to it
+    text = head.replace(b"\0", b"")  # left by truncating a file that is being written
     controls = len(text) - len(text.translate(None, _CONTROLS))
     return compression_of(head) is not None or (bool(text) and controls * 20 < len(text))
 
 
 def document_kind(head: bytes) -> str | None:
-    """Return the kind of document of this program that a file with this ``head`` is, such as ``receipt``; None for any other."""
+    """Return the kind if ``head`` begins a document of this program, such as ``receipt``; else None."""
     match = _DOCUMENT.match(head)
     return match[1].decode("ascii") if match else None
 
 
 def read_head(file: BinaryIO) -> bytes:
-    """Return the first ``HEAD_BYTES`` of an open file behind its leading NULs: a log cut by its rotation begins with them."""
+    """Return the first ``HEAD_BYTES`` after leading NULs, which a log has if its rotation truncated it."""
     head = file.read(HEAD_BYTES)
     while head and not head.strip(b"\0"):
         more = file.read(_NULS)
@@ -146,9 +146,9 @@ def read_head(file: BinaryIO) -> bytes:
 
 
 def arrange(paths: Sequence[str], names: Sequence[str] | None = None) -> list[list[LogFile]]:
-    """Return the files as streams: the parts of a rotated file make one, the oldest first.
+    """Return the files as streams: the parts of a rotated file form one, oldest first.
 
-    ``names`` are what the files were called when their paths were others.
+    ``names`` are the original names of the files if their paths differ.
     """
     names = names_of(paths) if names is None else names
     ranks = _ranks(names)
@@ -167,7 +167,7 @@ def arrange(paths: Sequence[str], names: Sequence[str] | None = None) -> list[li
 
 
 def _part(name: str, bases: set[str]) -> tuple[str, tuple[object, ...]]:
-    """Return the name of the file that ``name`` is a part of, and its position among its parts."""
+    """Return the base name of a rotated part (else ``name``), and a sort key of the part's age."""
     rotated = _ROTATED.match(name)
     if rotated is None or not (rotated["base"] in bases or PurePath(rotated["base"]).suffix.lower() in _LOG[:-1]):
         return name, (2, 0, "")
@@ -177,14 +177,14 @@ def _part(name: str, bases: set[str]) -> tuple[str, tuple[object, ...]]:
 
 
 def names_of(paths: Sequence[str]) -> list[str]:
-    """Return the paths below the folder that all have in common."""
+    """Return the paths relative to their common folder."""
     full = [os.path.abspath(path) for path in paths]
     common = os.path.commonpath([os.path.dirname(path) for path in full])
     return [PurePath(os.path.relpath(path, common)).as_posix() for path in full]
 
 
 def _ranks(names: Sequence[str]) -> dict[str, tuple[int | None, bool]]:
-    """Return for each name the rank in it, and whether a word says that it is one."""
+    """Return name → (rank or None, whether a word in the name marks it as a rank)."""
     said = {name: _said_rank(name) for name in names}
     keys = sorted({key for key in said.values() if key is not None})
     plain = all(len(key) == 1 for key in keys)
@@ -197,7 +197,7 @@ def _ranks(names: Sequence[str]) -> dict[str, tuple[int | None, bool]]:
 
 
 def family_of(name: str) -> str:
-    """Return a file's name without what tells the files of one run apart: rank, node, attempt, stream, suffix."""
+    """Return a file's name without its rank, node, attempt, stream and suffix: equal for all files of one run."""
     path = PurePath(unpacked(name))
     folder = "#" if path.parent.name.isdigit() and path.stem in ("stdout", "stderr") else path.parent.name
     name = f"{path.parent.parent}/{folder}/{path.stem if path.suffix.lower() in _LOG else path.name}"
@@ -207,7 +207,7 @@ def family_of(name: str) -> str:
 
 
 def _said_rank(name: str) -> tuple[int, ...] | None:
-    """Return (rank,), or (node, rank on it); None where no word says that a number is a rank."""
+    """Return (rank,) or (node, rank on it); None if no word marks a number as a rank."""
     found = {m["word"].lower(): int(m["number"]) for m in _RANK.finditer(name)}
     file = PurePath(name)
     if "rank" in found:
@@ -216,7 +216,7 @@ def _said_rank(name: str) -> tuple[int, ...] | None:
     folder = file.parent.name
     if stream is not None:
         return _on_node(found, int(stream["number"]))
-    if folder.isdigit() and file.stem in ("stdout", "stderr"):  # the folders of torchrun
+    if folder.isdigit() and file.stem in ("stdout", "stderr"):  # torchrun's layout
         return _on_node(found, int(folder))
     inner = [number for word, number in found.items() if word not in _NODES]
     if inner:
@@ -231,7 +231,7 @@ def _on_node(found: dict[str, int], rank: int) -> tuple[int, ...]:
 
 
 def _last_number(name: str) -> int | None:
-    """Return the number at the end of a name, which may be a rank, unless a word says that it is something else."""
+    """Return the number that ends a name and may be a rank; None if the word before it excludes that."""
     base = PurePath(unpacked(name))
     stem = base.stem if base.suffix.lower() in _LOG else base.name
     last = _LAST.search(stem)
@@ -241,6 +241,6 @@ def _last_number(name: str) -> int | None:
 
 
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
-    """Return what orders names as people do: ``log2`` before ``log10``."""
+    """Return a sort key for natural order: ``log2`` before ``log10``."""
     parts = re.split(r"(\d+)", name)
     return tuple((part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)

@@ -1,4 +1,4 @@
-"""Text that is not UTF-8 → the same text as UTF-8, for logs of consoles that write UTF-16 or the code page of a country."""
+"""Detect UTF-16 and multi-byte code pages, as consoles write them, and decode them to UTF-8."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from collections.abc import Generator, Iterator
 from receipt_cli.problems import Problem
 
 SAMPLE = 1 << 18
-"""Bytes of a log from which its encoding is found: all of a small log, enough words of a large one."""
+"""Bytes from which a log's encoding is detected: all of a small log, enough words of a large one."""
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _CODE_PAGES = {
     "gb18030": "gb18030", "gbk": "gb18030", "gb2312": "gb18030", "big5": "big5", "cp950": "cp950", "big5hkscs": "big5hkscs",
     "cp932": "cp932", "shift_jis": "cp932", "shift_jis_2004": "cp932", "shift_jisx0213": "cp932", "euc_jp": "euc_jp",
     "euc_jis_2004": "euc_jp", "euc_jisx0213": "euc_jp", "cp949": "cp949", "euc_kr": "cp949", "johab": "cp949",
 }  # fmt: skip
-"""Encodings of several bytes a character, by the names of the detector. Of one byte each any bytes are text: no proof."""
+"""The detector's name → codec, multi-byte only: in a single-byte encoding any bytes are text, which proves nothing."""
 _ASCII = bytes(range(128))
 FEW = 8
-"""Bytes outside ASCII that prove no encoding: a torn character, a byte of a terminal."""
+"""Fewest bytes outside ASCII that prove an encoding: less may be a torn character or terminal noise."""
 
 
 def encoding_of(sample: bytes, *, whole: bool) -> str | None:
-    """Return the encoding of the text that begins with ``sample``, or None for UTF-8 and what is read as such.
+    """Return the encoding of a text that begins with ``sample``; None for UTF-8 and for text read as UTF-8.
 
-    ``whole``: nothing follows the sample.
+    ``whole``: the sample is the whole text.
     """
     for mark, name in _MARKS.items():
-        if sample.startswith(mark) and b"\0" in sample[2:4096]:  # of each blank, digit and line end: else two odd bytes
+        if sample.startswith(mark) and b"\0" in sample[2:4096]:  # blanks, digits and line ends have a zero byte
             return name
     wide = _wide(sample)
     if wide is not None:
@@ -38,7 +38,7 @@ def encoding_of(sample: bytes, *, whole: bool) -> str | None:
 
 
 def _wide(sample: bytes) -> str | None:
-    """Return the UTF-16 without a mark of a text that is mostly ASCII: each second byte is zero."""
+    """Return the UTF-16 variant without byte order mark if every second byte is zero, as in text that is mostly ASCII."""
     head = sample[:4096]
     half = len(head) // 2
     if half < FEW:
@@ -60,11 +60,11 @@ def _is_text(sample: bytes, encoding: str, *, whole: bool) -> bool:
 
 
 def _code_page(sample: bytes, *, whole: bool) -> str | None:
-    """Return the code page in which all of ``sample`` is text, by its words; None where hardly any byte says so."""
+    """Return the code page that decodes all of ``sample``, chosen by its words; None if too few bytes support it."""
     outside = len(sample.translate(None, _ASCII))
     kept = len(sample.decode("utf-8", "ignore").encode("utf-8"))
-    if outside < FEW or len(sample) - kept < outside // 10:  # two bytes of a code page are often a character of UTF-8
-        return None  # UTF-8 with a few torn characters
+    if outside < FEW or len(sample) - kept < outside // 10:  # code page bytes may form UTF-8 characters by chance
+        return None  # torn UTF-8
     from charset_normalizer import from_bytes  # only for what is no UTF-8
 
     lines = [line for line in sample.splitlines(keepends=True) if not line.isascii()]  # the last may be cut
@@ -74,9 +74,9 @@ def _code_page(sample: bytes, *, whole: bool) -> str | None:
 
 
 def as_utf8(blocks: Iterator[bytes], problems: list[Problem]) -> Generator[bytes, None, None]:
-    """Yield the text of ``blocks`` as UTF-8, as it is where it is that, and note another encoding in ``problems``.
+    """Yield the text of ``blocks`` as UTF-8; report any other encoding in ``problems``.
 
-    The first blocks are kept until there are enough of them to know; what no character can be is U+FFFD.
+    Holds the first blocks back until the encoding is known. Bytes that decode to no character become U+FFFD.
     """
     head: list[bytes] = []
     size = 0
@@ -98,7 +98,7 @@ def _decoded(head: list[bytes], rest: Iterator[bytes], problems: list[Problem], 
         yield from head
         yield from rest
         return
-    problems.append(Problem("decoded_as", None, f"the text is no UTF-8: it was read as {name}", ""))
+    problems.append(Problem("decoded_as", None, f"the text is not UTF-8; decoded as {name}", ""))
     decoder = codecs.getincrementaldecoder(name)("replace")
     for block in (*head, *rest):
         yield decoder.decode(block).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""First bytes of a file → what it is, where it is no log: for the message that names the command which reads it."""
+"""Recognise files that are not logs by their first bytes, to name the command that reads them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.discovery import document_kind, is_store
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 
 class FileKind(NamedTuple):
-    """What a file is, and what reads it: ``{0}`` stands for its name; empty where nothing of this program does."""
+    """A kind of file, and the command that reads it (``{0}`` is the file's name); empty if no command does."""
 
     what: str
     way: str = ""
@@ -34,7 +34,7 @@ _MAGIC = {
     b"\xcf\xfa\xed\xfe": _EXECUTABLE,
     b"\xca\xfe\xba\xbe": _EXECUTABLE,
     b"SQLite format 3\0": FileKind("an SQLite database", "receipt import {0}, if it is MLflow's"),
-    b"PAR1": FileKind("a Parquet file", "receipt report STORE --series FOLDER"),
+    b"PAR1": FileKind("a Parquet file", "receipt report STORE --series-from FOLDER"),
     b":W&B": FileKind("a run file of W&B", "receipt import {0}"),
     b"%PDF-": FileKind("a PDF", "receipt parse LOG, the text that the job printed"),
     b"\x89PNG\r\n": _IMAGE,
@@ -59,7 +59,7 @@ _HTML = compile_later(rb"(?i)(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html)[\s>]")
 
 
 def recognise(head: bytes) -> FileKind | None:
-    """Return what a file with this ``head``, its first 4 KiB, is; None for what may be a log."""
+    """Return the kind of a file by its first 4 KiB; None if it may be a log."""
     for magic, kind in _MAGIC.items():
         if head.startswith(magic):
             return _CHECKPOINT if magic[:2] == b"PK" and b"/data.pkl" in head else kind
@@ -68,7 +68,7 @@ def recognise(head: bytes) -> FileKind | None:
     if b"brain.Event:" in head[:64]:
         return _EVENTS
     if head[8:10] == b'{"' and 8 < int.from_bytes(head[:8], "little") < 1 << 30:
-        return _CHECKPOINT  # safetensors: the length of its JSON, then the JSON
+        return _CHECKPOINT  # safetensors: length of the JSON header, then the header
     document = document_kind(head)
     if document is not None:
         return _DOCUMENTS.get(document) or FileKind(f"a document ({document})", "receipt show {0}", True)
@@ -83,18 +83,18 @@ def recognise(head: bytes) -> FileKind | None:
 
 
 def folder_error(path: str) -> InputError:
-    """Return the error for a folder in place of a file."""
+    """Return the error for a folder given instead of a file."""
     store = is_store(path)
     way = f"receipt store ls {path}" if store else f"receipt parse {path}, if its files are the log of one run"
     return InputError("is a store, not a file" if store else "is a folder, not a file", where=path, try_=way)
 
 
 class SpecialFile(OSError):
-    """What should be a file is a named pipe, a socket or a device: reading it might wait for ever."""
+    """A named pipe, socket or device instead of a regular file: reading it might block forever."""
 
 
 def read_regular(path: str | Path, most: int = -1) -> bytes:
-    """Return a file's bytes, or the first ``most``. Raises ``OSError``; ``SpecialFile`` for a named pipe and the like."""
+    """Return a file's bytes, or the first ``most``. Raises ``OSError``; ``SpecialFile`` for a named pipe, socket or device."""
     mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise SpecialFile(errno.EINVAL, "not a regular file", str(path))
@@ -103,13 +103,13 @@ def read_regular(path: str | Path, most: int = -1) -> bytes:
 
 
 def read_file(path: str | Path, most: int | None = None) -> bytes:
-    """Return the bytes of a small file, one that is no log. Raises ``InputError``, also for more than ``most`` bytes."""
+    """Return the bytes of a small file other than a log. Raises ``InputError``, also for more than ``most`` bytes."""
     try:
         with open(path, "rb") as file:
             data = file.read() if most is None else file.read(most + 1)
     except IsADirectoryError as error:
         raise folder_error(str(path)) from error
-    except (OSError, ValueError) as error:  # a name with a zero byte
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         raise InputError("cannot read", where=str(path), why=getattr(error, "strerror", None) or str(error)) from error
     if most is not None and len(data) > most:
         raise InputError("is too large", where=str(path), why=f"over {most} bytes")

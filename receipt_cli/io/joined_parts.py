@@ -1,25 +1,26 @@
-"""The parts of one log, as rotation or a limit of size leaves them: read again as one text, or some of its lines."""
+"""Join the parts of a rotated or split log into one source to read again, or an excerpt of it."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 from receipt_cli.io.copied_lines import blanked
 from receipt_cli.io.line_range import lines_of
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import dataclass
 
 
 def joined(parts: Sequence[Source]) -> Source:
-    """Return the one part, or all of them as a source, which can only be read again: by ``reopen`` or ``excerpt``."""
+    """Return the only part, or a source of all parts for ``reopen`` and ``excerpt``."""
     return parts[0] if len(parts) == 1 else _JoinedParts(parts)
 
 
 class _JoinedParts(Source):
-    """As a source of one file, but for its digest: that is of the digests of the parts, as a receipt has it.
+    """A source of several files; its digest is computed from the digests of the parts, as in a receipt.
 
-    One part is open at a time.
+    Only one part is open at a time.
     """
 
     def __init__(self, parts: Sequence[Source]) -> None:
@@ -69,18 +70,16 @@ class _JoinedParts(Source):
 
 
 def digest_of(digests: Sequence[str]) -> str:
-    """Return the digest of a log of several files, of whose digests it is made."""
-    import hashlib
-
+    """Return the digest of a log of several files: SHA-256 of their hex digests, one a line."""
     return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode("ascii")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What one process wrote: the parts of its log, the oldest first.
+    """The log of one process: its parts, oldest first.
 
-    ``names`` are the files' names as a receipt lists them, ``rank`` what they say of the rank, ``certain`` when a word
-    of the name says that it is one, ``attempt`` the launcher's number of the attempt.
+    ``names`` are the files' names in the receipt, ``rank`` the number in them, ``certain`` if a word marks it as a rank,
+    ``attempt`` the launcher's number of the attempt.
     """
 
     parts: tuple[Source, ...]

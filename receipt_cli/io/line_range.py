@@ -1,23 +1,22 @@
-"""Some of the lines of a text that comes in blocks, and places from which it can be read again without those before."""
+"""Yield a range of lines from blocks of text, and keep marks from which to read on without the lines before."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipt_cli.io.envelopes import Unpacker
-from receipt_cli.lazy_dataclass import NamedTuple
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
 MOST = 1024
-"""So many places are kept; of more, every second one."""
+"""Most marks kept; at the limit, every second one is dropped."""
 
 
 class Mark(NamedTuple):
-    """A place between two blocks: the bytes and lines before it, their digest, and what makes an unpacker that goes on."""
+    """A mark between two blocks: bytes and lines before it, their digest, and a function that makes an unpacker to go on."""
 
     size: int
     lines: int
@@ -26,16 +25,16 @@ class Mark(NamedTuple):
 
 
 class Marks:
-    """Places of a plain file of UTF-8, in order: of a log of many runs each is read without those before it."""
+    """Marks in a plain UTF-8 file, in order: each run of a log can be read without the runs before it."""
 
     def __init__(self) -> None:
         self._marks: list[Mark] = []
         self._noted = False
 
     def noting(self, unpacker: Unpacker, place: Callable[[], tuple[int, _Hash] | None]) -> Callable[[bytes], None] | None:
-        """Return what notes the place behind each block that ``unpacker`` has read, the first time; None later on.
+        """Return a function that marks the end of each block, on the first call only; then None.
 
-        ``place`` returns how many bytes of the file were read, and their digest; None where nothing is to be noted.
+        ``place`` returns the bytes read of the file and their digest, or None if no mark may be set.
         """
         if self._noted:
             return None
@@ -48,7 +47,7 @@ class Marks:
             passed, seen = passed + 1, seen + len(block)
             here = place()
             if here is None or here[0] != seen or passed % apart:
-                return  # more was read ahead, to tell the encoding by
+                return  # more was read ahead to detect the encoding
             self._marks.append(Mark(seen, unpacker.line_count, here[1].copy(), unpacker.mark()))
             if len(self._marks) == MOST:
                 del self._marks[::2]
@@ -57,13 +56,13 @@ class Marks:
         return note
 
     def last_before(self, line: int) -> Mark | None:
-        """Return the last place with at most ``line`` lines before it."""
+        """Return the last mark with at most ``line`` lines before it, or None."""
         at = bisect_right(self._marks, line, key=lambda mark: mark.lines)
         return self._marks[at - 1] if at else None
 
 
 def lines_of(text: Iterator[bytes], before: int, end: int | None, *, passed: int = 0) -> Iterator[bytes]:
-    """Yield the lines behind the first ``before``, up to line ``end``; ``text`` begins behind the ``passed`` first ones."""
+    """Yield lines ``before`` + 1 to ``end`` (None: the last); ``text`` begins after line ``passed``."""
     lines = passed
     for block in text:
         first, lines = lines, lines + block.count(b"\n")
@@ -77,6 +76,6 @@ def lines_of(text: Iterator[bytes], before: int, end: int | None, *, passed: int
 
 
 def _behind(block: bytes, count: int) -> int:
-    """Return the place behind ``count`` line ends."""
+    """Return the position after ``count`` line ends."""
     rest = block.split(b"\n", count)[count]
     return len(block) - len(rest)

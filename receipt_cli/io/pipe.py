@@ -1,4 +1,4 @@
-"""Reading what gives its bytes once and at its own pace (a pipe, a terminal, a socket), with a way to end the wait."""
+"""Read a pipe, terminal or socket, which gives its bytes only once, so that another thread can end the wait."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from io import BufferedReader, FileIO
 from typing import IO
 
 _CAPACITY = 1 << 20
-"""Bytes that a pipe should hold where the system lets us choose: 64 KiB cost sixteen times as many turns."""
+"""Requested size of a pipe's buffer in bytes; the default of 64 KiB takes sixteen times as many reads."""
 
 
 class Pipe:
-    """The bytes of ``file`` from where it stands. Nobody else may read from it."""
+    """Bytes of ``file`` from its current position. Nobody else may read from it."""
 
     def __init__(self, file: BufferedReader, raw: FileIO) -> None:
-        """Take over ``file``, a buffer of ``raw``, which stays open for its owner to close."""
+        """Take over ``file``, a buffer of ``raw``; its owner closes it."""
         self._file = file
         self._raw = raw
         self._fresh = True
@@ -26,13 +26,13 @@ class Pipe:
 
     @staticmethod
     def of(file: IO[bytes]) -> Pipe | None:
-        """Return the pipe that ``file`` is, or None where there is no way to end a wait for it."""
+        """Return a pipe for ``file``, or None if a wait for it could not be ended."""
         if os.name == "nt" or not isinstance(file, BufferedReader) or not isinstance(file.raw, FileIO):
             return None
         return Pipe(file, file.raw)
 
     def read(self, size: int) -> bytes:
-        """Return ``size`` bytes, fewer only at the end or after ``stop``. Waits without turning."""
+        """Return ``size`` bytes, fewer only at the end or after ``stop``. Waits without polling."""
         if len(self._room) < size:
             self._room = bytearray(size)
         with memoryview(self._room) as room:
@@ -47,8 +47,8 @@ class Pipe:
             return bytes(room[:filled])
 
     def _fill(self, room: memoryview) -> int | None:
-        """Read what there is, once there is something; return how much, or None if another was faster."""
-        if self._fresh:  # somebody may have looked at the first bytes: they are in the buffer
+        """Wait, then read the available bytes; return their number, or None if another reader took them."""
+        if self._fresh:  # an earlier peek may have buffered the first bytes
             buffered = len(self._file.peek(1))
             self._fresh = buffered > len(room)
             if buffered:
@@ -57,12 +57,12 @@ class Pipe:
         return 0 if self._wake in ready else self._raw.readinto(room)
 
     def stop(self) -> None:
-        """End the wait that another thread is in, for good."""
-        with contextlib.suppress(OSError):  # closed before
+        """End the wait of another thread, permanently."""
+        with contextlib.suppress(OSError):  # already closed
             os.write(self._waker, b"x")
 
     def close(self) -> None:
-        """Give up what is needed to wait; nobody may be waiting."""
+        """Close the wake-up pipe; nobody may be waiting."""
         if self._wake >= 0:
             os.close(self._wake)
             os.close(self._waker)
@@ -70,7 +70,7 @@ class Pipe:
 
 
 def widen(descriptor: int) -> None:
-    """Let a pipe hold more, where that can be and it is one."""
+    """Enlarge the buffer of a pipe, if the system allows it."""
     try:
         from fcntl import F_SETPIPE_SZ, fcntl  # type: ignore[attr-defined, unused-ignore]  # Linux only
     except ImportError:

@@ -1,4 +1,4 @@
-"""An iterator that runs ahead of its user, in a thread of its own and a bounded number of items."""
+"""An iterator that runs ahead of its consumer, in its own thread, by a bounded number of items."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from threading import Condition, Thread
 from typing import Generic, TypeVar
 
 DEPTH = 2
-"""Items that wait for their user at most; one more is being made."""
+"""Most finished items that wait for the consumer; one more is being made."""
 
 T = TypeVar("T")
 
 
 class Ahead(Iterator[T], Generic[T]):
-    """What ``items`` gives, in order, taken before it is asked for; what it raises is raised after what it gave.
+    """The items of ``items``, in order, fetched ahead; an exception is raised after the items before it.
 
-    ``close`` ends the thread. ``interrupt`` is called by it, and must end a wait that ``items`` may be in.
+    ``close`` ends the thread. It calls ``interrupt``, which must end any wait inside ``items``.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Ahead(Iterator[T], Generic[T]):
         self._thread.start()
 
     def __next__(self) -> T:
-        """Return the next item, as soon as there is one."""
+        """Return the next item; wait until there is one."""
         with self._change:
             while not (self._waiting or self._done or self._closed):
                 self._change.wait()
@@ -47,7 +47,7 @@ class Ahead(Iterator[T], Generic[T]):
         raise StopIteration
 
     def close(self) -> None:
-        """End the thread and forget what waits. May be called from any thread but the iterator's own, and twice."""
+        """End the thread and drop waiting items. May be called twice, and from any thread but the iterator's own."""
         with self._change:
             self._closed = True
             self._waiting.clear()
@@ -61,7 +61,7 @@ class Ahead(Iterator[T], Generic[T]):
             for item in self._items:
                 if not self._put(item):
                     break
-        except BaseException as error:  # whatever it is, it belongs to the user
+        except BaseException as error:  # raised again in the consumer's thread
             self._error = error
         finally:
             self._items.close()
@@ -70,7 +70,7 @@ class Ahead(Iterator[T], Generic[T]):
                 self._change.notify_all()
 
     def _put(self, item: T) -> bool:
-        """Hand over ``item``; return False when nobody wants any more."""
+        """Queue ``item`` for the consumer; return False if the iterator was closed."""
         with self._change:
             while len(self._waiting) >= self._depth and not self._closed:
                 self._change.wait()

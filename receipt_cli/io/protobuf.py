@@ -1,4 +1,4 @@
-"""Protocol buffers' wire format, as far as TensorBoard's and W&B's files need it: fields of a message, written and read.
+"""Protocol buffers' wire format, as far as TensorBoard and W&B files need it: read and write the fields of a message.
 
 https://protobuf.dev/programming-guides/encoding/
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 
 def varint(value: int) -> bytes:
-    """Return an integer from -2**63 to 2**64 - 1, seven bits a byte, the lowest first."""
+    """Encode an integer from -2**63 to 2**64 - 1: seven bits per byte, lowest first."""
     value &= (1 << 64) - 1
     parts = bytearray()
     while value > 0x7F:
@@ -21,17 +21,17 @@ def varint(value: int) -> bytes:
 
 
 def integer(number: int, value: int) -> bytes:
-    """Return field ``number`` as an int32, int64, bool or enum."""
+    """Encode field ``number`` as an int32, int64, bool or enum."""
     return varint(number << 3) + varint(value)
 
 
 def double(number: int, value: float) -> bytes:
-    """Return field ``number`` as a double."""
+    """Encode field ``number`` as a double."""
     return varint(number << 3 | 1) + struct.pack("<d", value)
 
 
 def single(number: int, value: float) -> bytes:
-    """Return field ``number`` as a float; what is beyond its range becomes an infinity."""
+    """Encode field ``number`` as a float; a value out of range becomes an infinity."""
     try:
         return varint(number << 3 | 5) + struct.pack("<f", value)
     except OverflowError:
@@ -39,17 +39,17 @@ def single(number: int, value: float) -> bytes:
 
 
 def block(number: int, value: bytes | str) -> bytes:
-    """Return field ``number`` as a text, as bytes or as a message."""
+    """Encode field ``number`` as a string, bytes or message."""
     data = value.encode("utf-8") if isinstance(value, str) else value
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 class Malformed(ValueError):
-    """The bytes are not a message in the wire format."""
+    """The bytes are no message in the wire format."""
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned integer and where it ends. Raises ``Malformed``."""
+    """Return the unsigned integer at ``at`` and the position after it. Raises ``Malformed``."""
     value = 0
     for place in range(10):
         if at + place >= len(data):
@@ -62,7 +62,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of each field: an unsigned integer, or the bytes of a number, a text or a message.
+    """Yield (number, value) of each field: an unsigned integer, or the bytes of a number, string or message.
 
     Raises ``Malformed``.
     """
@@ -87,16 +87,16 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def parts(data: bytes, number: int) -> list[bytes]:
-    """Return the bytes of each field ``number`` that has bytes. Raises ``Malformed``."""
+    """Return the value of each field ``number`` that holds bytes. Raises ``Malformed``."""
     return [value for key, value in fields(data) if key == number and isinstance(value, bytes)]
 
 
 def text(data: bytes, number: int) -> str:
-    """Return the last text of field ``number``, empty where there is none. Raises ``Malformed``."""
+    """Return the last string of field ``number``, "" if there is none. Raises ``Malformed``."""
     found = parts(data, number)
     return found[-1].decode("utf-8", "replace") if found else ""
 
 
 def signed(value: int) -> int:
-    """Return an unsigned integer of the wire as an int32 or int64."""
+    """Convert an unsigned integer of the wire to an int32 or int64."""
     return value - (1 << 64) if value >> 63 else value

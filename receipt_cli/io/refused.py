@@ -1,4 +1,4 @@
-"""What the system refuses while a log is read → the errors of this program."""
+"""Turn system errors while a log is read into errors of this program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from receipt_cli.errors import InputError
 
 @contextmanager
 def refusing(where: str, also: type[Exception] = OSError) -> Iterator[None]:
-    """Turn what the system refuses, and ``also``, into ``InputError``."""
+    """Turn system errors, and ``also``, into ``InputError``."""
     try:
         yield
     except IsADirectoryError as error:

@@ -1,4 +1,4 @@
-"""A path or stdin → blocks of decompressed bytes, with their digest and size; plain, gzip, zstd, xz and bzip2."""
+"""A path or stdin → blocks of decompressed text, with digest and size; plain, gzip, zstd, xz and bzip2."""
 
 from __future__ import annotations
 
@@ -7,47 +7,47 @@ import stat
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from hashlib import sha256
+from shlex import quote
 from typing import IO, TYPE_CHECKING, Any
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress_log
 from receipt_cli.io.copied_lines import NO_COPIES, Copies, blanked, left_out
-from receipt_cli.io.digest import sha256
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise
 from receipt_cli.io.kept_text import KeptText
 from receipt_cli.io.line_range import Marks, lines_of
+from receipt_cli.io.pipe import Pipe
+from receipt_cli.io.prefetch import Ahead
 from receipt_cli.io.refused import refusing
 from receipt_cli.problems import Problem
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-    from receipt_cli.io.pipe import Pipe
-    from receipt_cli.io.prefetch import Ahead
-
 BLOCK = 1 << 20
 DIRECT = 4 << 20
-"""Bytes of text that are read as they are asked for; of a longer log, the rest is read ahead, in threads of its own."""
+"""Bytes of text read on demand; the rest of a longer log is read ahead, in threads."""
 KEPT = 8 << 20
-"""Bytes that are taken and given back once before many blocks are: what the C library of Linux had to give back in one piece it
-takes from its own store from then on, of which it keeps twice as much. Else each block comes in pages to be made first."""
+"""Bytes allocated and freed once before many blocks are read: after it, glibc serves blocks of this size from its heap, which
+keeps twice as much. Otherwise every block costs new pages."""
 SPOOLED = 16 << 20
-"""Bytes of a pipe that are kept in memory for a second look; more go to a temporary file."""
+"""Bytes of a pipe kept in memory for a second reading; more go to a temporary file."""
 _TAR_AT = 257
 
 Progress = Callable[[int, int], None]
-"""Is told how many bytes of the file, as it is stored, have been read, and how many there are."""
+"""Called with the number of stored bytes read so far, and their total."""
 
 
 class Source:
     """One log to read once. ``name`` is for messages only and never reaches a derived value.
 
-    After ``blocks`` is exhausted, ``sha256``, ``size_bytes`` and ``problems`` are of the decompressed bytes, and
-    ``changed`` says whether the file was written to while it was read; ``copies`` are the lines that repeat others,
-    ``emptied`` those that are parts of a later one.
+    After ``blocks`` is exhausted, ``sha256``, ``size_bytes`` and ``problems`` describe the decompressed bytes; ``changed``
+    is set if the file was written to meanwhile; ``copies`` are lines that repeat others; ``emptied`` are lines joined to a
+    later one.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class Source:
         later: bool = False,
         document: bool = False,
     ) -> None:
-        """Open ``path`` (``-`` is stdin), or read again what ``origin`` kept of it. Raises ``InputError``.
+        """Open ``path`` (``-`` is stdin), or read again the bytes that ``origin`` kept. Raises ``InputError``.
 
-        With ``later`` the file is opened when its first block is asked for: of many files only one is open at a time. A
-        ``document`` may be one of this program, which is no log.
+        With ``later`` the file is opened at its first block, so that only one of many files is open at a time. ``document``
+        accepts a document of this program, which is no log.
         """
         self.path = path
         self._may_be_document = document
@@ -71,8 +71,8 @@ class Source:
         self.problems: list[Problem] = []
         self.copies = NO_COPIES
         self.emptied: Sequence[int] = ()
-        self.native: Any = None  # the compiled kernel, with which ``blocks`` gives the same sooner
-        self._known: Copies | None = None  # once they were searched, whoever reads the same text again
+        self.native: Any = None  # the compiled kernel makes ``blocks`` faster, with the same result
+        self._known: Copies | None = None  # known if the same text was searched before
         self.compression: str | None = None
         self.progress = progress
         self._digest: _Hash | None = None
@@ -84,9 +84,9 @@ class Source:
         self._ahead: Ahead[bytes] | None = None
         self._lines: tuple[int, int | None] = (0, None)
         self._marks = Marks()
-        self._keeps = not later  # of many files the text of none
+        self._keeps = not later  # many files together are too large to keep
         self._kept: KeptText | None = None
-        self._origin = origin  # which must not be gone before what it kept was read
+        self._origin = origin  # must outlive this source: it owns the kept bytes
         self._ours = origin is None and path != "-"
         self._opened: IO[bytes] | None = origin._spool if origin is not None else None
         if not later:
@@ -94,27 +94,27 @@ class Source:
 
     @property
     def sha256(self) -> str:
-        """Hex digest of the text; of all of it once ``blocks`` is exhausted."""
-        return (self._digest or sha256(little=True)).hexdigest()
+        """Hex digest of the text read so far; of all of it after ``blocks`` is exhausted."""
+        return (self._digest or sha256()).hexdigest()
 
     @property
     def lines_before(self) -> int:
-        """How many lines of the log precede the first block: those that ``excerpt`` leaves out."""
+        """Number of log lines before the first block, which ``excerpt`` leaves out."""
         return self._lines[0]
 
     @property
     def line_end(self) -> int | None:
-        """The last of the lines that ``excerpt`` gives, None where that is the last of the log."""
+        """Last line that ``excerpt`` gives, None for the last of the log."""
         return self._lines[1]
 
     @property
     def plain_size(self) -> int | None:
-        """Bytes of an uncompressed regular file, or None: what can be read in ranges."""
+        """Size in bytes of an uncompressed regular file, which can be read in ranges; else None."""
         return self.stored_size if self.compression is None else None
 
     @property
     def stored_size(self) -> int | None:
-        """Bytes of a regular file as it is stored, or None, also for some of its lines."""
+        """Stored size in bytes of a regular file; None for a pipe or an excerpt."""
         return self._limit if self._lines == (0, None) else None
 
     @property
@@ -129,14 +129,12 @@ class Source:
             if self._limit is None:
                 import tempfile  # four milliseconds that a file does not need
 
-                from receipt_cli.io.pipe import Pipe
-
-                self._spool = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115  # a pipe gives its bytes once
+                self._spool = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115  # a pipe can be read only once
                 self._pipe = Pipe.of(self._opened)
 
     def _open(self) -> IO[bytes]:
         if self.path == "-":
-            if sys.stdin is None:  # closed by whoever started us
+            if sys.stdin is None:  # closed by the parent process
                 raise InputError("standard input is closed", where="stdin")
             return sys.stdin.buffer
         file = open(self.path, "rb")  # noqa: SIM115  # closed by blocks()
@@ -148,12 +146,12 @@ class Source:
         return file
 
     def _look(self, file: IO[bytes]) -> None:
-        """Refuse what can be no log, and learn the size and the compression of a file."""
+        """Refuse what cannot be a log; set the size and compression of a file."""
         self._status = status = os.fstat(file.fileno())
         if stat.S_ISBLK(status.st_mode) or (stat.S_ISCHR(status.st_mode) and not file.isatty()):
             raise InputError("is a device, not a log", where=self.path)
         if stat.S_ISREG(status.st_mode):
-            self._limit = status.st_size or None  # some file systems give 0 for what they make on the fly
+            self._limit = status.st_size or None  # some file systems give 0 for generated files
             head = file.read(HEAD_BYTES)
             file.seek(0)
             self.compression = compression_of(head)
@@ -162,8 +160,6 @@ class Source:
     def _refuse(self, head: bytes) -> None:
         kind = recognise(head)
         if kind is not None and not (kind.is_document and self._may_be_document):
-            from shlex import quote
-
             raise InputError(f"is {kind.what}, not a log", where=self.name, try_=kind.way.format(quote(self.name)))
 
     def _refuse_tar(self, text: bytes) -> None:
@@ -173,18 +169,17 @@ class Source:
     def blocks(self) -> Iterator[bytes]:
         """Yield the decompressed text in blocks of about 1 MiB and close the file. Raises ``InputError``.
 
-        Text in another encoding than UTF-8 becomes UTF-8 (see ``encoding``), and lines that a collector packed are unpacked
-        (see ``envelopes``), and exact copies of lines become empty (see ``copied_lines``); digest and size stay those of its own
-        bytes.
+        Other encodings become UTF-8 (``encoding``), packed lines are unpacked (``envelopes``) and exact copies of lines become
+        empty (``copied_lines``); digest and size are of the bytes before these steps.
 
-        A compressed stream that ends early or is damaged gives what could be read, and a problem. Of a file that is
-        still being written, the bytes that it had when it was opened. Threads that read ahead end with the iterator; where
-        that may be late, ``close`` ends them.
+        A compressed stream that ends early or is damaged gives the text before the fault, and a problem. A file that is still
+        being written gives the bytes that it had on opening. Threads that read ahead end with the iterator, or at once with
+        ``close``.
         """
         yield from self._reading(self._shown())
 
     def measure(self) -> None:
-        """Read all of the file for ``sha256`` and ``size_bytes`` alone. Raises as ``blocks`` does."""
+        """Read all of the file only for ``sha256`` and ``size_bytes``. Raises as ``blocks`` does."""
         self._blocks = self._read()
         for _ in self._reading(self._hashed()):
             pass
@@ -201,7 +196,7 @@ class Source:
             self._close_file()
 
     def _shown(self) -> Iterator[bytes]:
-        """Yield what ``blocks`` gives of the text that is ready; of a little log that is kept for the next to read the same."""
+        """Yield the text of ``blocks``: prepared text without copies, cut to the excerpt; keep that of a small log."""
         if self._kept is not None and (before := self._kept.shown((self._lines, self._known), self.problems)) is not None:
             yield from before
             return
@@ -220,18 +215,18 @@ class Source:
             self._kept.note((self._lines, self._known), self.problems, told)
 
     def report_copies(self, copies: Copies) -> None:
-        """Keep the copies of the text that was read so far, also for whoever reads it again."""
+        """Set the copies of this text, also for sources that read it again."""
         self.copies = self._known = copies
 
     @property
     def empty_lines(self) -> Sequence[int]:
-        """The numbers of the lines that are empty in place of what the log has there, ascending."""
+        """Numbers of lines that are empty here but not in the log, ascending."""
         return sorted({*self.copies.lines, *self.emptied}) if self.emptied else self.copies.lines
 
     def _ready(self, unpacker: Unpacker | None) -> Generator[bytes, None, None]:
-        """Yield the text as UTF-8 and unpacked: the first of it at once; the rest is made ready beside whoever asks for it.
+        """Yield the text as UTF-8 and unpacked: the first ``DIRECT`` bytes on demand, the rest ahead in threads.
 
-        One thread reads and decompresses, another takes the digest and unpacks.
+        One thread reads and decompresses, another hashes and unpacks.
         """
         if self._kept is not None:
             yield from self._kept.ready(self.problems)
@@ -247,21 +242,20 @@ class Source:
             if self.size_bytes <= BLOCK:
                 first.append((block, len(self.problems)))
             yield block
-            if self.size_bytes - begun >= DIRECT and (self._limit or self._pipe or self._origin):  # a wait must have a way to end
+            if self.size_bytes - begun >= DIRECT and (self._limit or self._pipe or self._origin):  # only if a wait can be ended
                 break
         else:
             if self._keeps and self._limit is not None and self.size_bytes <= BLOCK:
                 self._kept = KeptText(first, self.problems)
             return
         first.clear()
-        from receipt_cli.io.prefetch import Ahead
 
-        bytearray(KEPT)  # see there
+        bytearray(KEPT)  # see ``KEPT``
         ready: Iterator[bytes] = blocks
         try:
             self._blocks = self._ahead = read = Ahead(reading, interrupt=None if self._pipe is None else self._pipe.stop)
             ready = self._ahead = Ahead(blocks, depth=1, interrupt=read.close)
-        except RuntimeError:  # the system gives no thread more
+        except RuntimeError:  # the system refuses another thread
             pass
         try:
             yield from ready
@@ -270,7 +264,7 @@ class Source:
                 self._ahead.close()
 
     def _behind_mark(self) -> tuple[Unpacker | None, int]:
-        """Go to the last mark before the lines that are wanted; return what unpacks the text behind it, and the lines before."""
+        """Seek to the last mark before the excerpt; return an unpacker for the text after it, and the number of lines before."""
         mark = self._marks.last_before(self._lines[0]) if self._known is not None else None
         if mark is None:
             return None, 0
@@ -279,11 +273,11 @@ class Source:
         return mark.unpacker(self.native), mark.lines
 
     def _place(self) -> tuple[int, _Hash] | None:
-        """Return size and digest of what was read of a text of UTF-8."""
+        """Return size and digest of the text read so far, or None if it is not plain UTF-8."""
         return None if self._digest is None or self.problems else (self.size_bytes, self._digest)
 
     def _hashed(self) -> Generator[bytes, None, None]:
-        """Yield what is read, counted and with its digest taken."""
+        """Yield the blocks read; count and hash them."""
         while (block := next(self._blocks, None)) is not None:
             if not self.size_bytes:
                 self._refuse_tar(block)
@@ -293,19 +287,18 @@ class Source:
 
     def _hash(self, block: bytes) -> None:
         if self._digest is None:
-            little = self.compression is None and self._limit is not None and self._limit < BLOCK
-            self._digest = sha256(little=little)
+            self._digest = sha256()
         self._digest.update(block)
 
     def _tell(self) -> None:
-        """Tell how much of the file was read; from the thread of whoever asks for blocks."""
+        """Report progress; runs in the consumer's thread."""
         if self.progress is not None and self._limit is not None:
             self.progress(self._stored, self._limit)
 
     def reopen(self) -> Source | None:
-        """Return a source of the same stored bytes, to read them again once they were read; None where that cannot be.
+        """Return a source that reads the same stored bytes again, or None if that is impossible.
 
-        Raises ``InputError``. Whether they are the same bytes, only the digest tells; those of a small file were kept.
+        A file may have changed meanwhile: compare digests. The text of a small file is kept. Raises ``InputError``.
         """
         if self._kept is not None:
             again = Source(self.path, later=True)
@@ -326,23 +319,23 @@ class Source:
         return again
 
     def excerpt(self, before: int, end: int | None = None) -> Source | None:
-        """Return as ``reopen`` a source of some lines: without the first ``before``, up to line ``end``, the last if None.
+        """Return as ``reopen`` a source of lines ``before`` + 1 to ``end`` (None: the last).
 
-        Digest and size are those of the text up to the end of the block with the last of them.
+        Its digest and size cover the text up to the end of the block with the last of these lines.
         """
         if (again := self.reopen()) is not None:
             again._lines = (before, end)
         return again
 
     def close(self) -> None:
-        """End what reads ahead, close the file, if it is ours, and give up what was kept of a pipe."""
+        """End reading ahead, close our own file, and delete the kept bytes of a pipe."""
         self._close_file()
         if self._spool is not None:
             self._spool.close()
             self._spool = None
 
     def __del__(self) -> None:
-        """Give up what was kept of a pipe."""
+        """Delete the kept bytes of a pipe."""
         if self.__dict__.get("_spool") is not None or self.__dict__.get("_pipe") is not None:
             self.close()
 
@@ -357,7 +350,7 @@ class Source:
 
     def _read(self) -> Generator[bytes, None, None]:
         if self._limit is None:
-            self._head = self._stored_bytes(HEAD)  # a pipe cannot be wound back
+            self._head = self._stored_bytes(HEAD)  # a pipe cannot be rewound
             self.compression = compression_of(self._head)
             self._refuse(self._head)
         if self.compression is None:
@@ -371,7 +364,7 @@ class Source:
             self.problems.append(Problem("compressed_stream_damaged", None, wrong, ""))
 
     def _stored_bytes(self, size: int) -> bytes:
-        """Return ``size`` bytes of what is stored, fewer only at the end."""
+        """Return ``size`` stored bytes, fewer only at the end."""
         head, self._head = self._head[:size], self._head[size:]
         if self._limit is not None:
             size = min(size, self._limit - self._stored)
@@ -386,7 +379,7 @@ class Source:
         assert self._spool is not None
         try:
             self._spool.write(block)
-        except OSError:  # no room for a second look
+        except OSError:  # no space to keep a second copy
             self._spool.close()
             self._spool = None
 

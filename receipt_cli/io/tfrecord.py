@@ -1,4 +1,4 @@
-"""TFRecord, the framing of TensorBoard's event files: a length and its CRC-32C, the bytes and theirs.
+"""TFRecord, the framing of TensorBoard's event files: length, CRC-32C of the length, data, CRC-32C of the data.
 
 tensorflow/core/lib/io/record_writer.h and record_reader.cc.
 """
@@ -11,13 +11,13 @@ from functools import cache
 from typing import BinaryIO
 
 MAX_READ = 1 << 20
-"""A longer record is skipped: it is an image or a graph, not numbers."""
+"""Longest record read, in bytes; a longer one is an image or a graph and is skipped."""
 _MASK_DELTA = 0xA282EAD8
 _HEAD = 12
 
 
 class Broken(ValueError):
-    """A record is damaged, or the file ends in it (``cut``)."""
+    """A record is damaged, or (``cut``) the file ends inside it."""
 
     def __init__(self, reason: str, *, cut: bool = False) -> None:
         super().__init__(reason)
@@ -25,7 +25,7 @@ class Broken(ValueError):
 
 
 def framed(data: bytes) -> bytes:
-    """Return one record of a file."""
+    """Frame ``data`` as one record of a file."""
     length = struct.pack("<Q", len(data))
     return length + struct.pack("<I", _masked_crc(length)) + data + struct.pack("<I", _masked_crc(data))
 
@@ -54,7 +54,7 @@ def _crc_table() -> tuple[int, ...]:
 
 
 def is_record_head(head: bytes) -> bool:
-    """True where a file begins with the length of a record and its checksum."""
+    """Return whether ``head`` begins with the length of a record and its checksum."""
     return len(head) >= _HEAD and struct.unpack("<I", head[8:_HEAD])[0] == _masked_crc(head[:8])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ from receipt_cli.learn.counting import (
     first_epoch,
     open_steps,
 )
-from receipt_cli.learn.headings import beginning, counted_values, find_headings
+from receipt_cli.learn.headings import beginning, counted_values, find_headings, in_turn
 from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, STEP, counter_of
 from receipt_cli.learn.readings import Reading, leave_out_errors, read_shape, without
 from receipt_cli.learn.shapes import MAX_HERALDS, Shape
@@ -102,20 +102,29 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
 
 def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
     """Return whether the records of a group are those of a plain one with other words before them: another model's."""
-    (kinds, _, *begun), (kinds_of_plain, _, *plainly) = group.main.family, plain.main.family
-    texts = [re.findall(rb"[^\W\d_]+", b" ".join(literals).lower()) for literals in (begun, plainly)]
-    rest = [g.main.shape.literals[1:] for g in (group, plain)]
+    shapes = [g.main.shape for g in (group, plain)]
+    behind = len(shapes[1].columns) - _place(plain, max)
+    texts = [re.findall(rb"[^\W\d_]+", b" ".join(shape.literals[:-behind]).lower()) for shape in shapes]
+    rests = [(shape.literals[-behind:], [column.kind for column in shape.columns[-behind:]]) for shape in shapes]
     more = len(texts[0]) - len(texts[1])
-    if more < 1 or kinds != kinds_of_plain or rest[0] != rest[1] or 2 * plain.count < group.count:
+    if more < 1 or rests[0] != rests[1] or 2 * plain.count < group.count:
         return False
+    if len(shapes[0].columns) - len(shapes[1].columns) > _place(group, min):
+        return False  # it counts before what it prints more
     first, last = group.span
-    if last < plain.span[0] or plain.span[1] < first:
-        return False
+    if (last < plain.span[0] or plain.span[1] < first) and MANY * group.count > plain.count:
+        return False  # another stage
     for at in range(len(texts[1]) + 1):
         if texts[0][:at] + texts[0][at + more :] == texts[1]:
             words = {word.decode("ascii", "replace") for word in texts[0][at : at + more]}
             return words.isdisjoint(vocabulary.training)
     return False
+
+
+def _place(group: Group, choose: Callable[[list[int]], int]) -> int:
+    """Return the place of the counter of a group that ``choose`` takes of two, or of its first metric if none counts."""
+    main = group.main
+    return choose([at for at in (main.counter.step, main.counter.epoch) if at is not None] or [*main.roles][:1])
 
 
 MANY = 4
@@ -218,9 +227,10 @@ def _set_aside(readings: Sequence[Reading]) -> None:
 
 
 def _doubt(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
-    """Doubt bars beyond their total, notices of checkpoints, and first batches beside whole epochs."""
+    """Doubt bars beyond their total, notices of checkpoints, results of several runs, and first batches beside whole epochs."""
     _doubt_overrun(readings)
     _doubt_notices(readings)
+    _doubt_results(readings)
     _doubt_first_batches(readings, vocabulary)
 
 
@@ -258,6 +268,15 @@ def _doubt_notices(readings: Sequence[Reading]) -> None:
     best = max((r.tier for r in without(readings, told)), default=0)
     for reading in told:
         reading.doubted = reading.doubted or reading.tier <= best
+
+
+def _doubt_results(readings: Sequence[Reading]) -> None:
+    """Doubt losses without a counter where a line beside each prints an epoch that never moves: each may end a run."""
+    epochs = [(r.shape, r.shape.columns[r.counter.epoch]) for r in readings if r.counter.epoch is not None]
+    still = [shape for shape, column in epochs if column.count > 1 and not (column.rises or column.drops)]
+    for reading in readings if still else ():
+        uncounted = reading.counter.mode == ABSENT and reading.loss is not None
+        reading.doubted = reading.doubted or (uncounted and any(in_turn(shape, reading.shape) for shape in still))
 
 
 def _doubt_first_batches(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from receipt_cli.learn.masked_form import Form, Looked, looks
-from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, ORDINALS, Token, core_start, read_token
+from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, ORDINALS, Token, core_start, read_token, spell_points
 from receipt_cli.records.envelope import MASK
-from receipt_cli.records.split import RECORD_CAP, cap_records, last_end, normalise
+from receipt_cli.records.split import RECORD_CAP, cap_records, last_end, normalise, without_marks
 
 MAX_SHAPES = 2000
 KEPT_SHAPES = 500
@@ -293,7 +293,7 @@ class Miner:
         """Collect the records of ``blocks``, however they are cut."""
         announced, evaluating, known = b"", False, self._looks.known
         for buffer in _whole_records(blocks):
-            lines = buffer.replace(b"\r", b"\n")
+            lines = spell_points(buffer.replace(b"\r", b"\n"))
             for listener in self.listeners:
                 listener(lines)
             for record, masked in zip(lines.split(b"\n"), lines.translate(MASK).split(b"\n"), strict=True):
@@ -391,9 +391,9 @@ def _whole_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
         data = rest + block
         end = last_end(data)
         if end:
-            yield normalise(cap_records(data[:end])[0])
+            yield without_marks(normalise(cap_records(data[:end])[0]))
         rest = data[end:]
         if len(rest) > RECORD_CAP + 1:
             rest = rest[:RECORD_CAP] + (b"\r" if rest.endswith(b"\r") else b"")
     if rest:
-        yield normalise(rest[:RECORD_CAP])
+        yield without_marks(normalise(rest[:RECORD_CAP]))

@@ -37,9 +37,14 @@ _OF_CELLS = b"0123456789.:+-%eEnNaAiIfFmsh \t,|"
 """What cells and the space between them are made of."""
 _SPACE = b" \t,|"
 _SPACES = frozenset(_SPACE)
+_MARKS = frozenset(b"\t,|")
 _LAST_CELLS = re.compile(_CELL + _NEXT_CELL + rb"[ \t,|]*+\Z")
 _RULE = rb"(?:[|+ \t:-]*-[|+ \t:-]*\n)?"  # a rule between the header and its rows
-_FIRST = re.compile(rb"(?m)^([| \t]*+[A-Za-z][^\n\d=:]{3,1000}+)\n" + _RULE + rb"(" + _ROW + rb")$")
+_NAMES = rb"([| \t]*+[A-Za-z][^\n\d=:]{3,1000}+)"
+_FIRST = re.compile(rb"(?m)^" + _NAMES + rb"\n" + _RULE + rb"(" + _ROW + rb")$")
+_HEADER, _BODY = re.compile(_NAMES), re.compile(_ROW)
+GAP = 16
+"""Lines of other writers that may stand between a header with marks between its cells and its rows."""
 _BETWEEN = {
     b"\t": (rb"[ ]*+\t[ ]*+", r"[ ]*+\t[ ]*+"),
     b",": (rb"[ ]*+,[ ]*+", r"[ ]*+,[ ]*+"),
@@ -92,7 +97,7 @@ class Table:
                 found = self._header(text)
             if found is None:
                 return
-            at = found.start(2)
+            at = found
         assert self._row is not None
         for row in self._row.finditer(text, at):
             self.count += 1
@@ -104,20 +109,32 @@ class Table:
                 self.rows.append([math.nan if b":" in cell else float(cell.rstrip(_UNIT)) for cell in cells])
                 self.sample = self.sample or row.group().strip()
 
-    def _header(self, text: bytes) -> re.Match[bytes] | None:
-        return next(filter(self._open, _FIRST.finditer(text)), None)
+    def _header(self, text: bytes) -> int | None:
+        """Return where the first row below a header begins: right below it, or else below lines of other writers."""
+        for found in _FIRST.finditer(text):
+            if self._open(found[1], found[2]):
+                return found.start(2)
+        lines = text.split(b"\n")
+        headers = [at for at, line in enumerate(lines) if not _MARKS.isdisjoint(line) and _HEADER.fullmatch(line) is not None]
+        for header in headers:
+            for at in range(header + 1, min(header + 2 + GAP, len(lines))):
+                if _BODY.fullmatch(lines[at]) is not None and self._open(lines[header], lines[at]):
+                    return sum(map(len, lines[:at])) + at
+        return None
 
-    def _open(self, found: re.Match[bytes]) -> bool:
-        """Take the line before a row for the header, where it has as many names as the row has numbers."""
-        header, width = found.group(1).strip(), len(re.findall(_CELL, found.group(2)))
+    def _open(self, header: bytes, row: bytes) -> bool:
+        """Take a line above a row for the header, where it has as many names as the row has numbers."""
+        header, width = header.strip(), len(re.findall(_CELL, row))
         separator = next((s for s in (b"|", b"\t", b",") if s in header), b"  ")
         cells = re.split(rb" *[\t,|] *| {2,}", header) if separator != b"  " or b"  " in header else header.split()
         names = [cell.decode("utf-8", "replace").strip() for cell in cells if cell.strip()]
         if len(names) != width or not 2 <= width <= MAX_CELLS:
             return False
-        self.names, self.separator = names, separator
         between = _BETWEEN[separator][0]
-        self._row = re.compile(rb"(?m)^[| \t]*+" + _CELL + rb"(?:" + between + _CELL + rb"){%d}[ \t,|]*+$" % (width - 1))
+        rows = re.compile(rb"(?m)^[| \t]*+" + _CELL + rb"(?:" + between + _CELL + rb"){%d}[ \t,|]*+$" % (width - 1))
+        if rows.fullmatch(row) is None:
+            return False  # its cells stand apart otherwise
+        self.names, self.separator, self._row = names, separator, rows
         return True
 
 
@@ -135,9 +152,9 @@ def _have_heads(buffer: bytes) -> bool:
 
 
 def _stripped(lines: Sequence[bytes], rows: Sequence[int]) -> bytes:
-    """Return the lines that may be ``rows``, and the two before each, without their heads; the others are empty."""
+    """Return the lines that may be ``rows``, and some before each, without their heads; the others are empty."""
     kept = [b""] * len(lines)
-    for at in {place for row in rows for place in range(max(0, row - 2), row + 1)}:
+    for at in {place for row in rows for place in range(max(0, row - 1 - GAP), row + 1)}:
         kept[at] = lines[at][core_start(lines[at]) :]
     return b"\n".join(kept)
 

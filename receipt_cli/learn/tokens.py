@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
-from receipt_cli.lazy_pattern import compile_later, regex_later
+from receipt_cli.patterns import compile_later, regex_later
 from receipt_cli.records.envelope import head_ends
 
 _pattern = compile_later if sys.version_info >= (3, 11, 5) else regex_later
@@ -40,6 +40,10 @@ _MASK = _pattern(
 )
 _FRACTION = _pattern(rb"(\d[\d,]*+(?:\.\d{1,2}(?=/))?+)[ \t]*+(?:[/|]|of |out of )[ \t]*+(\d[\d,]*+)\Z")
 _VALUE = _pattern(rb"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+|[-+]?(?i:nan|inf(?:inity)?))([ \t]?%|[A-Za-z/]*+)\Z")
+_DECIMAL_COMMA = _pattern(
+    rb"(?<=[\s:=|])(?<!\d:)([-+]?\d{1,6}+),(?=\d{4}|(?<=[\s:=|+-]0,)\d{3}|(?<=[\s:=|+-]\d,)\d{1,3}[eE][-+])"
+    rb"(?=\d++(?:[eE][-+]?\d++)?(?:[\s|;*%)\]]|,\s|\Z))"
+)
 MAX_TOKENS = 200
 """Most numbers in a record; the shape of a record with more is not learned."""
 MAX_CORE = 8192
@@ -93,6 +97,14 @@ def core_start(record: bytes) -> int:
 
 
 _COUNT_CELL = _pattern(rb"\[?\d{1,12} {1,16}\| \Z")
+
+
+def spell_points(records: bytes) -> bytes:
+    """Return ``records``, of the same length, with a point in the place of each comma that cannot part thousands or a list.
+
+    A rule that is learned of them reads numbers with a point; the same with a comma are read where a log is scanned.
+    """
+    return _DECIMAL_COMMA.sub(rb"\1.", records) if b"," in records else records
 
 
 def split(core: bytes) -> list[bytes]:

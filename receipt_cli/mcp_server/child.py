@@ -1,4 +1,4 @@
-"""Run a command of ``receipt`` in a process of its own, which ends at a limit of time or bytes whatever it is doing."""
+"""Run a command of ``receipt`` in its own process, which is killed at a limit of time or bytes."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
 from receipt_cli.errors import ExitCode, InputError
-from receipt_cli.lazy_dataclass import NamedTuple
 
 MOST_PRINTED = 64 << 20
-"""Bytes that a command may print: an answer is cut to rows or a part of a document only once it is whole."""
+"""Most bytes that a command may print: its output is complete before an answer is cut to rows or a part."""
 _MOST_NOTES = 64 << 10
 
 
 class Printed(NamedTuple):
-    """What a command printed: its answer, and its notes."""
+    """Output of a command: its answer, and its notes."""
 
     answer: bytes
     notes: list[str]
 
 
 async def run_receipt(words: Sequence[str], folder: Path, seconds: float) -> Printed:
-    """Run ``receipt`` with ``words`` in ``folder`` and return what it printed.
+    """Run ``receipt`` with ``words`` in ``folder`` and return its output.
 
-    That the answer is no (exit code 1) is no error. Raises ``InputError`` with the words of the command's own error, and where it
-    takes more than ``seconds``.
+    Exit code 1 (the answer is no) is no error. Raises ``InputError`` with the command's own error message, and if it takes more
+    than ``seconds``.
     """
-    # -P: a folder with a log may also contain modules, which are not ours to run
+    # -P: a folder with a log may also contain modules, which we must not import
     command = [sys.executable, "-P", "-m", "receipt_cli", *words]
     out, notes = bytearray(), bytearray()
     with anyio.move_on_after(seconds) as scope:
@@ -44,11 +44,11 @@ async def run_receipt(words: Sequence[str], folder: Path, seconds: float) -> Pri
                     both.start_soon(_read, process.stdout, out, MOST_PRINTED + 1, process)
                     both.start_soon(_read, process.stderr, notes, _MOST_NOTES, None)
                 await process.wait()
-            except BaseException:  # the limit, or a client that has gone away
+            except BaseException:  # the limit, or the client has disconnected
                 _kill_group(process)
                 raise
     if scope.cancelled_caught:
-        raise InputError("the answer takes too long", why=f"it is stopped after {seconds:g} seconds")
+        raise InputError("the answer takes too long", why=f"stopped after {seconds:g} seconds")
     if len(out) > MOST_PRINTED:
         raise InputError("the answer is too long", why=f"it has more than {MOST_PRINTED} bytes")
     text = notes.decode("utf-8", "replace").strip()
@@ -58,7 +58,7 @@ async def run_receipt(words: Sequence[str], folder: Path, seconds: float) -> Pri
 
 
 async def _read(stream: ByteReceiveStream | None, into: bytearray, most: int, process: Process | None) -> None:
-    """Read a stream to its end; behind ``most`` bytes kill the process, or without one drop the rest."""
+    """Read a stream to its end; after ``most`` bytes kill the process, or without one drop the rest."""
     assert stream is not None
     async for block in stream:
         into += block[: most - len(into)]

@@ -1,4 +1,4 @@
-"""The folders that a client may read: a path outside of them is refused, whatever links lead there."""
+"""The folders that a client may read: any path outside them is refused, also through links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from receipt_cli.errors import InputError
 
 
 class Roots:
-    """Folders that may be read. Raises ``InputError`` for one that is no folder."""
+    """Folders that may be read. Raises ``InputError`` if one is not a folder."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = [Path(os.path.realpath(folder)) for folder in folders]
@@ -22,22 +22,22 @@ class Roots:
         """Return a file of a root by its path, absolute or below a root. Raises ``InputError``."""
         found = self._find(given)
         if not found.is_file():
-            raise InputError("is no file", where=given)
+            raise InputError("is not a file", where=given)
         return found
 
     def folder(self, given: str) -> Path:
         """Return a root or a folder of it by its path, absolute or below a root. Raises ``InputError``."""
         found = self._find(given)
         if not found.is_dir():
-            raise InputError("is no folder", where=given)
+            raise InputError("is not a folder", where=given)
         return found
 
     def _find(self, given: str) -> Path:
-        """Return where ``given`` is, links resolved; whether a path outside exists is not revealed."""
+        """Resolve ``given`` with links; do not reveal whether a path outside the roots exists."""
         for root in self.folders:
             try:
                 found = Path(os.path.realpath(root / given, strict=True))
-            except (OSError, ValueError):  # a name with a zero byte
+            except (OSError, ValueError):  # ValueError: a name with a zero byte
                 continue
             if any(found.is_relative_to(folder) for folder in self.folders):
                 return found

@@ -1,11 +1,12 @@
-"""The tools of ``receipt mcp``: each runs a command with ``--json`` and bounds what it prints."""
+"""The tools of ``receipt mcp``: each runs a command with ``--json`` and bounds its output."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -14,9 +15,9 @@ from pydantic import Field
 
 from receipt_cli import __version__
 from receipt_cli.errors import InputError, ReceiptError, UsageError
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.mcp_server.child import run_receipt
 from receipt_cli.mcp_server.roots import Roots
+from receipt_cli.store.resolve import find_run
 
 INSTRUCTIONS = """\
 Reads the logs of training runs and a store of their receipts. A receipt is a JSON document: how a run ended, its checks, and \
@@ -36,7 +37,7 @@ Rows = Annotated[int, Field(ge=1, description="Most rows to return; the server m
 
 
 class Limits(NamedTuple):
-    """Bounds of an answer: rows of a table, bytes of JSON, and seconds of work."""
+    """Bounds of an answer: rows of a table, bytes of JSON, seconds of work."""
 
     rows: int = 1000
     answer_bytes: int = 256 << 10
@@ -44,18 +45,18 @@ class Limits(NamedTuple):
 
 
 class Tools:
-    """The tools, each a method: its docstring and the descriptions of its parameters are what a client reads."""
+    """The tools as methods; clients see their docstrings and parameter descriptions."""
 
     def __init__(self, roots: Roots, store: Path | None, limits: Limits) -> None:
         self.roots, self.store, self.limits = roots, store, limits
 
     async def list_runs(self, store: StoreOf = None, limit: Rows = 100, offset: int = 0) -> dict[str, Any]:
-        """List the runs of a store by their time: name, digest, lane, time, how each ended, and the path of its log."""
+        """List the runs of a store by time: name, digest, lane, time, outcome, and the path of the log."""
         printed, notes = await self._run("store", "ls", "--json", str(self._store(store)))
         return self._table([json.loads(line) for line in printed.splitlines()], limit, notes, offset)
 
     async def read_run(self, run: Run, part: Part = "", store: StoreOf = None) -> dict[str, Any]:
-        """Return the receipt of a run of a store, or a part of it."""
+        """Return the receipt of a run in a store, or a part of it."""
         return self._document(*await self._run("show", "--json", str(self._receipt(run, self._store(store)))), part)
 
     async def parse_log(self, log: Log, part: Part = "") -> dict[str, Any]:
@@ -63,7 +64,7 @@ class Tools:
         return self._document(*await self._run("parse", "--json", str(self.roots.file(log))), part)
 
     async def compare(self, runs: RunOrFile, part: Part = "", store: StoreOf = None) -> dict[str, Any]:
-        """Compare runs with a baseline: whether they can be compared, and their figures and loss curves."""
+        """Compare runs with a baseline: whether they are comparable, their figures and loss curves."""
         files = [str(self._file_or_run(run, store)) for run in runs]
         return self._document(*await self._run("compare", "--json", *files), part)
 
@@ -74,7 +75,7 @@ class Tools:
         field: Annotated[str | None, Field(description="Explain the field of the receipt at this JSON pointer.")] = None,
         line: Annotated[int | None, Field(ge=1, description="Show what the grammars read in this line.")] = None,
     ) -> dict[str, Any]:
-        """Show the lines of a log that give a figure of its receipt, and how the figure is made of them."""
+        """Show the lines of a log that give a figure of its receipt, and how the figure is computed from them."""
         options = {"metric": metric, "field": field, "line": line}
         words = [f"--{name}={value}" for name, value in options.items() if value is not None]
         return self._document(*await self._run("explain", "--json", *words, str(self.roots.file(log))), "")
@@ -85,7 +86,7 @@ class Tools:
         limit: Rows = 100,
         store: StoreOf = None,
     ) -> dict[str, Any]:
-        """Ask a store in SQL: the view runs has a row for each run; without a question, list the views and their columns."""
+        """Query a store in SQL: the view runs has a row for each run; without a query, list the views and their columns."""
         words = ["store", "query", "--json", "--", str(self._store(store)), *([] if sql is None else [sql])]
         printed, notes = await self._run(*words)
         return self._table(json.loads(printed), limit if sql is not None else self.limits.rows, notes)
@@ -95,12 +96,10 @@ class Tools:
 
     def _store(self, given: str | None) -> Path:
         if given is None and self.store is None:
-            raise UsageError("this server has no store of its own", try_="name the folder of a store below a root")
+            raise UsageError("this server has no default store", try_="name the folder of a store below a root")
         return self.roots.folder(given if given is not None else str(self.store))
 
     def _receipt(self, run: str, store: Path) -> Path:
-        from receipt_cli.store.resolve import find_run
-
         return self.roots.file(str(find_run(store, run).receipt.path))
 
     def _file_or_run(self, given: str, store: str | None) -> Path:
@@ -112,7 +111,7 @@ class Tools:
         return self._receipt(given, self._store(store))
 
     def _document(self, printed: bytes, notes: list[str], part: str) -> dict[str, Any]:
-        """Return the part of a document at a JSON pointer. Raises ``ReceiptError`` where it is too long."""
+        """Return the part of a document at a JSON pointer. Raises ``ReceiptError`` if it is too long."""
         found = json.loads(printed)
         for key in part.split("/")[1:]:
             name = key.replace("~1", "/").replace("~0", "~")
@@ -124,12 +123,12 @@ class Tools:
         size = len(json.dumps(found))
         if size > self.limits.answer_bytes:
             has = ", ".join(list(found)[:40]) if isinstance(found, dict) else f"{len(found)} items"
-            why = f"it has {size} bytes, and an answer at most {self.limits.answer_bytes}"
+            why = f"it has {size} bytes; an answer may have {self.limits.answer_bytes}"
             raise InputError("the document is too long", why=why, try_=f"name a part; it has {has}")
         return {"document": found, "notes": notes}
 
     def _table(self, rows: list[Any], limit: int, notes: list[str], offset: int = 0) -> dict[str, Any]:
-        """Return the first rows from ``offset`` on that fit into an answer, and how many there are in all."""
+        """Return the rows from ``offset`` that fit into an answer, and the total number of rows."""
         shown: list[Any] = []
         size = 0
         for row in rows[max(offset, 0) :][: min(limit, self.limits.rows)]:
@@ -142,7 +141,7 @@ class Tools:
 
 
 def make_server(roots: Sequence[Path], store: Path | None, limits: Limits) -> MCPServer[Any]:
-    """Return the server of ``roots``, ``store`` being the one that tools mean by default. Raises ``InputError``."""
+    """Return the server of ``roots``; ``store`` is the default store of its tools. Raises ``InputError``."""
     found = Roots([*roots, *([store] if store is not None else [])])
     tools = Tools(found, store and store.resolve(), limits)
     server = MCPServer[Any]("receipt", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
@@ -152,8 +151,7 @@ def make_server(roots: Sequence[Path], store: Path | None, limits: Limits) -> MC
 
 
 def _telling(tool: Any) -> Any:
-    """Return a tool whose errors of ours reach the client in their own words."""
-    from functools import wraps
+    """Return a tool that reports our errors to the client in their own words."""
 
     @wraps(tool)
     async def call(**values: Any) -> dict[str, Any]:
@@ -167,5 +165,5 @@ def _telling(tool: Any) -> Any:
 
 
 def serve(roots: Sequence[Path], store: Path | None, limits: Limits) -> None:
-    """Answer a client on stdin and stdout until it goes away. Raises ``InputError`` for a root that is no folder."""
+    """Answer a client on stdin and stdout until it disconnects. Raises ``InputError`` for a root that is not a folder."""
     make_server(roots, store, limits).run("stdio")

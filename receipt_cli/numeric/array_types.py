@@ -1,4 +1,4 @@
-"""Types of numpy arrays, for annotations: the names load nothing."""
+"""Types of numpy arrays for annotations, without loading numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of numbers: when numpy pays (small logs never import it), distinct and last values, several parts as one."""
+"""Arrays of numbers: decide when numpy pays, find distinct and last values, join several parts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence, Sized
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
-from receipt_cli.lazy_dataclass import expects_many
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -18,24 +16,23 @@ if TYPE_CHECKING:
 
 
 WORTH_IMPORT = 16_384
-"""Entries from which on numpy saves more time than its import takes (about a tenth of a second)."""
+"""Entries from which numpy saves more time than its import costs (about 0.1 s)."""
 WORTH_CALL = 2048
-"""Entries from which on it is faster once it is loaded."""
+"""Entries from which a loaded numpy is faster."""
 
 
 def is_large(values: Sized, weight: int = 1, without: int = 0) -> bool:
-    """True for numpy's arrays, and for so many entries, each of ``weight``, that they are worth becoming one.
+    """Return whether ``values`` are a numpy array or enough entries, each of ``weight``, to convert into one.
 
-    ``without``: what each weighs more as long as numpy is not imported, for what will be done with it; a process that reads many
-    logs will import it soon. The choice never shows in a result: both ways give the same bits.
+    ``without`` is extra weight while numpy is not imported, for later work on the values. Both ways give the same bits.
     """
-    if "numpy" in sys.modules or expects_many():
+    if "numpy" in sys.modules:
         return hasattr(values, "dtype") or weight * len(values) >= WORTH_CALL
     return (weight + without) * len(values) >= WORTH_IMPORT
 
 
 def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct ones of ``values`` (one dimension, no NaN), ascending: ``numpy.unique`` takes 8 ms to begin."""
+    """Return the distinct ``values`` [n] (no NaN), ascending; ``numpy.unique`` needs 8 ms for its first call."""
     import numpy as np
 
     ordered = np.sort(values)
@@ -53,11 +50,11 @@ def last_of_each(places: NDArray[Any], values: NDArray[np.float64]) -> tuple[NDA
 
 
 _LISTED = 1 << 16
-"""Numbers of an array that become Python's at a time."""
+"""Array entries converted to Python numbers at a time."""
 
 
 class Joined(Sequence[float]):
-    """The numbers of all ``parts`` (lists, or float64 arrays [n]) in order, as Python floats; a slice is a list."""
+    """All numbers of ``parts`` (lists or float64 arrays [n]) in order, as Python floats; a slice is a list."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = [part for part in parts if len(part)]
@@ -71,7 +68,7 @@ class Joined(Sequence[float]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[float]: ...
     def __getitem__(self, index: SupportsIndex | slice) -> float | Sequence[float]:
-        """Return one number, or a list of those in a slice."""
+        """Return one number, or a list for a slice."""
         places = range(len(self))[index]
         if isinstance(places, int):
             return self._at(places)
@@ -85,7 +82,7 @@ class Joined(Sequence[float]):
         return found
 
     def __eq__(self, other: object) -> bool:
-        """True for the same numbers in the same order, however they are divided into parts."""
+        """Return whether the numbers and their order are equal; the division into parts does not matter."""
         return list(self) == list(other) if isinstance(other, Joined) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]

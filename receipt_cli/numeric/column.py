@@ -1,6 +1,6 @@
-"""Append-only columns of 8-byte numbers: few in an array, many in a growable buffer, equal ones as one.
+"""Append-only columns of 8-byte numbers: a small array, a growable buffer, or one repeated value.
 
-Readers see a sequence of Python numbers, or the whole as one numpy array without a copy.
+Reads as a sequence of Python numbers, or as one numpy array without a copy.
 """
 
 from __future__ import annotations
@@ -9,46 +9,47 @@ import struct
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.spill import picked
+from receipt_cli.numeric.spill_buffer import SpillBuffer
 
 if TYPE_CHECKING:
     import numpy as np
 
     from receipt_cli.numeric.array_types import Array
-    from receipt_cli.numeric.room import Room
 
 N = TypeVar("N", int, float)
 
 FEW = 1 << 13
-"""Entries up to which an array is as good as anything: what an array of the C library grows by is not worth a page."""
+"""Entries up to which a C array is used: its over-allocation stays below a page."""
 WORTH_CALL = 128
-"""Entries from which on numpy, once it is loaded, adds faster."""
+"""Entries from which a loaded numpy adds faster."""
 _LISTED = 1 << 16
-"""Entries that become Python numbers at a time."""
+"""Entries converted to Python numbers at a time."""
 
 
 class Cells(Sequence[N], Generic[N]):
     """A column of int64 (code ``q``) or float64 (code ``d``).
 
-    In one of three states: ``_few``, an array that grows, or one of numpy's that does not; ``_count`` times ``_same``;
-    ``_count`` entries of ``_room``.
+    It has one of three states: ``_few``, a growing array or a fixed numpy array; ``_count`` times the value ``_same``;
+    or ``_count`` entries in ``_buffer``.
     """
 
-    __slots__ = ("_code", "_count", "_few", "_room", "_same")
+    __slots__ = ("_buffer", "_code", "_count", "_few", "_same")
 
     def __init__(self, code: str, values: Iterable[N] = ()) -> None:
         self._code = code
         self._few: array[N] | Array | None = array(code, values)
         self._count = 0
         self._same: array[N] | None = None
-        self._room: Room | None = None
+        self._buffer: SpillBuffer | None = None
 
     @classmethod
     def read(cls, code: str, data: Any) -> Cells[Any]:
-        """Return the column whose bytes are ``data``: bytes, or what a pickler took apart."""
+        """Return the column with the bytes ``data``, which may be a pickle's buffer."""
         made: Cells[Any] = cls(code)
         if len(memoryview(data).cast("B")) <= 8 * FEW:
             made.extend_bytes(data)
@@ -60,7 +61,7 @@ class Cells(Sequence[N], Generic[N]):
 
     @classmethod
     def of(cls, values: Array) -> Cells[Any]:
-        """Return a column that is ``values``, int64 or float64 [n], which nobody changes any more."""
+        """Return a column of ``values``, int64 or float64 [n], which must not change any more."""
         made: Cells[Any] = cls("q" if values.dtype.kind == "i" else "d")
         if _all_equal(values):
             made._few, made._same, made._count = None, array(made._code, values[:1].tobytes()), len(values)
@@ -76,7 +77,7 @@ class Cells(Sequence[N], Generic[N]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[N]: ...
     def __getitem__(self, index: SupportsIndex | slice) -> N | Sequence[N]:
-        """Return one number, or those of a slice as an array."""
+        """Return one number, or an array for a slice."""
         if self._same is not None:
             places = range(self._count)[index]
             return self._same[0] if isinstance(places, int) else self._same * len(places)
@@ -93,7 +94,7 @@ class Cells(Sequence[N], Generic[N]):
             yield from self[start : start + _LISTED]
 
     def __eq__(self, other: object) -> bool:
-        """True for the same numbers in the same order; NaN equals nothing."""
+        """Return whether the numbers and their order are equal; NaN equals nothing."""
         return list(self) == list(other) if isinstance(other, Cells | array) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
@@ -102,15 +103,13 @@ class Cells(Sequence[N], Generic[N]):
         return f"Cells({self._code!r}, {len(self)} entries)"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return what ``numpy.asarray`` wants: see ``whole``."""
+        """Implement ``numpy.asarray``: see ``whole``."""
         import numpy as np
 
         return np.array(self.whole(), dtype, copy=True) if copy else np.asarray(self.whole(), dtype)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        """Let a pickler of protocol 5 take the bytes without a copy."""
-        from pickle import PickleBuffer
-
+        """Let pickle protocol 5 take the bytes without a copy."""
         if self._same is not None:
             return _equal, (self._code, self._same.tobytes(), self._count)
         held: Any = self._few if self._few is not None else self.whole()
@@ -118,17 +117,17 @@ class Cells(Sequence[N], Generic[N]):
         return Cells.read, (self._code, data)
 
     def whole(self) -> Array:
-        """Return all entries (int64 or float64 [n]), not to be changed; the column must not grow while it lives."""
+        """Return all entries (int64 or float64 [n]), read-only; the column must not grow while the array is in use."""
         import numpy as np
 
-        if self._room is not None:
-            return self._room.view(self._dtype, 0, self._count)
+        if self._buffer is not None:
+            return self._buffer.view(self._dtype, 0, self._count)
         if self._same is not None:
             return np.broadcast_to(np.frombuffer(self._same, self._dtype), self._count)
         return np.frombuffer(self._few, self._dtype) if isinstance(self._few, array) else self._few  # type: ignore[return-value]
 
     def picked(self, rows: Cells[int]) -> Cells[N]:
-        """Return the column of the entries at ``rows``, ascending."""
+        """Return the column of the entries at ascending ``rows``."""
         if self._same is not None:
             return _equal(self._code, self._same.tobytes(), len(rows))
         if not is_large(rows):
@@ -137,9 +136,9 @@ class Cells(Sequence[N], Generic[N]):
 
     @property
     def _held(self) -> array[N] | memoryview:
-        """All entries, unless they are only counted; its items are Python numbers."""
-        if self._room is not None:
-            return self._room.numbers(self._code, 0, self._count)
+        """All entries as Python numbers; not for a repeated value."""
+        if self._buffer is not None:
+            return self._buffer.numbers(self._code, 0, self._count)
         return self._few if isinstance(self._few, array) else memoryview(self._few)  # type: ignore[arg-type]
 
     def _bytes(self) -> bytes | memoryview:
@@ -167,11 +166,11 @@ class Cells(Sequence[N], Generic[N]):
         if isinstance(few, array) and len(few) + count <= FEW:
             few.frombytes(data)
         elif count and not self._counts(data, count):
-            self._roomy(len(self) + count).write(8 * self._count, data)
+            self._buffer_for(len(self) + count).write(8 * self._count, data)
             self._count += count
 
     def extend_array(self, values: Array) -> None:
-        """Add the numbers of an array, int64 or float64 [n] as the column is."""
+        """Add an array, int64 or float64 [n] like the column."""
         self.extend_bytes(values.tobytes())
 
     def extend(self, other: Cells[N] | array[N], shift: int = 0) -> None:
@@ -188,8 +187,8 @@ class Cells(Sequence[N], Generic[N]):
         if not shift and self._grows_by(values):
             self._count += len(values)
             return
-        room = self._roomy(count + len(values))
-        end = room.view(self._dtype, count, len(values))
+        buffer = self._buffer_for(count + len(values))
+        end = buffer.view(self._dtype, count, len(values))
         if shift:
             np.add(values, shift, out=end)
         else:
@@ -197,9 +196,9 @@ class Cells(Sequence[N], Generic[N]):
         self._count += len(values)
 
     def _counts(self, data: bytes | memoryview, count: int) -> bool:
-        """True when these and the ``count`` entries of ``data`` are all the same: they are then only counted."""
+        """Store the column and the ``count`` entries of ``data`` as one repeated value; return whether they are all equal."""
         first = bytes(data[:8])
-        if self._room is not None or data != first * count:
+        if self._buffer is not None or data != first * count:
             return False
         if self._same is None:
             if self._bytes() != first * len(self):
@@ -211,8 +210,8 @@ class Cells(Sequence[N], Generic[N]):
         return True
 
     def _grows_by(self, values: Array) -> bool:
-        """True when these and ``values`` are all the same: they are then only counted."""
-        if self._room is not None or not _all_equal(values):
+        """Store the column and ``values`` as one repeated value; return whether they are all equal."""
+        if self._buffer is not None or not _all_equal(values):
             return False
         ours = self._same or self._few
         first = values[:1].tobytes()
@@ -221,18 +220,16 @@ class Cells(Sequence[N], Generic[N]):
         self._same, self._count, self._few = array(self._code, first), len(self), None
         return True
 
-    def _roomy(self, count: int) -> Room:
-        """Return room for ``count`` entries, with those that there are."""
-        if self._room is None:
-            from receipt_cli.numeric.room import Room
-
+    def _buffer_for(self, count: int) -> SpillBuffer:
+        """Return a buffer that holds the entries and has room for ``count``."""
+        if self._buffer is None:
             held = self._bytes()
-            room = Room(8 * count)
-            room.write(0, held)
-            self._count, self._room = len(held) // 8, room
+            buffer = SpillBuffer(8 * count)
+            buffer.write(0, held)
+            self._count, self._buffer = len(held) // 8, buffer
             self._few = self._same = None
-        self._room.grow(8 * count)
-        return self._room
+        self._buffer.grow(8 * count)
+        return self._buffer
 
 
 def _equal(code: str, first: bytes, count: int) -> Cells[Any]:
@@ -248,7 +245,7 @@ def shifted(values: array[int], by: int) -> array[int]:
 
 def _shifted(values: Cells[N] | array[N], by: int) -> bytes | memoryview:
     """Return the bytes of ``values`` plus ``by``."""
-    if not by:  # zero has two signs
+    if not by:  # adding 0 would change -0.0
         return values._bytes() if isinstance(values, Cells) else memoryview(values).cast("B")
     if ("numpy" in sys.modules and len(values) >= WORTH_CALL) or is_large(values):
         import numpy as np
@@ -258,7 +255,7 @@ def _shifted(values: Cells[N] | array[N], by: int) -> bytes | memoryview:
 
 
 def _all_equal(values: Array) -> bool:
-    """True for entries of the same eight bytes: one NaN may be another than the next, and zero has two signs."""
+    """Return whether all entries have the same eight bytes: NaNs may differ, and zero has two signs."""
     if not len(values) or values.strides == (0,):
         return bool(len(values))
     bits = values.view("int64")

@@ -1,17 +1,17 @@
-"""Intervals of one run's median or mean, whose steps depend on one another and stall now and then (``interval/2``).
+"""Intervals of the median or mean of one run, whose steps are autocorrelated and stall at times (``interval/2``).
 
 Steps of a run are autocorrelated: a slow node stays slow for minutes. A stalled step (a checkpoint, a full disk) is an
 outlier that hides this dependence from estimates that are not robust. Therefore:
 
-1. The dependence is that of the ranks of the values without outliers (a Hampel filter: the median of a window instead).
-   The rank correlation of neighbours gives the coefficient of an autoregression, as for normal values, corrected for its
-   bias (Marriott and Pope 1954, Kendall 1954), hence the long-run variance of the signs around the median.
-2. Where the equal-weighted cosine estimate (Lazarus, Lewis, Stock and Watson 2018) of that variance is larger, it counts:
-   it contains what no autoregression explains, such as slow waves.
-3. The signs' variance gives two order statistics around the median (Woodruff 1952): no density is estimated, ties and
-   two speeds of a run are no special case. The degrees of freedom are those of the estimated variance.
-4. Two runs are subtracted by the method of variance estimates recovery (Zou and Donner 2008), with the factor of Student's
-   t for the degrees of freedom of Welch and Satterthwaite. Few effective steps give an interval that excludes nothing.
+1. A Hampel filter replaces outliers by the median of their window. The rank correlation of neighbours gives the
+coefficient of an autoregression, converted as for normal values and corrected for its bias (Marriott and Pope 1954,
+Kendall 1954); from it follows the long-run variance of the signs around the median.
+2. If the equal-weighted cosine estimate (Lazarus, Lewis, Stock and Watson 2018) of that variance is larger, it is used:
+it includes dependence that no autoregression explains, such as slow waves.
+3. The signs' variance gives two order statistics around the median (Woodruff 1952). No density is estimated, so ties and
+two speeds of a run are no special case. The degrees of freedom are those of the estimated variance.
+4. Two runs are subtracted by the method of variance estimates recovery (Zou and Donner 2008), with Student's t for the
+degrees of freedom of Welch and Satterthwaite. With few effective steps the interval excludes nothing.
 
 ``make calibrate`` measures how often two equal runs are called different.
 """
@@ -28,24 +28,24 @@ from receipt_cli.numeric.student_t import quantile
 
 INTERVAL_RULE = "interval/2"
 MIN_VALUES = 20
-"""Values below which no interval is given."""
+"""Fewest values for an interval."""
 _HALF_WINDOW = 5
 """Values on each side in the window of the Hampel filter: stalls of up to five steps are outliers."""
 _OUTLIER = 5.0
-"""Robust standard deviations from the median of its window that make a value an outlier."""
+"""Robust standard deviations from its window's median beyond which a value is an outlier."""
 _AT_ONCE = 100_000
-"""Windows sorted in one piece: 9 MB."""
+"""Windows sorted at once: 9 MB."""
 _PROBE = 1.96
-"""Standard errors from the middle at which the order statistics are taken."""
+"""Standard errors from the median at which the order statistics are taken."""
 _PARTS = ((2, 0.999), (4, 0.9999))
-"""Parts of a run that are compared for drift, and how sure their difference must be: of four parts there are six pairs."""
+"""(parts compared for drift, confidence level of a difference): four parts make six pairs."""
 _LEAST_FREEDOM = 0.3
 _MOST_PHI = 0.9999
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The value of one figure in a run, its standard error towards smaller (``down``) and larger (``up``) values, and the
+    """Median or mean of a metric in one run, its standard error towards smaller (``down``) and larger (``up``) values, and the
     degrees of freedom of these errors.
     """
 
@@ -69,7 +69,7 @@ def median_spread(values: Sequence[float] | Floats) -> Spread | None:
     calm, _ = without_outliers(data)
     phi = _dependence(calm)
     lags = np.arange(1, min(len(data), math.ceil(12 / (1 - phi))) + 1)
-    parametric = 1 + 4 / math.pi * float(np.arcsin(phi**lags).sum())  # the signs of a normal series: 2 / pi arcsin(phi^k)
+    parametric = 1 + 4 / math.pi * float(np.arcsin(phi**lags).sum())  # of a normal series' signs: 2 / pi arcsin(phi^k)
     ratio, freedom = _long_run(np.sign(calm - value), parametric, phi)
     reach = _PROBE * math.sqrt(ratio / len(data)) / 2
     places = np.array([0.5 - reach, 0.5 + reach]).clip(0, 1) * len(data) - 0.5
@@ -100,7 +100,7 @@ def interval(part: Spread, level: float = 0.95) -> tuple[float, float]:
 
 
 def difference(a: Spread, b: Spread, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval of b - a, which are independent."""
+    """Return the interval of b - a for independent ``a`` and ``b``."""
     variances = [((part.down + part.up) / 2) ** 2 for part in (a, b)]
     middle = b.value - a.value
     if not sum(variances):
@@ -111,9 +111,9 @@ def difference(a: Spread, b: Spread, level: float = 0.95) -> tuple[float, float]
 
 
 def drift(values: Sequence[float] | Floats) -> float:
-    """Return how far two parts of ``values`` (n,), finite and in step order, lie apart; 0 where that may be chance.
+    """Return the difference between parts of ``values`` (n,), finite and in step order; 0 if it may be chance.
 
-    Parts are the halves and the quarters. The largest difference counts of those that chance does not explain.
+    Compares the halves and the quarters; the largest significant difference counts.
     """
     import numpy as np
 
@@ -129,7 +129,7 @@ def drift(values: Sequence[float] | Floats) -> float:
 
 
 def without_outliers(data: Floats) -> tuple[Floats, Mask]:
-    """Return ``data`` (n,) with outliers replaced by the median of their window, and which they are (Hampel 1974)."""
+    """Return ``data`` (n,) with outliers replaced by the median of their window, and the mask of outliers (Hampel 1974)."""
     import numpy as np
 
     around = np.pad(data, _HALF_WINDOW, mode="reflect")
@@ -137,13 +137,13 @@ def without_outliers(data: Floats) -> tuple[Floats, Mask]:
     pieces = [np.median(windows[i : i + _AT_ONCE], axis=1) for i in range(0, len(data), _AT_ONCE)]
     middle = np.concatenate(pieces)
     apart = np.abs(data - middle)
-    noise = 1.4826 * float(np.median(apart)) or 1.2533 * float(apart.mean())  # of normal values each is a standard deviation
+    noise = 1.4826 * float(np.median(apart)) or 1.2533 * float(apart.mean())  # both estimate a normal standard deviation
     outliers = apart > _OUTLIER * noise
     return np.where(outliers, middle, data), outliers
 
 
 def _dependence(data: Floats) -> float:
-    """Return the coefficient of a first-order autoregression by the ranks of ``data`` (n,), from 0 to below 1."""
+    """Return the first-order autoregression coefficient, in [0, 1), from the ranks of ``data`` (n,)."""
     import numpy as np
 
     _, which, counts = np.unique(data, return_inverse=True, return_counts=True)
@@ -158,11 +158,11 @@ def _dependence(data: Floats) -> float:
 
 
 def _long_run(data: Floats, parametric: float, phi: float) -> tuple[float, float]:
-    """Return the long-run variance of ``data`` over its variance, the larger of two estimates, and its degrees of freedom."""
+    """Return the ratio of the long-run variance of ``data`` to its variance (the larger of two estimates), and its freedom."""
     import numpy as np
 
     count = len(data)
-    freedom = max(count * (1 - phi) / (1 + phi) / 1.5, _LEAST_FREEDOM)  # from the variance of an estimated phi
+    freedom = max(count * (1 - phi) / (1 + phi) / 1.5, _LEAST_FREEDOM)  # by the variance of the estimate of phi
     centred = data - data.mean()
     variance = float(centred @ centred) / count
     waves = max(4, int(0.4 * count ** (2 / 3)))

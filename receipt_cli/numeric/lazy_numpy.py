@@ -1,4 +1,4 @@
-"""``np`` is numpy, which is loaded with the first name of it that is used: small logs use none."""
+"""``np`` is numpy, loaded at the first use of one of its names: small logs need none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of record ordinals: Roaring bitmaps of 64 bits, which stay small however many records a log has."""
+"""Sets of record ordinals: 64-bit Roaring bitmaps, which stay small for any number of records."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from receipt_cli.numeric.spill import show
 
 OrdinalSet: TypeAlias = BitMap64
 PIECE = 1 << 20
-"""Ordinals that are added at a time: their arrays stay in the caches."""
+"""Ordinals added at a time, so that their arrays stay in the CPU cache."""
 
 
 def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> OrdinalSet:
-    """Return the set of ``value >> shift``, but for the rows that ``without`` names, ascending."""
+    """Return the set of ``value >> shift``, except for the rows in ``without``, ascending."""
     if not is_large(values):
         if not without:
             return OrdinalSet([value >> shift for value in values])
@@ -41,7 +41,7 @@ def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> 
 
 
 def ordinals_from(data: bytes) -> OrdinalSet:
-    """Return the set of the int64 that ``data`` are, not negative and in any order."""
+    """Return the set of the int64 numbers in ``data``, not negative, in any order."""
     if "numpy" not in sys.modules:
         return OrdinalSet(array("Q", data))
     import numpy as np
@@ -62,9 +62,9 @@ def ordinals_in(ordinals: Integers) -> OrdinalSet:
 
 
 def count_switches(left: OrdinalSet, right: OrdinalSet, most: int) -> int:
-    """Return how often the owner changes along all members of both in order, at most ``most``.
+    """Count how often the owner changes along all members of both sets in order, up to ``most``.
 
-    A member of both is first that of ``left``.
+    A member of both counts for ``left`` first.
     """
     if not left or not right:
         return 0

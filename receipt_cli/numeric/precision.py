@@ -1,4 +1,4 @@
-"""The printed precision of a figure: differences below it mean nothing."""
+"""The precision with which a value was printed: smaller differences mean nothing."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from decimal import Decimal
 
 MAX_LOOKED_AT = 2000
 _EXACT = float(1 << 50)
-"""Below it a product of a float is less than half from the whole number that is meant."""
+"""Magnitude below which rounding a product of a float finds the intended whole number."""
 _EXACT_POWER = 22
-"""The largest power of ten that is a float."""
+"""Largest power of ten that a float represents exactly."""
 TOLERANCE = 0.02
-"""Reported and derived medians that differ by no more than this share are consistent: printed digits and async timing."""
+"""Relative difference up to which reported and derived medians agree: printed digits and asynchronous timing."""
 
 
 def printed_unit(digits: Mapping[str, int] | None, values: Iterable[float]) -> float:
-    """Return the unit of the last digit as printed (``printed_digits`` of a receipt), else the one that ``values`` show."""
+    """Return the unit of the last printed digit: from a receipt's ``printed_digits``, else from ``values``."""
     if digits is None:
         return resolution(values)
     return float(Decimal(1).scaleb(-digits["greatest"])) if digits["greatest"] > 0 else 0.0
 
 
 def resolution(values: Iterable[float]) -> float:
-    """Return the unit of the last digit that ``values`` show, in their unit; 0.0 where it is unknown.
+    """Return the unit of the last digit that ``values`` show, in their unit; 0.0 if unknown.
 
-    The finest of them counts: ``131.9`` and ``132`` were printed with one decimal. A float that needs all its digits (a
-    printed ``repr``, a rescaled figure) has none that is coarse; whole numbers show nothing, for trailing zeros may be exact.
+    The finest value counts: ``131.9`` and ``132`` were printed with one decimal. A float that needs all its digits (a
+    ``repr``, a rescaled value) has no coarse unit; whole numbers show nothing, because trailing zeros may be exact.
     """
     most, unit = 0, 1.0
     for value in list(dict.fromkeys(map(float, values)))[:MAX_LOOKED_AT]:
         if -_EXACT < (scaled := value * unit) < _EXACT and round(scaled) / unit == value:
-            continue  # the nearest float to a number of so few places, and so printed with no more
-        digits, power = repr(value), 0  # numpy's names its type
+            continue  # needs no more decimal places than found so far
+        digits, power = repr(value), 0  # a numpy float's repr would name its type
         if "e" in digits:
             digits, _, exponent = digits.partition("e")
             power = int(exponent)

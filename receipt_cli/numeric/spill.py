@@ -1,4 +1,4 @@
-"""Long columns are looked at in pieces, and gathered where there is room for them: see ``room``."""
+"""Process long columns in pieces, and build new ones in buffers that may spill to disk (see ``spill_buffer``)."""
 
 from __future__ import annotations
 
@@ -6,45 +6,46 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from receipt_cli.numeric.spill_buffer import SpillBuffer
+from receipt_cli.numeric.spill_buffer import show as count_shown
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from receipt_cli.numeric.array_types import Integers, Mask
-    from receipt_cli.numeric.room import Room
 
 Kind = TypeVar("Kind", bound="np.generic")
 
 TOUCHED = 1 << 16
-"""Bytes that the system maps where one is looked at."""
+"""Bytes that the system maps at one access."""
 PIECE = 1 << 17
-"""Numbers of a long column that are looked at together."""
+"""Numbers of a long column processed together."""
 _SHORT = 1 << 12
-"""Numbers that are compared with those of another array, to spare a copy of many."""
+"""Most numbers compared with those of another array, to avoid copying many."""
 _LARGE = 8 << 20
-"""Bytes for a while that are worth a file."""
+"""Fewest bytes of a temporary column that are worth a file."""
 
 
 def scratch(dtype: type[Kind], count: int) -> NDArray[Kind]:
-    """Return ``count`` numbers of eight bytes that are still to be written: in a file where they are many and would
-    exceed the bound beside what all rooms, and other such numbers, hold."""
+    """Return ``count`` eight-byte numbers, uninitialised: in a file if they are many and would exceed the memory limit of all
+    buffers."""
     return _scratch(dtype, count)[0]
 
 
-def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], Room | None]:
-    """Return as ``scratch``, and the room where it is in a file."""
+def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], SpillBuffer | None]:
+    """Return as ``scratch``, and the buffer if it is in a file."""
     import numpy as np
 
     size = 8 * count
     if size < _LARGE:
         return np.empty(count, dtype), None
-    from receipt_cli.numeric.room import Room
 
-    room = Room(size)
-    made = room.view(dtype, 0, count)
-    if room.on_disk:
-        return made, room
-    room.lend()
+    buffer = SpillBuffer(size)
+    made = buffer.view(dtype, 0, count)
+    if buffer.on_disk:
+        return made, buffer
+    buffer.lend()
     return made, None
 
 
@@ -52,42 +53,40 @@ def gathered(dtype: type[Kind], count: int, parts: Iterable[NDArray[Any]]) -> ND
     """Return the ``count`` numbers of all ``parts``, in order."""
     import numpy as np
 
-    made, room = _scratch(dtype, count)
+    made, buffer = _scratch(dtype, count)
     at = 0
     for part in parts:
-        if room is None:
+        if buffer is None:
             made[at : at + len(part)] = part
         elif len(part):
-            room.write(8 * at, np.ascontiguousarray(part, dtype).data.cast("B"))
+            buffer.write(8 * at, np.ascontiguousarray(part, dtype).data.cast("B"))
         at += len(part)
-    if room is not None:
-        room.settle()
+    if buffer is not None:
+        buffer.flush()
     return made
 
 
 def show(size: int = TOUCHED) -> None:
-    """Count bytes that are looked at, by default at one place: where they are many, all pages of files are given back."""
-    from receipt_cli.numeric.room import show as count_shown
-
+    """Count bytes read from files, by default one access; pages of files are released after many."""
     count_shown(size)
 
 
 def pieces(values: NDArray[Kind], size: int = PIECE) -> Iterator[NDArray[Kind]]:
-    """Yield ``values`` (of eight bytes) in pieces of ``size``; the pages of files are given back meanwhile."""
+    """Yield ``values`` (eight bytes each) in pieces of ``size``; release pages of files meanwhile."""
     for begin in range(0, len(values), size):
         yield values[begin : begin + size]
         show(8 * size)
 
 
 def slices(count: int, before: int = 0) -> Iterator[slice]:
-    """Yield ``count`` rows in pieces, each with so many rows ``before`` it; the pages of files are given back meanwhile."""
+    """Yield slices of ``count`` rows, each with ``before`` more rows at its start; release pages of files meanwhile."""
     for begin in range(0, count, PIECE):
         yield slice(max(0, begin - before), min(count, begin + PIECE))
         show(8 * PIECE)
 
 
 def picked(values: NDArray[Kind], rows: Integers) -> NDArray[Kind]:
-    """Return ``values`` (of eight bytes) at ``rows``, ascending; the pages of files are given back meanwhile."""
+    """Return ``values`` (eight bytes each) at ascending ``rows``; release pages of files meanwhile."""
     if len(rows) <= PIECE:
         return values[rows]
 
@@ -101,7 +100,7 @@ def picked(values: NDArray[Kind], rows: Integers) -> NDArray[Kind]:
 
 
 def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]:
-    """Return the numbers (of eight bytes) of all ``parts``, in order; no copy is made where one array has them in order."""
+    """Return the numbers (eight bytes each) of all ``parts``, in order; without a copy if one array holds them in order."""
     import numpy as np
 
     filled = [part for part in map(np.asarray, parts) if len(part)]
@@ -113,9 +112,9 @@ def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> ND
 
 
 def _in_place(parts: Sequence[NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind] | None:
-    """Return the part of an array where all ``parts`` follow one another; None where there is none.
+    """Return the slice of one array in which all ``parts`` follow one another, or None.
 
-    The array is the one that the longest part shows; the others are parts of it, or short and found there.
+    The array is the base of the longest part; the other parts are slices of it, or short and equal to its content.
     """
     import numpy as np
 
@@ -141,7 +140,7 @@ def _in_place(parts: Sequence[NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]
 
 
 def ascends(values: Integers) -> bool:
-    """True when each of ``values`` (of eight bytes) is larger than the one before."""
+    """Return whether each of ``values`` (eight bytes) is larger than the one before."""
     last = None
     for piece in pieces(values):
         if not bool((piece[1:] > piece[:-1]).all()) or (last is not None and not piece[0] > last):
@@ -151,11 +150,11 @@ def ascends(values: Integers) -> bool:
 
 
 def rises(values: Integers) -> Iterator[tuple[int, Integers]]:
-    """Yield the rises from one of ``values`` to the next in pieces, and how many precede each piece."""
+    """Yield (offset, differences of successive ``values``) in pieces."""
     for part in slices(len(values) - 1):
         yield part.start, values[part.start + 1 : part.stop + 1] - values[part]
 
 
 def take(values: NDArray[Kind], wanted: Callable[[NDArray[Kind]], Mask], count: int) -> NDArray[Kind]:
-    """Return the ``count`` of ``values`` (of eight bytes) for which ``wanted`` is true, in order."""
+    """Return the ``count`` entries of ``values`` (eight bytes each) for which ``wanted`` is true, in order."""
     return gathered(values.dtype.type, count, (piece[wanted(piece)] for piece in pieces(values)))

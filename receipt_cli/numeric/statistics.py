@@ -1,15 +1,14 @@
-"""The statistics of a receipt from values in step order: means exactly summed, medians of the exact values.
+"""Statistics of a receipt from values in step order: exactly summed means, medians of exact values.
 
-Large columns go through numpy and give the same bits: the sum is exact before it is rounded, either way.
+Large columns use numpy and give the same bits, because the sum is exact before it is rounded.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.spill import pieces, take
@@ -17,23 +16,23 @@ from receipt_cli.numeric.spill import pieces, take
 Values: TypeAlias = "Sequence[float] | Floats"
 """A list, an ``array('d')`` or a float64 array (n,)."""
 Ranges: TypeAlias = "Sequence[tuple[float, float]]"
-"""The smallest and the largest of each piece of a column; empty where nobody looked yet."""
+"""Smallest and largest value of each piece of a column; empty if not computed."""
 
 PIECE_BITS = 16
-"""A sum is taken over pieces of 2**16 values, which stay in the second-level cache."""
+"""log2 of the values summed at a time, which fit into the second-level cache."""
 MANTISSA_BITS = 53
 MAX_PASSES = 6
 SUMMABLE = (2.0**-600, 2.0**950)
-"""Largest magnitudes for which no step of the exact sum under- or overflows."""
+"""Range of the largest magnitude within which no step of the exact sum under- or overflows."""
 SAMPLE = 8192
 MARGIN = 200
-"""Ranks, in a sorted sample of ``SAMPLE`` values, on both sides of a median: more than four standard deviations."""
+"""Ranks searched on each side of a median in a sorted sample of ``SAMPLE`` values: over four standard deviations."""
 
 
 class Statistic(NamedTuple):
-    """Figures of one metric, in base units; None where no value is finite.
+    """Statistics of one metric, in base units; None if no value is finite.
 
-    ``first`` and ``last`` are always those printed, in any window; the others are over the window.
+    ``first`` and ``last`` are the first and last printed values of any window; the others are over the window.
     """
 
     window: str
@@ -50,7 +49,7 @@ class Statistic(NamedTuple):
 
 
 def exact_mean(values: Values, ranges: Ranges = ()) -> float | None:
-    """Return the correctly rounded sum over ``n``, or None for no values or a sum beyond float64."""
+    """Return the correctly rounded sum divided by ``n``, or None for no values or a sum beyond float64."""
     if not len(values):
         return None
     try:
@@ -60,12 +59,12 @@ def exact_mean(values: Values, ranges: Ranges = ()) -> float | None:
 
 
 def exact_sum(values: Values, ranges: Ranges = ()) -> float:
-    """Return the correctly rounded sum. Raises ``OverflowError`` where it is beyond float64."""
+    """Return the correctly rounded sum. Raises ``OverflowError`` if it is beyond float64."""
     return _sum(_array(values), ranges) if is_large(values) else math.fsum(values)
 
 
 def exact_median(values: Values) -> float | None:
-    """Return the middle value, or the mean of the two middle ones; None for no values. NaN has no place among them."""
+    """Return the middle value, or the mean of the two middle ones; None for no values. Values must not be NaN."""
     if not len(values):
         return None
     low, high = (len(values) - 1) // 2, len(values) // 2
@@ -91,7 +90,7 @@ def quantiles(values: Values, shares: Sequence[float]) -> list[float]:
 def describe(printed: Values, windowed: Values, window: str, *, scope: str | None, definition: str | None) -> Statistic:
     """Return the statistics of ``windowed``, with the first and last of ``printed`` (all values, in order).
 
-    NaN and infinities are counted and take no part; a first or last that is not finite is None.
+    NaN and infinities are counted and otherwise ignored; a non-finite first or last value is None.
     """
     kept, ranges = _finite(windowed)
     lowest, highest = value_range(kept, ranges)
@@ -112,7 +111,7 @@ def describe(printed: Values, windowed: Values, window: str, *, scope: str | Non
 
 
 def _array(values: Values) -> Floats:
-    """Return ``values`` as an array; of an ``array('d')`` no copy is made, and it must not grow while the result lives."""
+    """Return ``values`` as an array, without copying an ``array('d')``, which must not grow while the result is in use."""
     import numpy as np
 
     return np.asarray(values, np.float64)
@@ -124,7 +123,7 @@ def finite(values: Values) -> Values:
 
 
 def _finite(values: Values) -> tuple[Values, Ranges]:
-    """Return the finite values, in order, and the ranges of their pieces where these are known."""
+    """Return the finite values, in order, and the ranges of their pieces if known."""
     if not is_large(values):
         return [v for v in values if math.isfinite(v)], ()
     import numpy as np
@@ -142,7 +141,7 @@ def _ranges(values: Floats) -> Ranges:
 
 
 def count_above(values: Values, bound: float) -> tuple[int, float]:
-    """Return how many values are finite and above ``bound``, and the largest of them, 0.0 where there is none."""
+    """Return the number of finite values above ``bound``, and the largest of them, or 0.0."""
     kept = finite(values)
     if not is_large(kept):
         above = [value for value in kept if value > bound]
@@ -152,7 +151,7 @@ def count_above(values: Values, bound: float) -> tuple[int, float]:
 
 
 def value_range(values: Values, ranges: Ranges = ()) -> tuple[float | None, float | None]:
-    """Return the first of the smallest and the first of the largest of finite values: zero has two signs."""
+    """Return the smallest and largest of finite values, each the first of equals, because zero has two signs."""
     if not len(values):
         return None, None
     if not is_large(values):
@@ -170,7 +169,7 @@ def _sum(values: Floats, ranges: Ranges) -> float:
     """Return the correctly rounded sum of at least one value.
 
     As in the pre-rounded sums of J. Demmel and H. D. Nguyen (2013): each pass takes the leading bits of all values, few
-    enough that they add up without rounding, and leaves the rest to the next; ``fsum`` adds the sums.
+    enough to add without rounding, and leaves the rest to the next pass; ``fsum`` adds the sums.
     """
     import numpy as np
 
@@ -183,15 +182,15 @@ def _sum(values: Floats, ranges: Ranges) -> float:
         return math.fsum(values.tolist())
     leading, rest = np.empty((2, min(2**PIECE_BITS, len(values))))
     parts: list[float] = []
-    least = max(lowest, -highest)  # of the magnitudes, if it is positive
+    least = max(lowest, -highest)  # smallest magnitude if all signs are equal
     close = least > 0 and math.frexp(largest)[1] - math.frexp(least)[1] <= MANTISSA_BITS - 2 * PIECE_BITS
     for left in pieces(values, 2**PIECE_BITS):
         exponent = math.frexp(largest)[1]
         for number in range(MAX_PASSES):
-            if number and close:  # what the first pass left adds up without rounding, too
+            if number and close:  # the rest of the first pass adds up without rounding
                 parts.append(float(left.sum()))
                 break
-            # All below 2**exponent: adding this rounds to a unit of which the whole piece's sum has under 2**52.
+            # All values are below 2**exponent: adding this rounds them to a unit of which the whole sum has under 2**52.
             constant = math.ldexp(1.5, exponent + PIECE_BITS)
             exponent += PIECE_BITS - MANTISSA_BITS + 1
             top = np.add(left, constant, out=leading[: len(left)])
@@ -207,14 +206,14 @@ def _sum(values: Floats, ranges: Ranges) -> float:
 
 def _product(value: float, count: int) -> float:
     """Return the correctly rounded sum of ``count`` equal values."""
-    product = value * count if value else 0.0  # as fsum of negative zeros
+    product = value * count if value else 0.0  # fsum of negative zeros is 0.0 too
     if math.isinf(product) and math.isfinite(value):
         raise OverflowError("the sum is beyond float64")
     return product
 
 
 def _ranked(values: Floats, low: int, high: int) -> list[float]:
-    """Return the values of ranks ``low`` to ``high``, neighbours at most, in a stable order of finite ``values``."""
+    """Return the values of the neighbouring ranks ``low`` to ``high`` in a stable order of finite ``values``."""
     import numpy as np
 
     sample = np.sort(values[:: max(1, len(values) // SAMPLE)])
@@ -236,15 +235,15 @@ def _ranked(values: Floats, low: int, high: int) -> list[float]:
             below, inside = 0, values  # the sample does not represent all
         found = _at_ranks(inside, [rank - below for rank in range(low, high + 1)])
     if not all(found):
-        zeros = values[values == 0]  # -0.0 and 0.0 in the order in which they came
+        zeros = values[values == 0]  # -0.0 and 0.0 in log order
         first = int(np.count_nonzero(values < 0))
         found = [value or float(zeros[rank - first]) for rank, value in enumerate(found, low)]
     return found
 
 
 def _at_ranks(values: Floats, ranks: Sequence[int]) -> list[float]:
-    """Return the values of ascending ``ranks``, each found behind the one before: numpy takes ten times as long for two
-    at once as for one.
+    """Return the values of ascending ``ranks``, each searched after the last: one ``numpy.partition`` for two ranks takes ten
+    times as long as for one.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Student's t distribution: the factor of an interval whose variance was estimated."""
+"""Student's t distribution, for intervals with an estimated variance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cumulative(t: float, freedom: float) -> float:
 
 @lru_cache(maxsize=256)
 def quantile(probability: float, freedom: float) -> float:
-    """Return the t of which ``cumulative`` is ``probability``, in (0, 1); found by bisection, to 1e-12 of itself."""
+    """Return the t with ``cumulative(t) == probability`` in (0, 1), by bisection to a relative 1e-12."""
     if probability == 0.5:
         return 0.0
     if probability < 0.5:
@@ -57,5 +57,5 @@ def _beta_ratio(x: float, a: float, b: float) -> float:
 
 
 def _away(value: float) -> float:
-    """Return ``value``, or what is just not zero (Lentz)."""
+    """Return ``value``, or the smallest allowed number if it is nearly zero (Lentz)."""
     return value if abs(value) > _TINY else _TINY

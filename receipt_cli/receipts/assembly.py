@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from receipt_cli import __version__
@@ -22,7 +23,6 @@ from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.derive import Derivation
 from receipt_cli.documents.canonical import canonical_bytes, captured_digest
 from receipt_cli.events.ranks import RankFigures
-from receipt_cli.lazy_dataclass import asdict
 from receipt_cli.numeric.statistics import Statistic
 from receipt_cli.problems import MAX_FIELDS, MAX_FIRST, MAX_NAMED
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
@@ -145,7 +145,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "realised": None if summary.realised is None else summary.realised._asdict(),
         "identities": [identity._asdict() for identity in summary.identities],
         "checkpoints": _checkpoints(summary.checkpoints),
-        "time_to_train_s": None,
+        "time_to_train_s": summary.time_to_train_s,
         "position": None,
     }
 
@@ -258,7 +258,7 @@ def _sighting(sighting: Sighting) -> Document:
 
 def _derivation(derivation: Derivation) -> Document:
     near_count, near = derivation.near_misses
-    problem_count, problems = derivation.problems
+    kinds, problems = derivation.problems
     refs = {c.grammar.id: c.grammar.ref for c in derivation.detection.chosen}
     return {
         "grammars": [
@@ -290,7 +290,7 @@ def _derivation(derivation: Derivation) -> Document:
             ],
         },
         "problems": {
-            "count": problem_count,
+            "count": kinds.total(),
             "first": [
                 {
                     "kind": p.kind,
@@ -303,7 +303,7 @@ def _derivation(derivation: Derivation) -> Document:
                 }
                 for p in problems
             ],
-            "kinds": dict(sorted(Counter(p.kind for p in problems).items())),
+            "kinds": dict(sorted(kinds.items())),
         },
         "check_lines": dict(derivation.check_lines),
         "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from codecs import BOM_UTF8
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.io.source import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from io import BufferedReader
-
-    from receipt_cli.receipts.production import Product
+from receipt_cli.receipts.production import Product, Request, produce
+from receipt_cli.redaction.text import mask_texts
+from receipt_cli.scan.workers import AUTO
 
 MAX_DOCUMENT = 64 * 1024 * 1024
 """A larger file is a log."""
@@ -36,20 +36,15 @@ def read_given(
     ``-`` is stdin; ``progress`` shows the progress of reading a log; ``workers`` scan it, by default as many as pay. Unless
     ``masked`` is False, secrets in a receipt are masked: its writer may have masked less. Raises ``ReceiptError``.
     """
-    from receipt_cli.documents.validate import has_errors, validate_bytes
-    from receipt_cli.receipts.production import Request, produce
-    from receipt_cli.redaction.text import mask_texts
-    from receipt_cli.scan.workers import AUTO
-
     data = _document(file)
     if data is None:
         with progress(file) as bar:
             product = produce(Request(path=file, exit_code=exit_code, workers=workers or AUTO, progress=bar, environ=environ))
         return product.document, product
     if exit_code is not None:
-        raise UsageError("--exit-code goes with a log; a receipt has its own", where=file)
+        raise UsageError("--job-exit goes with a log; a receipt has its own", where=file)
     if has_errors(validate_bytes(data, file)):
-        raise InputError("is not a valid receipt", where=file, try_=f"receipt validate {file}")
+        raise InputError("is not a valid receipt", where=file, try_=f"receipt schema check {file}")
     document: dict[str, Any] = json.loads(data)
     if not document["schema_version"].startswith("receipt/"):
         raise InputError(f"is a document of another kind: {document['schema_version']}", where=file)

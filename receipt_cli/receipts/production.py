@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from shlex import quote
+from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from receipt_cli.analysis.goodput.model import Wall
 from receipt_cli.analysis.stated.options import JobEnd, StatedFact
 from receipt_cli.authoring.site_search import find_site
 from receipt_cli.derive import Derivation, Options, Reading, read_log
+from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
+from receipt_cli.events.file_order import SeveralRuns
 from receipt_cli.events.series import Series
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
-from receipt_cli.header.values import text
+from receipt_cli.header.header_file import header_document, read_header_file
+from receipt_cli.header.values import TIMESTAMP_FORMAT, text
 from receipt_cli.io.discovery import arrange, find_logs
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Progress, Source
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.receipts.assembly import Document, assemble
 from receipt_cli.receipts.stated import header_facts, merge_facts
 from receipt_cli.redaction.mask import count_masks, mask_secrets
@@ -116,8 +123,6 @@ def produce_from(
     """
     captured = None
     if request.header_file is not None:
-        from receipt_cli.header.header_file import read_header_file
-
         captured = read_header_file(request.header_file)
     attachments = [read_attachment(text) for text in request.attachments]
     run = mask_texts(dict(captured["run"])) if captured is not None else {}
@@ -172,8 +177,6 @@ def _read(request: Request, options: Options, streams: Sequence[Stream], every: 
         notes += site.notes
         yield read_log(streams, options, workers=request.workers, site=site)
     except UsageError as error:
-        from receipt_cli.events.file_order import SeveralRuns
-
         if not every or not isinstance(error, SeveralRuns):
             raise
         for group in error.groups:
@@ -203,8 +206,6 @@ def _product(
     document = assemble(derivation, run=run, header=mask_texts(header), attachments=named, evidence=evidence)
     notes += masked_note(document)
     if evidence:
-        from receipt_cli.documents.invariants.evidence import contradictions
-
         notes += [f"evidence: {reason}" for _, reason in contradictions(document)]
     name = "stdin" if request.path == "-" else request.path
     require_valid(document, "receipt", name)
@@ -235,7 +236,7 @@ def _declared(request: Request) -> dict[str, Any]:
     if code is None:
         return declared
     if not -(2**31) <= code < 2**32:
-        raise UsageError(f"--exit-code {code} is out of range", why="must be between -2147483648 and 4294967295")
+        raise UsageError(f"--job-exit {code} is out of range", why="must be between -2147483648 and 4294967295")
     return {**declared, "exit_code": code}
 
 
@@ -274,7 +275,6 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     if derivation.lacks:
         shown = "".join(f"\n       {lack.seen:,} like {lack.line!r}: {lack.why}" for lack in derivation.lacks)
         looks = f"\n       the nearest records that no words explain:{shown}"
-    from shlex import quote
 
     log = "LOG" if name == "stdin" else quote(name)
     help_text = f"receipt grammar learn {log}; receipt grammar explain {log}; receipt parse --grammar ID@vN {log}"
@@ -314,9 +314,6 @@ def split_attachment(option: str) -> tuple[str, str]:
 
 def read_attachment(option: str) -> dict[str, Any]:
     """Return the attachment of ``kind=uri``, with digest and size for a local file. Raises ``UsageError``."""
-    import hashlib
-    from urllib.parse import unquote
-
     kind, uri = split_attachment(option)
     digest, size = None, None
     if uri.startswith("file:///") or "://" not in uri:
@@ -332,9 +329,7 @@ def read_attachment(option: str) -> dict[str, Any]:
 
 def rfc3339_now() -> str:
     """Return the current time, such as ``2026-01-31T12:00:00Z``."""
-    from receipt_cli.header.host import now_rfc3339
-
-    return now_rfc3339()
+    return datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
 
 
 def capture_header(
@@ -352,16 +347,14 @@ def capture_header(
     The job's Python is ``python``, or that of the process ``pid`` (whose environment counts then) or of ``command``, else that
     of ``environ``. Raises ``UsageError``.
     """
-    if pid is not None or command is not None:
-        from receipt_cli.header.interpreter import command_interpreter, process_interpreter
+    from receipt_cli.header.interpreter import command_interpreter, process_interpreter  # starts programs
+
     if pid is not None:
         environ, python = process_interpreter(pid)
     elif command is not None:
         python = command_interpreter(command, environ)
     declared = {**run, **run_texts(**{key: run.get(key) for key in ("name", "lane", "preset")})}
     header, notes = collect_header(environ=environ, header_file=None, log_facts=(), here=repository, now=now, python=python)
-    from receipt_cli.header.header_file import header_document
-
     document = header_document(declared, mask_texts(header))
     require_valid(document, "header")
     return document, notes

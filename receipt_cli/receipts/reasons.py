@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.derive import Derivation
 from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.errors import UsageError
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.records.envelope import plain, without_count
 from receipt_cli.redaction.text import mask_texts, safe_text
 from receipt_cli.scan.extraction import DROPPED, convert, keep_labelled, read_record

@@ -11,7 +11,7 @@ from receipt_cli.definitions.units import read_number
 from receipt_cli.documents.invariants.stated import count_devices
 from receipt_cli.errors import UsageError
 from receipt_cli.header.values import text
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.redaction.mask import mask_secrets
 
 _MONEY = compile_later(r"(?:([A-Z]{3}|[$€£])\s*)?([0-9][0-9,.]*)(?:\s*([A-Z]{3}|[$€£]))?(?:\s*/\s*h(?:our)?)?\Z")

@@ -1,17 +1,18 @@
-"""Read the envelope (line prefix) of an event: the rank that printed it and the time it was printed."""
+"""Read the envelope (line prefix) of an event: its rank and its time."""
 
 from __future__ import annotations
 
 import math
 import re
+from datetime import UTC, datetime
 from functools import lru_cache
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.split import normalise, spell_nonfinite
+from receipt_cli.patterns import compile_later
+from receipt_cli.records.split import normalise, spell_nonfinite, without_marks
 
 NO_RANK = -1
-"""The rank of a record whose prefix names none."""
+"""Rank of a record whose prefix names none."""
 _LEVEL = rb"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SUCCESS|TRACE)"
 _CLOCK = rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: [AP]M)?"
 _DATE = rb"(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\d{8}[T ]|\d\d/\d\d(?:/\d{4}|/\d\d)? |\d\d-\d\d-\d\d |\d{4}-\d\d-\d\d, )"
@@ -30,13 +31,13 @@ _ANY_TIME = (
     + rb"[ -]\d\d |\d\d-\d\d )\d\d:\d\d|\d{4}(?:-\d\d){5}|\d{8}[_-]\d{6})"
     + _ZONE
 )
-"""Times as people configure their loggers: ``%d-%b-%y``, ``%a, %d %b %Y``, ``%Y.%m.%d-``, ``%Y%m%d-``, year, month and day in
-Chinese; to the minute; all joined by hyphens."""
+"""Times as loggers are configured: ``%d-%b-%y``, ``%a, %d %b %Y``, ``%Y.%m.%d-``, ``%Y%m%d-``, with Chinese year, month and day;
+to the minute; joined by hyphens only."""
 _NO_PART = (
     rb"(?!(?i:train(?:ing)?|trn|val(?:id(?:ation|ating)?)?|eval(?:uation|uating)?|test(?:ing)?|dev|epochs?|steps?|iter(?:ation)?s?"
     rb"|batch|loss|acc(?:uracy)?) {1,20}\|)"
 )
-"""No service of compose: ``valid | epoch 3 | loss 0.5`` speaks of an evaluation."""
+"""Excludes names that compose does not use for services: ``valid | epoch 3 | loss 0.5`` is an evaluation."""
 _NO_COUNTER = (
     rb"(?!(?i:epochs?|steps?|iter\w{0,8}|batch|loss|lr|acc\w{0,6}|train\w{0,3}|val\w{0,7}|test\w{0,3}|eval\w{0,6})"
     rb"(?:: |[:=] ?[\d.-]))"
@@ -65,24 +66,24 @@ _HEADS = (
     rb"\d{1,7}\.\d{1,3}s\t\d{1,9}\t",  # a Kaggle notebook: seconds since it began, line
     rb"<\d{1,3}>(?:1 " + _DATE + _CLOCK + _ZONE + _SYSLOG + rb")?",  # RFC 5424; the priority of RFC 3164
     rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? (?:" + _NO_HOST_NAME + rb"[\w.-]{1,64} (?!\d{1,10}:)"
-    rb"[\w./@-]{1,64}|[\w.-]{1,64} [\w./@-]{1,64}\[\d{1,10}\]): ",  # RFC 3164, journald; ``Total params: `` names no program
+    rb"[\w./@-]{1,64}|[\w.-]{1,64} [\w./@-]{1,64}\[\d{1,10}\]): ",  # RFC 3164, journald; ``Total params: `` is no program
     rb"(?:" + _MONTH + rb") [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? (?!\d{4} )",  # ts
     rb"\d{1,7}\.\d{6} (?=[ \t]*(?:-- )?[^\d\s.-]|\d{4}-\d\d-|\d\d:\d\d:|\d{1,7}: \S|[\d.eE+-]{1,30}\t)",  # ts -s %.s
-    rb"\d{1,7}\.\d{6}s\t",  # the same where it precedes all lines: see io.envelopes
-    rb"(?<=Z )\d\d[OE](?:\+| )",  # GitLab CI, behind an ISO time
+    rb"\d{1,7}\.\d{6}s\t",  # ts -s on every line: see io.envelopes
+    rb"(?<=Z )\d\d[OE](?:\+| )",  # GitLab CI, after an ISO time
     rb'\{[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"(?:, ?[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"){0,20}\} ',  # Loki
     rb"[A-Z][a-z]{2} (?:[A-Z][a-z]{2} [ \d]\d " + _CLOCK + rb"(?: [A-Z]{2,5})? \d{4}|(?=\d{4}-)) ?",  # ctime; a weekday
     rb"[\[(<](?:" + _LEVEL + rb"[ ,|:-]{1,3})?" + _ANY_TIME + rb"(?:(?:[ |-]|, | - )[\w.:/-]{1,80}){0,5}[\])>]"
     rb"(?:[:,]? |-(?=\[)|(?=[A-Za-z\[-]))",  # [2026-01-02 03:04:05,500|INFO], [INFO 2026-01-02 03:04:05] , <02-Jan-26 03:04:05>
     rb"\[?" + _DATE + _CLOCK + _ZONE + rb"(?:(?: |, ?)[\w.:-]{1,80}\])?\]?:?(?:[ \t]|(?=\[))",
     _ANY_TIME + rb"(?:,? |\t|: |[:|-](?:[A-Za-z_][\w.]{0,60}[:|-])?(?=" + _LEVEL + rb"[:|-])|:(?=[A-Za-z\[-])|(?=\[))",
-    rb"(?<=[\dM\])>] )\| ",  # behind a time
+    rb"(?<=[\dM\])>] )\| ",  # after a time
     rb"(?:[|-] )?[\w-]{1,80}\.py(?: ?\[(?:line ?:? ?)?\d{1,7}\]|:\d{1,7})(?: [|-] |: (?!\w{1,60}Warning)|\] | )",
     rb"\[[\w-]{1,80}\.py\](?:\[line:? ?\d{1,7}\])?(?=\[| )",  # [train.py][line:12]
     rb"\([\w.-]{1,80}\.py:? ?\d{1,7}\): ",
     rb"\[?" + _CLOCK + rb"\]?:? |\d\d:\d\d(?=:? (?:[|-] )?" + _LEVEL + rb"\b):? ",
     rb"std(?:out|err) [FP] ",  # CRI
-    rb"[\w.-]{1,64} [\w./@-]{1,64}\[\d{1,10}\]: ",  # journald behind an ISO time
+    rb"[\w.-]{1,64} [\w./@-]{1,64}\[\d{1,10}\]: ",  # journald after an ISO time
     rb"\[?[IWEF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} +(?:\d{1,20} )?[\w./-]{1,200}:\d{1,7}\] ",  # absl, glog
     rb"\((?:[^()\r\n]{1,60}(?:\([^()\r\n]{0,40}\))?[ ,]{1,2})?(?:pid|rank)=\d[^()\r\n]{0,80}\) ",  # Ray
     rb"[\w.-]{1,64}:\d{1,5}\t[\w.]{1,100}:\d{1,7}\t" + _LEVEL + rb"\t",  # OLMo-core: host:local rank
@@ -113,16 +114,16 @@ _HEADS = (
     _NO_HOST + rb"(?:(?=[a-z0-9.-]{0,60}\d)[a-z][a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,4}|\d{1,3}(?:\.\d{1,3}){3}): ",  # pdsh
 )
 ENVELOPE = compile_later(b"|".join(_HEADS))
-"""Heads that launchers, collectors and loggers put before a line, each with the blank that ends it."""
+"""Heads that launchers, collectors and loggers put before a line, each with its final blank."""
 INDENT = 4
-"""Blanks that a line of a source has at least where it is part of another."""
+"""Fewest blanks before a nested line of source code."""
 MAX_ENVELOPES = 6
 _SHORT = 512
-"""Bytes of a record whose heads are remembered: several questions about a line begin with them."""
+"""Longest record, in bytes, whose heads are cached: several functions ask for them."""
 _MAX_PEELED = 18
-"""A stack is of at most ``MAX_ENVELOPES``, some of which are read in two or three parts."""
+"""Most heads read: some of the ``MAX_ENVELOPES`` are read in two or three parts."""
 _RANK = compile_later(
-    rb"\((?:head|worker\d{1,5}), rank=\d{1,7}(?=[,)])"  # SkyPilot: of a node, not of a process
+    rb"\((?:head|worker\d{1,5}), rank=\d{1,7}(?=[,)])"  # SkyPilot: a node's, not a process's
     rb"|\[(?:default|rank|RANK|Rank)(?:[ :-]|: )?(\d{1,7})[\]/]"  # [rank0]: [default7]: [rank-7/8] [Rank 0] [rank: 0]
     rb"|(?<=[\[(,|; ])(?:(?:global_|world_)?rank|RANK|Rank)[=:] ?(\d{1,7})(?=[\]),|;])"  # [.., rank=0] (Worker rank=3, pid=1)
     rb"|(?<!\S)RANK:(\d{1,7})(?=[\s,;|])"  # actor logs
@@ -145,9 +146,9 @@ _TIME_MASKED = compile_later(_TIMES.replace(rb"(?:19|20)\d\d", rb"\d{4}").replac
 _BARE_CLOCK = compile_later(rb"(?<![\d:])\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])")
 _UNIX = compile_later(rb"(?<!\d)([12]\d{9})\.(\d{3,9})(?= )")
 MASK = bytes.maketrans(b"123456789", b"000000000")
-"""Makes a 0 of each digit."""
+"""Replaces each digit by 0."""
 CLOCK_MASKED, UNIX_MASKED = b"00:00:00", b"0000000000.000"
-"""What nearly every time contains with its digits masked, and what seconds since 1970: that is found many times faster."""
+"""Masked text inside nearly every time, and inside seconds since 1970: much faster to find than the time itself."""
 _CLOSING = compile_later(rb"[\])>|:]{0,3} ?")
 _BUILDKITE = compile_later(rb"\x1b_bk;t=(\d{10})(\d{3})\x07")
 REPEATED = b"x across cluster]"
@@ -157,37 +158,37 @@ _REPEATED = compile_later(
 
 
 def unwrap(raw: bytes) -> bytes:
-    """Return whole records as ``normalise`` does, with what wrappers put into a line or behind it made plain.
+    """Return whole records as ``normalise`` does, with marks of wrappers replaced or removed.
 
-    A Buildkite time mark becomes seconds since 1970 before the line; Ray's count of repetitions behind a line goes.
+    A Buildkite time mark becomes seconds since 1970 before the line; Ray's count of repetitions after a line is removed.
     """
     return without_count(plain(raw))
 
 
 def plain(raw: bytes) -> bytes:
-    """Return whole records as ``unwrap`` does, but for Ray's counts behind lines."""
+    """Return whole records as ``unwrap`` does, but keep Ray's counts of repetitions."""
     if b"\x1b" in raw and b"\x1b_bk;t=" in raw:
         raw = _BUILDKITE.sub(rb"\1.\2 ", raw)
-    return spell_nonfinite(normalise(raw))
+    return spell_nonfinite(without_marks(normalise(raw)))
 
 
 def without_count(records: bytes) -> bytes:
-    """Return normalised records without Ray's counts of repetitions behind their lines."""
+    """Remove Ray's counts of repetitions after the lines of normalised records."""
     return _REPEATED.sub(b"", records) if REPEATED in records else records
 
 
 def before(record: bytes, start: int) -> bytes:
-    """Return the text before the event at ``start``, with the end of an envelope there: patterns may begin with it."""
+    """Return the text before the event at ``start``, including the end of an envelope there, which patterns may start with."""
     found = _CLOSING.match(record, start)
     return record[: found.end() if found is not None else start]
 
 
 @lru_cache(maxsize=64)
 def read_rank(prefix: bytes) -> int:
-    """Return the rank that the last label in ``prefix`` names, or ``NO_RANK``.
+    """Return the rank in the last rank label of ``prefix``, or ``NO_RANK``.
 
-    Only labels count: a number in brackets, or one in the place of an envelope. A service's or a host's
-    number is no rank: one of them may run several ranks, and they count from 1 as often as from 0.
+    A label is a number in brackets or in the place of an envelope. The number of a service or host is no rank: it may run
+    several ranks, and may count from 1.
     """
     rank, where = NO_RANK, -1
     for head in heads_of(prefix):
@@ -201,7 +202,7 @@ def read_rank(prefix: bytes) -> int:
 
 
 def split_rank(record: bytes) -> tuple[int, bytes]:
-    """Return the rank that a head of the line names, and the text behind that head; without one ``NO_RANK`` and the line."""
+    """Return the rank in a head of the line and the text after that head; without a rank ``NO_RANK`` and the line."""
     for head in heads_of(record):
         if head.rank is not None:
             return int(record[slice(*head.rank)]), record[head.end :]
@@ -209,7 +210,7 @@ def split_rank(record: bytes) -> tuple[int, bytes]:
 
 
 class Head(NamedTuple):
-    """One of the heads before a line: where it ends, the blanks at its end, how many of them are the line's, and its rank."""
+    """A head before a line: its end, the blanks at its end, the number of them that belong to the line, the span of its rank."""
 
     end: int
     blanks: int
@@ -218,13 +219,13 @@ class Head(NamedTuple):
 
 
 def heads_of(record: bytes) -> tuple[Head, ...]:
-    """Return the heads before the line; those of a short record are remembered, for others that differ in digits alone."""
+    """Return the heads before the line; cached for short records, which often differ in digits only."""
     form = form_of_heads(record)
     return _peel(record) if form is None else _peel_short(form)
 
 
 def form_of_heads(record: bytes) -> bytes | None:
-    """Return a form that only records have whose heads are of the same lengths, None for one too long to be remembered by it."""
+    """Return a cache key that fixes the lengths of the record's heads, or None for a long record."""
     if len(record) > _SHORT:
         return None
     masked = record.translate(MASK)
@@ -232,7 +233,7 @@ def form_of_heads(record: bytes) -> bytes | None:
 
 
 def is_blind(masked: bytes) -> bool:
-    """True where no digit of a ``masked`` record can decide what its heads are: they look for two texts with digits."""
+    """Return whether digits cannot decide about the heads of a ``masked`` record: two patterns of heads contain digits."""
     return b">0 " not in masked and b"#000[" not in masked
 
 
@@ -255,16 +256,16 @@ _peel_short = lru_cache(maxsize=8192)(_peel)
 
 
 def head_ends(record: bytes) -> list[int]:
-    """Return where each of the heads before the line ends: behind a sign one blank belongs to it, behind a word all do."""
+    """Return the end of each head before the line: one final blank belongs to it after punctuation, all after a word."""
     return [head.end - head.own for head in heads_of(record)]
 
 
 @lru_cache(maxsize=4)
 def starts(record: bytes) -> tuple[int, ...]:
-    """Return where the line itself may begin: behind the first envelope, behind the second, and so on.
+    """Return the offsets at which the line itself may begin: after the first envelope, after the second, and so on.
 
-    The blanks that end an envelope may belong to the line: each of these places counts; of many behind a sign, such as
-    those of a source that is printed, one at most is the envelope's.
+    The final blanks of an envelope may belong to the line, so each of them gives an offset. Of many blanks after
+    punctuation, as before source code, at most one belongs to the envelope.
     """
     places: list[int] = []
     for head in heads_of(record):
@@ -273,7 +274,7 @@ def starts(record: bytes) -> tuple[int, ...]:
 
 
 def behind_heads(record: bytes) -> bytes:
-    """Return the line itself, behind all envelopes, as it is indented."""
+    """Return the line itself, after all envelopes, with its indentation."""
     return record[max(head_ends(record), default=0) :]
 
 
@@ -281,22 +282,22 @@ def behind_heads(record: bytes) -> bytes:
 def read_clock(prefix: bytes) -> float:
     """Return the timestamp in ``prefix`` as seconds since 1970, or NaN.
 
-    With an offset the time is UTC; without one it is naive and only its difference to other naive times means
-    anything. Of several the last with an offset counts, else the last: a collector stamps every line, a logger only
-    its own. No clock, locale or time zone of this machine is consulted, so a time without a year (syslog, glog) and
-    a date whose day and month could be each other's are no time: both would be guessed.
+    With an offset the time is UTC; without one it is naive, and only differences of naive times have a meaning. The last
+    time with an offset wins, else the last: a collector stamps every line, a logger only its own. This machine's clock,
+    locale and time zone are not used; a time without a year (syslog, glog) or a date with interchangeable day and month
+    gives NaN, because it would have to be guessed.
     """
     whole, fraction, offset = read_moment(prefix)
     return whole + fraction - offset
 
 
 def may_have_time(masked: bytes) -> bool:
-    """False where ``read_clock`` finds no time in any text with these bytes, each digit as 0."""
+    """Return whether ``read_clock`` may find a time in a text that equals ``masked`` with each digit replaced by 0."""
     return UNIX_MASKED in masked or (CLOCK_MASKED in masked and _TIME_MASKED.search(masked) is not None)
 
 
 def read_moment(prefix: bytes) -> tuple[float, float, float]:
-    """Return the timestamp of ``read_clock`` in parts: whole seconds, fraction, and the offset to be taken off."""
+    """Return the timestamp of ``read_clock`` in parts: whole seconds, fraction, and the offset to subtract."""
     naive = zoned = (math.nan, 0.0, 0.0)
     masked = prefix.translate(MASK)
     for found in _TIME.finditer(prefix) if CLOCK_MASKED in masked else ():
@@ -326,11 +327,11 @@ _DATES = (
     *(("y1", "m1", "d1"), ("y1", "m2", "d2"), ("y1", "m3", "d3"), ("y7", "m7", "d7"), ("y7", "m7", "d8"), ("y4", "m4", "d4")),
     *(("y5", "m5", "d5"), ("y6", "m6", "d6"), ("y9", "m9", "d9"), ("y0", "m0", "d0")),
 )
-"""The groups of ``_TIME`` that are a date, the usual ones first."""
+"""Groups of ``_TIME`` that form a date, the most frequent first."""
 
 
 def _day(found: re.Match[bytes]) -> tuple[bytes, bytes, bytes, bool, bool]:
-    """Return year, month and day of a time as printed; whether the day may come first; and whether it is known not to."""
+    """Return year, month and day as printed; whether the day may be first; whether American order is certain."""
     for names in _DATES:
         year, month, day = found.group(*names)
         if day is not None:
@@ -341,9 +342,7 @@ def _day(found: re.Match[bytes]) -> tuple[bytes, bytes, bytes, bool, bool]:
 
 @lru_cache(maxsize=64)
 def _midnight(year: bytes, month: bytes, day: bytes, either: bool, american: bool) -> float:
-    """Return the seconds since 1970 of the beginning of a day; NaN for none, or where month and day could be each other's."""
-    from datetime import UTC, datetime
-
+    """Return the start of a day in seconds since 1970; NaN for an invalid or ambiguous date."""
     number = int(month) if month.isdigit() else _MONTHS.index(month) + 1 if month in _MONTHS else 0
     date = int(day)
     if either and number > 12:
@@ -357,9 +356,9 @@ def _midnight(year: bytes, month: bytes, day: bytes, either: bool, american: boo
 
 
 def time_of_day(prefix: bytes) -> tuple[int, int] | None:
-    """Return where ``hh:mm:ss`` and its fraction begin and end in the last time of ``prefix``, or without a date.
+    """Return the span of ``hh:mm:ss`` and fraction in the last time of ``prefix``, dated or not.
 
-    None without one, or where it has twelve hours.
+    None without a time, and for a 12-hour clock.
     """
     last = next(reversed([*_TIME.finditer(prefix)]), None)
     if last is None:
@@ -370,7 +369,7 @@ def time_of_day(prefix: bytes) -> tuple[int, int] | None:
 
 
 def _offset(zone: bytes | None) -> float | None:
-    """Return the seconds that ``zone`` is ahead of UTC, 0 for none, or None for one that is not on any map."""
+    """Return the offset of ``zone`` from UTC in seconds, 0 without a zone, None for an impossible one."""
     if not zone or zone[:1] in (b"Z", b" "):
         return 0.0
     hours, minutes = int(zone[1:3]), int(zone[-2:])

@@ -1,4 +1,4 @@
-"""Recognise lines of unknown trainers that look like a printed metric or a step record."""
+"""Recognise lines of unknown trainers that look like a metric or a step record."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TypeAlias
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.prefilter import Prefilter
 
 METRIC_LINE = compile_later(
@@ -19,19 +19,19 @@ STEP_LINE = compile_later(
 )
 _STEP_WORDS = (b"step", b"iter", b"epoch", b"batch")
 _METRIC_WORDS = (*_STEP_WORDS, b"loss", b"lr", b"acc", b"ppl", b"tok", b"mfu")
-"""What such lines begin with: the pattern is tried only behind one of these."""
+"""Words that begin such lines: the pattern is tried only at them."""
 MAX_SEEN = 3
-"""Such lines are kept, or counted, up to this many."""
+"""Most such lines kept or counted."""
 
 
 Likely: TypeAlias = Callable[[bytes, int, bool], int]
-"""The next place in records, from another on, where ``STEP_LINE`` (True) or ``METRIC_LINE`` may match; -1 for none."""
+"""(records, offset, True for ``STEP_LINE`` or False for ``METRIC_LINE``) → next offset of a possible match, or -1."""
 
 
 def metric_lines(records: bytes, limit: int, likely: Likely | None = None) -> list[tuple[int, bytes]]:
     """Return offset and bytes of the first ``limit`` records of normalised ``records`` that look like metrics.
 
-    ``likely`` saves time, and changes nothing.
+    ``likely`` only saves time.
     """
     found: list[tuple[int, bytes]] = []
     for hit in _hits(METRIC_LINE, _METRIC_WORDS, records, likely):
@@ -47,7 +47,7 @@ def metric_lines(records: bytes, limit: int, likely: Likely | None = None) -> li
 def _hits(
     pattern: re.Pattern[bytes], words: tuple[bytes, ...], records: bytes, likely: Likely | None
 ) -> Iterator[re.Match[bytes]]:
-    """Yield what ``pattern.finditer`` does, of a pattern whose matches begin with one of ``words`` in any case."""
+    """Yield the matches of ``pattern.finditer``; each match must begin with one of ``words``, in any case."""
     done = 0
     for start in _gate(words).starts(records.lower()) if likely is None else _likely(likely, records, words is _STEP_WORDS):
         if start >= done and (hit := pattern.match(records, start)) is not None:
@@ -68,7 +68,7 @@ def _gate(words: tuple[bytes, ...]) -> Prefilter:
 
 
 def _readable(record: bytes) -> bool:
-    """True for UTF-8 text without control characters: not a chance find in binary data."""
+    """Return whether a record is printable UTF-8, and not a chance match in binary data."""
     try:
         return record.decode("utf-8").isprintable()
     except UnicodeDecodeError:
@@ -76,7 +76,7 @@ def _readable(record: bytes) -> bool:
 
 
 def count_step_lines(records: bytes, limit: int, likely: Likely | None = None) -> int:
-    """Return how many times normalised ``records`` look like a step record, at most ``limit``; ``likely`` saves time."""
+    """Count matches of a step record in normalised ``records``, up to ``limit``; ``likely`` only saves time."""
     count = 0
     for _ in _hits(STEP_LINE, _STEP_WORDS, records, likely):
         count += 1

@@ -1,18 +1,18 @@
-"""Parse Python-literal and JSON objects inside a line; numbers stay as printed. Never ``eval``."""
+"""Parse Python and JSON objects inside a line, without ``eval``; numbers stay as printed."""
 
 from __future__ import annotations
 
 import re
 from typing import Self
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MAX_DEPTH = 32
 MAX_ITEMS = 4096
 
 
 class Text(str):
-    """A text and its place: from ``start``, or -1 where the log spells it otherwise (an escape, ``1_000``)."""
+    """A text with its offset ``start`` in the log, or -1 if the log spells it differently (an escape, ``1_000``)."""
 
     __slots__ = ("start",)
 
@@ -42,7 +42,7 @@ _PAIR = compile_later(
     r"""(?:'(?P<text>[^'\\]*+)'|"(?P<string>[^"\\]*+)"|(?P<number>[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?(?![\w.])))"""
     r"[ \t\n\r]*+(?:,[ \t\n\r]*+|(?=\}))"
 )
-"""A key and a text or a number: what most objects consist of."""
+"""A key with a text or number, as most objects consist of."""
 _WORD = compile_later(r"[A-Za-z_][\w.]{0,63}+")
 _ARGUMENT = compile_later(r"[A-Za-z_][\w.]{0,63}+|<[\w.]{1,64}>")  # torch.float64, <NllLossBackward0>
 _STRING = {
@@ -50,7 +50,7 @@ _STRING = {
     "'": compile_later(r"'([^'\\]*+(?:\\.[^'\\]*+)*)'", re.S),
 }
 LITERALS = (_NUMBER, _PAIR, _WORD, _ARGUMENT, *_STRING.values())
-"""What looks at the digits of an object."""
+"""Patterns that read the digits of an object."""
 _ESCAPE = compile_later(
     r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.S
 )
@@ -59,16 +59,15 @@ _CONSTANTS: dict[str, Value] = {"None": None, "null": None, "True": True, "true"
 
 
 class NotALiteral(Exception):
-    """The text does not hold a literal at this place."""
+    """The text has no literal at this offset."""
 
 
 def parse_object(text: str, start: int, keys: list[tuple[int, int]] | None = None) -> tuple[dict[str, Value], int]:
-    """Parse the dict or JSON object that begins with ``{`` at ``start``; return it and the index after it.
+    """Parse the dict or JSON object that begins with ``{`` at ``start``; return it and the offset after it.
 
-    The places of all keys in it are added to ``keys``.
-
-    Numbers come back as ``Number`` (their printed text); ``np.float64(0.5)`` and ``tensor(0.5, device=…)`` count as
-    the number inside. Raises ``NotALiteral`` for anything else, for depth over 32 and for more than 4096 items.
+    Appends the spans of all its keys to ``keys``. Numbers are returned as ``Number`` (printed text);
+    ``np.float64(0.5)`` and ``tensor(0.5, device=…)`` give the number inside. Raises ``NotALiteral`` for anything else,
+    for a depth over 32 and for more than 4096 items.
     """
     parser = _Parser(text, [] if keys is None else keys)
     value, end = parser.value(start, 0)
@@ -111,7 +110,7 @@ class _Parser:
             raise NotALiteral
         if word.group() in _CONSTANTS:
             return _CONSTANTS[word.group()], word.end()
-        if self.peek(word.end()) == "(":  # a wrapper such as np.float64(0.5) or tensor(0.5, device='cuda:0')
+        if self.peek(word.end()) == "(":  # np.float64(0.5), tensor(0.5, device='cuda:0')
             return self.wrapped(word.end() + 1, depth)
         raise NotALiteral
 
@@ -183,7 +182,7 @@ def _unescape(found: re.Match[str]) -> str:
     body = found.group(1)
     if len(body) == 1:
         return _SIMPLE.get(body, body)
-    if len(body) == 11:  # two halves of a surrogate pair, as JSON writes what lies outside the first plane
+    if len(body) == 11:  # a surrogate pair, as JSON writes characters over U+FFFF
         return bytes.fromhex(body[1:5] + body[7:]).decode("utf-16-be")
     code = int(body[1:], 16)
     return chr(code) if code < 0xD800 or 0xDFFF < code <= 0x10FFFF else "\N{REPLACEMENT CHARACTER}"

@@ -1,15 +1,15 @@
-"""Where on its line a text that may convict a run stands: printed by the program, logged by it, or only mentioned."""
+"""Decide how a failure text stands on its line: printed by the program, logged by it, or only mentioned."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import starts
 
 PRINTED, LOGGED, ACTOR, MENTIONED = range(4)
-"""Forms of a text: alone behind the heads of launchers; behind a logger's level; behind the head of a Ray worker, whose driver
-may survive it; and a word inside a quotation, an option's help, a comment, a list or the value of a key."""
+"""Forms of a text: directly after the heads of launchers; after a logger's level; after the head of a Ray worker, whose driver
+may survive it; and a word in a quotation, an option's help, a comment, a list or a key's value."""
 
 _LEVEL = compile_later(
     rb"(?<![A-Za-z_])(?:(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)(?![A-Za-z_])"
@@ -24,21 +24,21 @@ _CODE = compile_later(
     rb"\s{0,40}(?:# (?!Ended \()|--[a-z][\w-]{0,60}[ ,=]|usage: |(?:raise|assert|return|elif|except) [\w\"'(]"
     rb"|(?:print|echo|log(?:ger|ging)?\.\w{1,20}|warnings\.warn)(?:\(| ['\"]))"
 )
-"""A line of a source, of help or a comment, wherever on it the text begins."""
+"""A line of source code, help or comment; the text may begin anywhere on it."""
 _INDENT = (b"    ", b"\t")
-"""What lines of a source begin with: markers do not look behind it (see ``head`` of the markers)."""
+"""Indentation of source code: markers are not searched after it (see ``head`` of the markers)."""
 _GLUED = compile_later(rb"(?:\[default\d{1,7}\]|<std(?:out|err|diag)>):\Z")
 _OPENING = compile_later(rb"(?:[\w.]{0,40}[\[(=]){0,3}['\"`](?!\w{1,40}\":)")
 """A quotation that begins with the text."""
 _OUTCOME = compile_later(
     rb"(?i:\b(?:reason|state|status|err(?:or)?|message|msg|exception|exc_info|failure|log|text|traceback|details?|event))\"\s{0,4}[:=]"
 )
-"""The keys under which JSON lines and descriptions of jobs put what happened."""
+"""Keys that hold the outcome in JSON lines and descriptions of jobs."""
 _KEY = 16
-"""Bytes before and behind the beginning of a text within which the key of its value stands."""
+"""Bytes before and after the text's start within which its key may be."""
 _REPEATED = compile_later(rb"(?:Error|Exception)\([bru]?['\"]\Z")
 _MEASURED = compile_later(rb"\d [KMGT]i?B\b|\d bytes\b")
-"""What a real error of memory says, and help about it hardly does."""
+"""An amount of memory, which a real memory error prints and help about it rarely does."""
 
 
 _HOST = compile_later(
@@ -52,15 +52,15 @@ _HOST = compile_later(
 
 @lru_cache(maxsize=64)
 def read_host(prefix: bytes) -> str | None:
-    """Return the name of the host that the heads in ``prefix`` give: of pdsh, journald, OLMo and Ray; the last one counts."""
+    """Return the last host name in the heads of ``prefix`` (pdsh, journald, OLMo, Ray), or None."""
     names = [name for found in _HOST.findall(prefix) for name in found if name]
     return names[-1].decode("ascii", "replace") if names else None
 
 
 def is_indented(record: bytes, start: int) -> bool:
-    """True where only blanks, as of a line of a source, are between the heads of a record and the text at ``start``.
+    """Return whether only blanks, as before source code, are between the record's heads and the text at ``start``.
 
-    One blank is the head's, but of launchers that put none; behind a word, such as a level, all are.
+    One blank belongs to the head, unless a launcher prints none; after a word, such as a level, all do.
     """
     begin = max((at for at in starts(record) if at <= start), default=0)
     head = record[:begin].rstrip(b" ")
@@ -70,7 +70,7 @@ def is_indented(record: bytes, start: int) -> bool:
 
 
 def form_of(record: bytes, start: int) -> int:
-    """Return how the text at ``start`` of a record stands there: one of the forms above."""
+    """Return the form of the text at ``start`` of a record: ``PRINTED``, ``LOGGED``, ``ACTOR`` or ``MENTIONED``."""
     prefix = record[:start]
     if _is_mentioned(record, max((at for at in starts(record) if at <= start), default=0), start):
         return MENTIONED
@@ -87,7 +87,7 @@ def _is_mentioned(record: bytes, begin: int, start: int) -> bool:
     if _MEASURED.search(rest) or _OUTCOME.search(record, max(begin, start - _KEY), start + _KEY):
         return False
     item = _ITEM.match(record, begin)
-    if _HELP.match(lead) or (item is not None and item.end() >= start):  # the text of a marker may begin with its head
+    if _HELP.match(lead) or (item is not None and item.end() >= start):  # a marker's text may include the list mark
         return True
     opening = _OPENING.match(rest)
     if opening is not None and not lead.endswith(b"Error: "):

@@ -1,15 +1,15 @@
-"""Cut raw bytes into records: line ends, progress-bar redraws, terminal sequences, NULs, the cap on their length."""
+"""Cut raw bytes into records: line ends, progress-bar redraws, terminal sequences, NULs, length cap."""
 
 from __future__ import annotations
 
 import re
 from codecs import utf_8_decode
+from dataclasses import dataclass
 
-from receipt_cli.lazy_dataclass import dataclass
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 RECORD_CAP = 64 * 1024
-"""Raw bytes of a record that are read; the rest is counted as a problem."""
+"""Bytes of a record that are read; a longer record is a problem."""
 _WINDOW = RECORD_CAP // 2
 
 _CSI = compile_later(
@@ -18,15 +18,15 @@ _CSI = compile_later(
 _ECHO = compile_later(rb"\^\[(?:\[[0-9;]*+[A-Za-z~]|O[A-Z])")
 _BACKSPACE = compile_later(rb"\x08++")
 _OVERWRITTEN = compile_later(rb"\x08++(?= \d{1,9}+/\d{1,9}+ ?(?:[\r\n]|\Z))")
-"""Backspaces before the place in a bar that is written over its blanks: `` [===>….] | Loss: 2.1      12/391 ``."""
+"""Backspaces before a counter that overwrites the end of a bar: `` [===>….] | Loss: 2.1      12/391 ``."""
 _BLANK = compile_later(rb"[\n\r](?=[ \t]*+[\n\r])")
 
 
 @dataclass(slots=True)
 class Fragment:
-    """The beginning of a record whose end has not been seen: at most ``RECORD_CAP`` bytes of it, and its length.
+    """The first ``RECORD_CAP`` bytes of a record without a known end, and its length so far.
 
-    ``carriage``: a ``\\r`` follows, and only the next byte decides whether it is half of ``\\r\\n``.
+    ``carriage``: a ``\\r`` follows; the next byte decides whether it is half of ``\\r\\n``.
     """
 
     data: bytes = b""
@@ -34,7 +34,7 @@ class Fragment:
     carriage: bool = False
 
     def extend(self, raw: bytes) -> None:
-        """Add bytes that hold no certain record end (a last ``\\r`` is allowed)."""
+        """Add bytes without a certain record end (a last ``\\r`` is allowed)."""
         if raw.endswith(b"\r"):
             self.carriage = True
             raw = raw[:-1]
@@ -44,12 +44,12 @@ class Fragment:
 
     @property
     def empty(self) -> bool:
-        """True when nothing was seen, not even a ``\\r``."""
+        """Whether no byte was added, not even a ``\\r``."""
         return not self.length and not self.carriage
 
 
 def first_end(raw: bytes) -> int:
-    """Return the index after the first record end in ``raw``, or 0; ``raw`` must hold a certain one."""
+    """Return the offset after the first record end in ``raw``, which must contain a certain one."""
     newline, carriage = raw.find(b"\n"), raw.find(b"\r")
     if carriage < 0 or 0 <= newline < carriage:
         return newline + 1
@@ -57,9 +57,9 @@ def first_end(raw: bytes) -> int:
 
 
 def last_end(raw: bytes) -> int:
-    """Return the index after the last certain record end in ``raw``, or 0 when there is none.
+    """Return the offset after the last certain record end in ``raw``, or 0.
 
-    A ``\\r`` in last place is not certain: the next byte may be its ``\\n``.
+    A final ``\\r`` is not certain: the next byte may be its ``\\n``.
     """
     newline = raw.rfind(b"\n")
     carriage = raw.rfind(b"\r", newline + 1, len(raw) - 1)
@@ -67,9 +67,9 @@ def last_end(raw: bytes) -> int:
 
 
 def cap_records(raw: bytes) -> tuple[bytes, list[tuple[int, int]]]:
-    """Cut records over ``RECORD_CAP`` bytes in ``raw`` (whole records); return it and ``(offset, length)`` of each cut.
+    """Cut records in ``raw`` (whole records) to ``RECORD_CAP`` bytes; return it and ``(offset, full length)`` of each cut.
 
-    Offsets are into the returned bytes.
+    Offsets refer to the returned bytes.
     """
     cuts: list[tuple[int, int]] = []
     if len(raw) <= RECORD_CAP:
@@ -96,12 +96,12 @@ def cap_records(raw: bytes) -> tuple[bytes, list[tuple[int, int]]]:
 
 
 def normalise(raw: bytes) -> bytes:
-    """Return whole records with one-byte ends: ``\\n``, or ``\\r`` where only a carriage return (a redraw) ends one.
+    """Return whole records with one-byte ends: ``\\n``, or ``\\r`` if only a carriage return (a redraw) ends one.
 
-    Terminal sequences, echoed key presses and NULs vanish; a run of backspaces is a redraw, but before the ``12/391`` that
+    Removes terminal sequences, echoed key presses and NULs. Backspaces become a redraw, except before the ``12/391`` that
     ends a bar. The number of ``\\n`` never changes, so line numbers hold.
     """
-    if b"\r" in raw:  # searches for one byte are several times faster than for two
+    if b"\r" in raw:  # searching for one byte is several times faster than for two
         raw = raw.replace(b"\r\n", b"\n")
     if b"\x00" in raw:
         raw = raw.replace(b"\x00", b"")
@@ -130,7 +130,7 @@ _NONFINITE_SIGNS = (
     b"+Inf",
     b"Inf",
 )
-"""One of these is in every spelling of a number that is not finite, but for those that every reader knows."""
+"""Each non-standard spelling of a non-finite number contains one of these."""
 _NONFINITE = compile_later(
     rb"(?<=[\s:=(\[,|\"'>])(?P<sign>[+-]?)"
     rb"(?:(?P<nan>1\.\#(?:QNAN|SNAN|IND)\d*|(?<![\dnf] )\(nan\)|nan(?:\.0*|\((?:ind|q?nan|snan)[\w]*\))"
@@ -142,17 +142,34 @@ _NONFINITE = compile_later(
 
 
 def spell_nonfinite(raw: bytes) -> bytes:
-    """Return records in which every number that is not finite is spelled ``nan``, ``inf`` or ``-inf``.
+    """Spell every non-finite number in the records ``nan``, ``inf`` or ``-inf``.
 
-    The one table of spellings, for grammars, learned rules and tables alike: ``1.#QNAN``, ``-nan(ind)``, ``nan.0``, ``+Inf``.
+    The only table of spellings, for grammars, learned rules and tables: ``1.#QNAN``, ``-nan(ind)``, ``nan.0``, ``+Inf``.
     """
     if not any(sign in raw for sign in _NONFINITE_SIGNS):
         return raw
     return _NONFINITE.sub(lambda found: b"nan" if found["nan"] else b"-inf" if found["sign"] == b"-" else b"inf", raw)
 
 
+_GLYPH = rb"(?:\xe2[\x86-\x93\x97-\xaf][\x80-\xbf]|\xf0\x9f[\x80-\xbf]{2})(?:\xef\xb8\x8f)?+"
+_MARKED = compile_later(
+    rb"(?:(?<=[:|,;] )(?:[*!~]|(?<!: )>|" + _GLYPH + rb")|(?<![^\r\n])\xe2[\xa0-\xa3][\x80-\xbf]) "
+    rb"(?=[A-Za-z][\w/.-]*+(?: [A-Za-z][\w/.-]*+){0,2}+[ \t]*+[:=]?[ \t]*+[-+]?(?:\.?\d|(?i:nan|inf)\b))"
+)
+
+
+def without_marks(raw: bytes) -> bytes:
+    """Return records without the marks, and the frames of spinners, that stand before a label: ``step 3 | * loss 0.5``."""
+    marked = any(mark in raw and b" " + mark + b" " in raw for mark in (b"*", b"!", b"~", b">"))
+    return _MARKED.sub(b"", raw) if marked or (not raw.isascii() and (b" \xe2" in raw or b" \xf0" in raw or _spins(raw))) else raw
+
+
+def _spins(raw: bytes) -> bool:
+    return any(b"\xe2" + bytes([page]) in raw for page in range(0xA0, 0xA4))
+
+
 def is_utf8(raw: bytes) -> bool:
-    """True when ``raw`` is valid UTF-8."""
+    """Return whether ``raw`` is valid UTF-8."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -161,7 +178,7 @@ def is_utf8(raw: bytes) -> bool:
 
 
 class Walk:
-    """Finds records in a normalised buffer, front to back: each byte is looked at once, however long a line of redraws is."""
+    """Finds records in a normalised buffer from front to back; reads each byte once, even in long lines of redraws."""
 
     def __init__(self, buffer: bytes, redraws: bool) -> None:
         self.end = -1
@@ -170,7 +187,7 @@ class Walk:
         self._newline = -1
 
     def around(self, at: int) -> tuple[int, int]:
-        """Return where the record at ``at`` begins and ends; it is behind the one before."""
+        """Return the span of the record at ``at``; each call must ask for a later record."""
         buffer, since = self._buffer, self.end + 1
         start = max(buffer.rfind(b"\n", since, at) + 1, since)
         if at > self._newline:
@@ -185,7 +202,7 @@ class Walk:
 
 
 def invalid_records(buffer: bytes, redraws: bool) -> list[int]:
-    """Return the starts of the records that are not UTF-8."""
+    """Return the offsets of the records that are not UTF-8."""
     starts: list[int] = []
     if buffer.isascii():
         return starts
@@ -204,7 +221,7 @@ def invalid_records(buffer: bytes, redraws: bool) -> list[int]:
 
 
 def count_ends(raw: bytes) -> tuple[int, int]:
-    """Return how many ``\\n`` and how many ``\\r`` end the whole records ``raw`` once they are normalised."""
+    """Return the numbers of ``\\n`` and ``\\r`` that end the whole records ``raw`` after ``normalise``."""
     lines = raw.count(b"\n")
     if b"\x08" in raw:
         return lines, normalise(raw).count(b"\r")
@@ -212,12 +229,12 @@ def count_ends(raw: bytes) -> tuple[int, int]:
 
 
 def count_blank(records: bytes) -> int:
-    """Return how many of the normalised ``records`` hold nothing but blanks."""
+    """Count blank records in normalised ``records``."""
     return len(_BLANK.findall(b"\n" + records))
 
 
 def display_lines(raw: bytes, limit: int) -> list[str]:
-    """Return the last ``limit`` lines of ``raw`` as a terminal would leave them: of redrawn lines the last frame."""
+    """Return the last ``limit`` lines of ``raw`` as a terminal shows them: the last frame of redrawn lines."""
     lines = []
     for line in normalise(raw).split(b"\n"):
         frames = [frame for frame in line.split(b"\r") if frame.strip()]

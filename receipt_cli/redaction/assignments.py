@@ -1,7 +1,7 @@
-"""Secrets with a name before them: ``password=…``, ``'api_key': '…'``, ``--token …``, ``export HF_TOKEN=…``.
+"""Secrets after a name: ``password=…``, ``'api_key': '…'``, ``--token …``, ``export HF_TOKEN=…``.
 
-All patterns here are matched against the text in lower case. A ``sure`` name belongs to secrets alone; behind a ``loose``
-one (``token``, ``key``) only a value that looks as random as a key is a secret.
+All patterns are matched against lower-case text. A ``sure`` name always names a secret; after a ``loose`` name (``token``,
+``key``) only a value that looks as random as a key is a secret.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 _SURE = (
     r"(?:(?:api|app|secret|access|account|private|shared|storage|encryption|signing|master|license|service|deploy|ssh|consumer"
@@ -47,12 +47,12 @@ _VALUE = (
 _FLAG = r"(?<!\S)[\"']?--?[\w-]{0,40}?"
 
 PASS = compile_later(r"(?<![a-z0-9])(?:[a-z0-9]{1,24}_){0,6}pass" + _BETWEEN + _VALUE)
-"""``MY_PASS=…``, ``pass = …``: a value that cannot be the number, the time or the verdict of a pass."""
+"""``MY_PASS=…``, ``pass = …``: the value must not be the number, time or verdict of a pass."""
 PAIR = compile_later(
     r"\b(?:user(?:[ _-]?name)?|login)[ ]?/[ ]?pass(?:[ _-]?word)?[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?"
     r"(?P<secret>[^\s\"'\[][^\s\"']{0,64}[ ]/[ ][^\s\"'\[]{4,256}|[^\s\"'\[][^\s\"']{3,256})"
 )
-"""``user/pass: admin/…``: the user may be a part of the password, which is why both are masked."""
+"""``user/pass: admin/…``: both are masked, because the user may be a part of the password."""
 _QUOTE = r"\\{0,3}[\"']"
 AUTH = compile_later(
     rf"(?:\bauth(?:{_QUOTE})?[ ]?[:=][ ]?[\[(]|\b[a-z]{{0,16}}auth\()[ ]?(?:\w{{1,24}}[ ]?=[ ]?)?{_QUOTE}"
@@ -72,7 +72,7 @@ SPOKEN = compile_later(
     r"(?:api[ _-]?key|(?:access|auth|secret)[ _-]?(?:key|token)|password|token|secret)(?:[ ](?:is|was|of|provided))?[ :]{1,3}"
     r"[\"'`]?(?P<secret>[^\s\"'`\[(,;]{12,})"
 )
-"""In a sentence: ``Incorrect API key provided: …``, ``the token is …``; as doubtful as a loose name."""
+"""In a sentence: ``Incorrect API key provided: …``, ``the token is …``; judged like a loose name."""
 SURE_LEADS = (
     *("pass", "pwd", "secret", "key", "token", "credential", "conn", "kennwort", "contrase", "senha", "wachtwoord"),
     *("пароль", "密码", "密碼", "口令", "パスワード", "비밀번호"),
@@ -94,7 +94,7 @@ _PLACEHOLDER = compile_later(
     r"|os\.(?:environ|getenv).*|getpass.*|secretstr\(.*|your[_-].*|(?:[a-z]+_)?[A-Z]{2,}(?:_[A-Z]{2,})+"
 )
 _CALL = compile_later(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*\([\w.]{0,40}\)?;?")
-"""``Provider.get_credentials(request)``: code that names a secret and has none."""
+"""``Provider.get_credentials(request)``: code that names a secret but contains none."""
 _VOCABULARY = compile_later(
     r"(?:pad|eos|bos|unk|sep|cls|mask|image|video|audio|next|prev|last|first|start|end|stop|special|per|max|min|num|input|output)_token\Z"
 )
@@ -108,20 +108,20 @@ _HEX_HASH = compile_later(r"(?<![0-9a-f])[0-9a-f]{32,}(?![0-9a-f])")
 
 
 def says_nothing(value: str) -> bool:
-    """True for a placeholder of a secret: ``None``, ``required``, ``****``, ``<your key>``, ``$TOKEN``."""
+    """Return whether ``value`` is a placeholder for a secret: ``None``, ``required``, ``****``, ``<your key>``, ``$TOKEN``."""
     bare = value.strip(" \"'`,.;:()")
     return bare.lower() in _NOTHING or not bare or _PLACEHOLDER.fullmatch(bare) is not None or _CALL.fullmatch(value) is not None
 
 
 def looks_random(name: str, value: str) -> bool:
-    """True where ``value`` behind a loose ``name`` can only be a key: long, of letters and digits, no path, name or number.
+    """Return whether ``value`` after a loose ``name`` can only be a key: long, letters and digits, no path, name or number.
 
-    Behind ``key`` it must have letters of both cases and no hash: caches and dictionaries have keys too.
+    After ``key`` it must have letters of both cases and no hash, because caches and dictionaries have keys too.
     """
     value = value.strip("\"'`,.;:()")
     if says_nothing(value) or _RANDOM.fullmatch(value) is None or _VOCABULARY.search(name):
         return False
-    if _PATH.match(value) is not None and "+" not in value:  # base64 may begin as a path does
+    if _PATH.match(value) is not None and "+" not in value:  # base64 may begin like a path
         return False
     digits = sum(c.isdigit() for c in value)
     letters = sum(c.isalpha() for c in value)
@@ -137,10 +137,10 @@ def looks_random(name: str, value: str) -> bool:
 
 
 def looks_like_password(before: str, value: str) -> bool:
-    """True where ``value`` behind the name ``pass``, which also means a pass over data or a verdict, can only be a password.
+    """Return whether ``value`` after ``pass``, which may also mean a verdict or a pass over data, can only be a password.
 
-    Behind a variable in capitals anything but a number or a path; elsewhere letters with digits or signs among them, and
-    behind a longer name also of both cases.
+    After a variable in capitals: anything but a number or a path. Else letters mixed with digits or signs, and after a longer
+    name also both cases.
     """
     value = value.strip("\"'`,.;:()")
     if says_nothing(value) or len(value) < 4 or _PATH.match(value) is not None or _MEASURED.fullmatch(value) is not None:
@@ -157,7 +157,7 @@ def looks_like_password(before: str, value: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """True for the name of a field whose value is a secret whatever it looks like: ``wandb_api_key``."""
+    """Return whether a field of this name always holds a secret: ``wandb_api_key``."""
     ends = name.lower().rstrip("s").endswith(_ENDS) or name.lower().endswith("pass")
     return ends and "/" not in name and _NAME.fullmatch(name.lower()) is not None
 

@@ -1,10 +1,10 @@
-"""Private keys: whole ones, keys without their beginning or end, and lines that can only belong to a key."""
+"""Mask private keys: whole ones, keys without beginning or end, and single lines of keys."""
 
 from __future__ import annotations
 
 import re
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 MASK = "[redacted:private-key]"
 _HEAD = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
@@ -14,17 +14,17 @@ _END = compile_later(r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----")
 _PUTTY = compile_later(r"(?<=Private-Lines: )[0-9]{1,4}\s(?:[A-Za-z0-9+/=]{1,76}\s){1,128}")
 _LAST_WORD = compile_later(r"(?:\A|[^A-Za-z0-9+/])[A-Za-z0-9+/]{4,}={0,2}(?:\\[nr])?\Z")
 _ALONE = compile_later(r"\A([ ]{0,8})(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{76})\Z")
-"""A line of base64 that is exactly as long as a line of a key: it may have been cut out of its block."""
+"""A line of base64 exactly as long as a line of a key: it may have been cut out of a key."""
 _LENGTHS = (64, 84)
-"""Characters of the shortest and of the longest of such lines."""
+"""Shortest and longest such line, in characters."""
 _DER = compile_later(r"(?:MI[IGH]|MC4CAQ|MHcCAQ|b3BlbnNzaC1r)[A-Za-z0-9+/]{44,}={0,2}")
-"""The first characters of a key, or of a certificate, in base64."""
+"""Beginning of a key or certificate in base64."""
 _REACH = 16 * 1024
-"""Characters before the end of a key that are searched; the longest key in use is a third of that."""
+"""Characters searched before the end of a key: three times the longest key in use."""
 
 
 def mask_keys(text: str) -> str:
-    """Return ``text`` with its private keys masked."""
+    """Mask the private keys in ``text``."""
     if "PRIVATE KEY" in text:
         text = _NO_END.sub(MASK, _WHOLE.sub(MASK, text))
         text = _mask_rests(text)
@@ -50,7 +50,7 @@ def _mask_line(match: re.Match[str]) -> str:
 
 
 def _mask_rests(text: str) -> str:
-    """Mask the lines before the end of a key without a beginning, as long as they end in a word of base64."""
+    """Mask the lines before the end of a key whose beginning is missing, back to the first line of other text."""
     pieces: list[str] = []
     done = 0
     for end in _END.finditer(text):
@@ -61,7 +61,7 @@ def _mask_rests(text: str) -> str:
 
 def _rest_start(text: str, end: int, least: int) -> int:
     start = text.rfind("\n", least, end) + 1 or least
-    if text[start:end].strip():  # on one line, as in JSON: up to the blank before it
+    if text[start:end].strip():  # on one line, as in JSON: from the blank before it
         start = max(text.rfind(" ", least, end), text.rfind("\n", least, end), least - 1) + 1
     while start > max(least, end - _REACH):
         before = text.rfind("\n", least, start - 1) + 1 or least

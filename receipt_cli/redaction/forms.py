@@ -1,16 +1,16 @@
-"""Secrets of a known form, such as ``hf_…``: they are masked anywhere."""
+"""Secrets with a known form, such as ``hf_…``, masked anywhere."""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.redaction.leads import Leads
 
 
 class Form(NamedTuple):
-    """A form: its class, texts of which each of its secrets contains one, and its pattern."""
+    """A form: its class, texts of which every such secret contains one, and its pattern."""
 
     kind: str
     leads: tuple[str, ...]
@@ -18,14 +18,14 @@ class Form(NamedTuple):
 
 
 _MIXED = r"(?=[A-Za-z_-]{0,64}[0-9])"
-"""A digit follows soon: a key is random, a name is made of words."""
+"""A digit must follow soon: a key is random, a name consists of words."""
 
 
 def _after(lead: str, rest: str) -> re.Pattern[str]:
-    r"""Return the pattern of a secret that begins with ``lead`` (of fixed length), without a letter or digit before it.
+    r"""Return the pattern of a secret that begins with ``lead`` (of fixed length), not after a letter or digit.
 
-    A letter of an escape sequence does not count: ``\n``, ``\x1b``, ``%3D``, and the end ``m`` of a written-out colour. A
-    pattern that begins with letters is searched for many times faster than one that begins with a condition.
+    A letter that ends an escape sequence is allowed: ``\n``, ``\x1b``, ``%3D``, the ``m`` of a written-out colour. The
+    pattern begins with letters, because searching is then many times faster than with a leading condition.
     """
     escapes = (r"\\[nrtbf0]", r"%[0-9A-Fa-f]{2}", r"\\x[0-9A-Fa-f]{2}", r"\\u[0-9A-Fa-f]{4}", r"\[[0-9]m", r"[;\[][0-9]{2}m")
     before = "|".join([f"(?<![A-Za-z0-9]{lead})", *(f"(?<={escape}{lead})" for escape in escapes)])
@@ -39,7 +39,7 @@ def _form(kind: str, lead: str, rest: str, *leads: str) -> Form:
 FORMS: tuple[Form, ...] = (
     _form("hf", "hf_", r"(?:[A-Za-z0-9]{16,}|(?:oauth|jwt)_[A-Za-z0-9._-]{16,})"),
     _form("hf", "api_org_", r"[A-Za-z0-9]{16,}"),
-    _form("sk", "sk-", rf"{_MIXED}[A-Za-z0-9_-]{{16,}}"),  # OpenAI, Anthropic and those who took it from them
+    _form("sk", "sk-", rf"{_MIXED}[A-Za-z0-9_-]{{16,}}"),  # OpenAI, Anthropic and imitators
     _form("github", "gh[pousr]_", r"[A-Za-z0-9]{20,}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     _form("github", "github_pat_", r"[A-Za-z0-9_]{16,}"),
     _form("gitlab", "gl", rf"(?:pat|dt|ptt|rt|soat|ft|imt|agent|cbt|oas)-{_MIXED}[A-Za-z0-9_.-]{{14,}}"),
@@ -53,7 +53,7 @@ FORMS: tuple[Form, ...] = (
     _form(
         "aws",
         "A(?:KI|SI|BI|CC)A",
-        r"[A-Z0-9]{16}(?![A-Za-z0-9])(?:[\s,;:|\"'=/]{1,10}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+]))?",  # the key behind its id
+        r"[A-Z0-9]{16}(?![A-Za-z0-9])(?:[\s,;:|\"'=/]{1,10}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+]))?",  # the key after its id
         *("AKIA", "ASIA", "ABIA", "ACCA"),
     ),
     _form("google", "AIza", r"[A-Za-z0-9_-]{30,}"),
@@ -65,9 +65,9 @@ FORMS: tuple[Form, ...] = (
         "jwt",
         "eyJ",
         r"(?:[A-Za-z0-9_-]{8,2048}+(?:\.[A-Za-z0-9_-]+){1,4}"
-        r"|(?:hbGci|0eXAi|raWQi|lbmMi|4NX|hcGlf)[A-Za-z0-9_+/.-]{8,}={0,2})",  # cut, but its first field is one of theirs
+        r"|(?:hbGci|0eXAi|raWQi|lbmMi|4NX|hcGlf)[A-Za-z0-9_+/.-]{8,}={0,2})",  # cut, but with a JWT's first field
     ),
-    _form("private-key", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/_-]{16,}={0,2}"),  # base64 of what begins one
+    _form("private-key", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/_-]{16,}={0,2}"),  # base64 of its first characters
     _form("private-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{20,}"),
     _form("nvidia", "nvapi-", r"[A-Za-z0-9_-]{16,}"),
     _form("wandb", "wandb_v1_", r"[A-Za-z0-9_-]{16,}"),
@@ -80,7 +80,7 @@ FORMS: tuple[Form, ...] = (
     Form("discord", ("/webhooks/",), compile_later(r"(?<=/webhooks/)[0-9]{16,20}/[A-Za-z0-9_-]{30,}")),
     Form(
         "discord",
-        (".",),  # of a bot: nothing in it is fixed
+        (".",),  # a bot's token has no fixed text
         compile_later(r"[MNO](?<![A-Za-z0-9_-][MNO])[A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
     ),
     _form("service", r"hv[sb]\.", r"[A-Za-z0-9_-]{20,}", "hvs.", "hvb."),  # Vault
@@ -93,7 +93,7 @@ FORMS: tuple[Form, ...] = (
     _form("service", "r8_", r"[A-Za-z0-9]{30,}"),
     _form("service", "xai-", r"[A-Za-z0-9]{32,}"),
     _form("service", "pplx-", r"[A-Za-z0-9]{32,}"),
-    _form("service", "glsa_", r"[A-Za-z0-9_]{28,}"),  # Grafana, as the next one
+    _form("service", "glsa_", r"[A-Za-z0-9_]{28,}"),  # Grafana, like the next
     _form("service", "glc_", r"[A-Za-z0-9+/=]{28,}"),
     _form("service", "NRAK-", r"[A-Z0-9]{20,}"),
     _form("service", "lin_api_", r"[A-Za-z0-9]{28,}"),
@@ -108,6 +108,6 @@ FORMS: tuple[Form, ...] = (
     _form("service", "rpa_", rf"{_MIXED}[A-Za-z0-9]{{32,}}"),
     _form("service", "KGAT_", r"[a-f0-9]{32}"),
 )
-"""Lengths are lower bounds that exclude words and hashes, not the lengths that the issuers document."""
+"""Lengths are lower bounds that exclude words and hashes, not the issuers' documented lengths."""
 FORM_LEADS = Leads([form.leads for form in FORMS])
-"""Tells which of the forms a text may have."""
+"""Finds the forms that may occur in a text."""

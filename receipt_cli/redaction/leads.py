@@ -1,4 +1,4 @@
-"""Which of many groups of short texts have one in a text: found in one pass over it."""
+"""Find, in one pass over a text, the groups of short texts that it contains."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Leads:
-    """Groups of texts, by number."""
+    """Groups of texts, numbered from 0."""
 
     def __init__(self, groups: Sequence[Sequence[str]]) -> None:
         self._owners: dict[str, list[int]] = {}
@@ -19,7 +19,7 @@ class Leads:
         self._search: Any = None
 
     def groups_in(self, text: str) -> list[int]:
-        """Return the numbers of the groups of which ``text`` contains one, ascending."""
+        """Return the ascending numbers of the groups with a text in ``text``."""
         found = [lead for lead in self._frequent if lead in text]
         if self._search is None:
             self._search = _searcher(self._others)
@@ -32,7 +32,7 @@ class Leads:
 
 
 def _searcher(leads: Sequence[str]) -> Any:
-    """Return what finds ``leads`` in bytes, False where only the standard library is there."""
+    """Return a function that finds ``leads`` in bytes, or False without the Aho-Corasick package."""
     try:
         from ahocorasick_rs import BytesAhoCorasick
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Mask the secrets of a text, and count the masks of each class in a document."""
+"""Mask the secrets in a text, and count the masks of each class in a document."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.redaction import assignments, places, prose
 from receipt_cli.redaction.blocks import mask_keys
 from receipt_cli.redaction.forms import FORM_LEADS, FORMS
 from receipt_cli.redaction.leads import Leads
+from receipt_cli.redaction.wrapped import mask_wrapped
 
 MASKED = compile_later(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
-"""The mask of a secret, with its class."""
+"""A mask with its class."""
 _MASK_BEGINS = "[redacted:"
 _MASKED_ALREADY = compile_later(r"(?:[\w-]{1,32} |\\{0,3}[\"'`])?\[redacted:")
 _SHORT, _LINE = 80, 2048
-"""Characters of a name, and of a line: so long are texts that are remembered."""
+"""Longest name and longest line, in characters, whose masking is cached."""
 _LONGEST_MASK = 48
 _VERSION = compile_later(r"v?\d+(?:\.\w+)+")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -32,7 +33,7 @@ IsSecret = Callable[[str, str], bool]
 
 
 def mask_secrets(text: str) -> str:
-    """Return ``text`` with every secret of a known class replaced by ``[redacted:CLASS]``; idempotent."""
+    """Replace every secret of a known class in ``text`` by ``[redacted:CLASS]``; idempotent."""
     if len(text) < 8:
         return text
     return _masked_short(text) if len(text) <= _SHORT else _masked_line(text) if len(text) <= _LINE else _masked_text(text)
@@ -40,8 +41,6 @@ def mask_secrets(text: str) -> str:
 
 def _masked_text(text: str) -> str:
     if "\n" in text:
-        from receipt_cli.redaction.wrapped import mask_wrapped
-
         text = mask_wrapped(text)
     text = mask_keys(text)
     if text.isidentifier():
@@ -77,13 +76,13 @@ def _mask_forms(text: str) -> str:
 
 
 _masked_short = lru_cache(maxsize=8192)(_masked_text)
-"""Cached, since documents repeat short texts: names of fields and of metrics, ids, digests."""
+"""Cached because documents repeat short texts: names of fields and metrics, ids, digests."""
 _masked_line = lru_cache(maxsize=256)(_masked_text)
-"""Cached, since a receipt and the row of it contain the same lines."""
+"""Cached because a receipt and its row contain the same lines."""
 
 
 def count_masks(*values: Any) -> dict[str, int]:
-    """Return the number of masks of each class in JSON-like ``values``, in texts and in keys; sorted by class."""
+    """Count the masks of each class in JSON-like ``values``, in texts and keys; sorted by class."""
     found: Counter[str] = Counter()
     rest = [*values] if _may_contain_masks(values) else []
     while rest:
@@ -99,15 +98,15 @@ def count_masks(*values: Any) -> dict[str, int]:
 
 
 def _may_contain_masks(values: Any) -> bool:
-    """True unless no text in JSON-like ``values`` begins a mask: to look at each text takes ten times as long."""
+    """Return whether JSON-like ``values`` may contain a mask; ten times as fast as a look at each text."""
     try:
         return _MASK_BEGINS.encode() in marshal.dumps(values, 2)
-    except ValueError:  # something that is only like JSON, or nested too deeply
+    except ValueError:  # not plain JSON, or nested too deeply
         return True
 
 
 def cut_text(text: str, limit: int) -> str:
-    """Return at most ``limit`` characters of masked ``text``; a mask that would be cut is left out whole."""
+    """Return at most ``limit`` characters of masked ``text``; drop a mask that would be cut."""
     if len(text) <= limit:
         return text
     at = text.rfind("[redacted:", max(0, limit - _LONGEST_MASK), limit + len("redacted:"))
@@ -116,23 +115,23 @@ def cut_text(text: str, limit: int) -> str:
 
 
 def mask_field(name: str, value: str) -> str:
-    """Return the value of a field, masked as a whole where the field's name marks a secret."""
+    """Return the masked value of a field; masked as a whole if the field's name marks a secret."""
     masked = mask_secrets(value)
     if MASKED.fullmatch(masked) is not None or not assignments.is_secret_name(name):
         return masked
     if len(value) < 4 or assignments.says_nothing(value) or _VERSION.fullmatch(value) is not None:
-        return masked  # a package may be named so too
+        return masked  # a package may have such a name
     return "[redacted:named]"
 
 
 def _lower(text: str) -> str:
-    """Return ``text`` in lower case with unchanged length: letters outside of ASCII may become two in lower case."""
+    """Return ``text`` in lower case with the same length: some letters outside ASCII become two in lower case."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
 
 
 def _lines_with(leads: Sequence[str], lowered: str) -> list[tuple[int, int]]:
-    """Return the spans of the lines that contain one of ``leads``, each with its end, in order."""
+    """Return the spans, including line ends, of the lines that contain one of ``leads``, in order."""
     spans: dict[int, int] = {}
     for lead in leads:
         at = lowered.find(lead)
@@ -147,9 +146,9 @@ def _masked(
     text: str, lowered: str, kind: str, pattern: re.Pattern[str], is_secret: IsSecret,
     lines: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[str, str]:  # fmt: skip
-    """Return ``text`` with the group ``secret`` of each match masked where ``is_secret`` accepts it; and its lower case.
+    """Mask the group ``secret`` of each match that ``is_secret`` accepts; return the text, and it in lower case.
 
-    With ``lines``, only these are searched.
+    With ``lines``, only these spans are searched.
     """
     pieces: list[str] = []
     done = 0
@@ -172,7 +171,7 @@ def _says_something(before: str, value: str) -> bool:
 
 
 def _is_session(before: str, value: str) -> bool:
-    """True for what only a session can be named by: of an own framework's (``sessionid``) anything, else random letters."""
+    """Return whether ``value`` is a session id: any value after a framework's own name (``sessionid``), else a random one."""
     return _COOKIE_NAME.search(before) is not None or assignments.looks_random("session", value.replace("-", "").lstrip("/.~"))
 
 
@@ -198,17 +197,17 @@ _BASE64 = compile_later(
     r"[A-Za-z0-9+/_-]{20,4096}(?:={1,2}|(?![A-Za-z0-9+/_-]))"
 )
 _RUN = compile_later(r"[A-Za-z0-9+/_-]{20,}")
-"""What ``_BASE64`` is found within: this alone is found several times faster."""
+"""Contains every match of ``_BASE64``, but is found several times faster."""
 _LEAST_ENCODED = 20
 _TEXT = compile_later(rb"[\n\r\t -~]{8,}")
 
 
 _MOST_SLASHES = 16
-"""A word of base64 may stand in a path, and may contain slashes itself: parts behind more of them are not tried."""
+"""Most slashes tried as the beginning of base64, which may be part of a path and contain slashes itself."""
 
 
 def _mask_encoded(text: str) -> str:
-    """Mask base64 of a text with a secret, such as ``NAME=secret``; also where it is a part of a path."""
+    """Mask base64 of a text with a secret, such as ``NAME=secret``, also inside a path."""
     pieces: list[str] = []
     done = 0
     for run in _RUN.finditer(text):
@@ -220,7 +219,7 @@ def _mask_encoded(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _without_encoded(word: str) -> str:
-    """Return a word with the first secret in base64 masked. Cached, since the paths of a traceback come again and again."""
+    """Mask the first base64 secret in a word. Cached because tracebacks repeat their paths."""
     starts = [0, *(at + 1 for at, letter in enumerate(word) if letter == "/")][:_MOST_SLASHES]
     for start in starts:
         for end in dict.fromkeys((len(word), word.find("/", start))):
@@ -263,10 +262,10 @@ _NAMED: tuple[tuple[str, tuple[str, ...], re.Pattern[str], IsSecret], ...] = (
     ("named", ("password",), places.NETRC, _says_something),
     ("command", ("sshpass", "curl", "docker login", "wandb login", "mysql"), places.COMMAND, _says_something),
 )
-"""Class, texts of which each of its lines contains one, the pattern, and the test of the value; in order of priority."""
+"""Class, texts of which each matching line contains one, pattern, and test of the value; by priority."""
 _NAMED_LEADS = Leads([leads for _, leads, _, _ in _NAMED])
 _OF_A_LINE = (
     assignments.SURE, assignments.PASS, assignments.SURE_FLAG, assignments.LOOSE, assignments.LOOSE_FLAG, assignments.SPOKEN,
     prose.QUOTED, prose.SAID, prose.SAID_LAST,
 )  # fmt: skip
-"""Patterns that match within one line, and look at no other."""
+"""Patterns that match within one line without looking at others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 URL = compile_later(
     r"(?<=://)(?:(?!\[redacted:)[^\s/:@\"'<>]{0,128}:"
@@ -14,7 +14,7 @@ BARE_URL = compile_later(
     r"(?<![\w/.-])(?!mailto:)[\w.+-]{1,64}:(?P<secret>(?=[^\s@]{0,128}[0-9])[^\s:@/\"'\[]{8,128})"
     r"@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}"
 )
-"""As ``URL``, without a scheme: the remote of a clone, the target of a copy."""
+"""``URL`` without a scheme: the remote of a clone, the target of a copy."""
 QUERY = compile_later(
     r"[?&;](?:amp;)?(?:x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)|sig|signature|policy|key-pair-id"
     r"|(?:access|id|refresh|auth|api|private|session|security)?[_-]?token|auth|api[_-]?key|key|secret|client[_-]?secret"
@@ -50,7 +50,7 @@ HASH_WORD = compile_later(
     r"(?:commit|sha-?1?|hash|rev(?:ision)?|digest|head|checkout|tree|ref|version|artifact|run|git)(?:[ ](?:is|at|id))?"
     r"[\"']?[\s:=@/]{0,3}[\"']?\Z"
 )
-"""Words before a commit id, never before a key."""
+"""Words before a commit id, but never before a key."""
 KEY_WORD = compile_later(r"key|login|netrc|api|password|paste|token|quit|(?:wandb|biases)[\s:=\"'(]{0,6}\Z")
-"""Words between ``wandb`` and one of its keys."""
+"""Words between ``wandb`` and its key."""
 WANDB_KEY = compile_later(r"(?<![0-9a-z/@])[0-9a-f]{40}(?![0-9a-z])")

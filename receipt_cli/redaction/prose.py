@@ -1,11 +1,11 @@
 """Passwords in sentences: ``password "…"``, ``the passphrase is …``, ``Passwort lautet …``.
 
-Patterns are matched against the text in lower case. What is said of a password (``password is required``) is kept.
+Patterns are matched against lower-case text. A statement about a password (``password is required``) is kept.
 """
 
 from __future__ import annotations
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.redaction.assignments import says_nothing
 
 PASSWORD = (
@@ -21,11 +21,11 @@ _OPEN = r"[\"'`\u201c-\u201e«\u2018]"
 _VERB = r"[ ](?:(?:(?:is|was|been)[ ])?set[ ]to|is|was|are|will[ ]be|lautet|ist|war|est|es|é|era|är)(?:[ ]now)?[ ]?:?"
 _CLOSE = r"\"'`\u201c\u201d»\u2019"
 QUOTED = compile_later(rf"{PASSWORD}(?:[ ]{{1,2}}|{_OF}{_VERB}[ ]){_OPEN}(?P<secret>[^\n{_CLOSE}]{{3,256}})(?=[{_CLOSE}])")
-"""``password "…"`` and ``password of the vault is '…'``; but ``password for user "…"`` quotes the user."""
+"""``password "…"``, ``password of the vault is '…'``; not ``password for user "…"``, which quotes the user."""
 SAID = compile_later(rf"{PASSWORD}{_OF}{_VERB}[ ](?P<secret>[^\s\"'`\u201c\u201e«\[(<{{]\S{{3,255}})")
-"""``the password is …``: a value that is more than a word."""
+"""``the password is …``: the value is more than a word."""
 SAID_LAST = compile_later(rf"{PASSWORD}{_OF}[ ](?:is|was)[ ]:?[ ]?(?P<secret>[^\W\d_]{{4,64}})(?=[.!]?[ \t]*(?:\r|\n|\Z))")
-"""``the password is swordfish``: a word that ends the line and says nothing of the password."""
+"""``the password is swordfish``: a word that ends the line and is no adjective."""
 
 _WORD = compile_later(r"[^\W\d_]+(?:['-][^\W\d_]+)?")
 _QUALITY = compile_later(
@@ -36,12 +36,12 @@ _QUALITY = compile_later(
 
 
 def is_quoted_password(before: str, value: str) -> bool:
-    """True unless ``value`` says that there is none, or is a word for one."""
+    """Return whether ``value`` is neither a placeholder nor an adjective for a password."""
     return not says_nothing(value) and _QUALITY.fullmatch(value.strip(" :.")) is None
 
 
 def is_said_password(before: str, value: str) -> bool:
-    """True if ``value`` has more than the letters of a word or two: digits, signs, capitals inside."""
+    """Return whether ``value`` is more than plain words: it has digits, signs or inner capitals."""
     bare = value.strip("\"'`.,;:!?()»\u201d")
     if says_nothing(bare) or len(bare) < 4 or bare.startswith(("/", "~/", "./")) or "://" in bare:
         return False
@@ -49,5 +49,5 @@ def is_said_password(before: str, value: str) -> bool:
 
 
 def is_last_password(before: str, value: str) -> bool:
-    """True unless ``value`` is a word that says how a password is."""
+    """Return whether ``value`` is neither a placeholder nor an adjective for a password."""
     return not says_nothing(value) and _QUALITY.fullmatch(value) is None

@@ -1,4 +1,4 @@
-"""Make text of a log safe for a receipt: valid UTF-8, no control sequences, no secrets, bounded."""
+"""Make log text safe for a receipt: valid UTF-8, no control sequences, no secrets, bounded."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_EXCERPT
 from receipt_cli.records.split import display_lines
 from receipt_cli.redaction.mask import cut_text, mask_field, mask_secrets
 
 TAIL_LINES = 50
 TAIL_BYTES = 8 * 1024
-"""Bounds of the last lines of a failed run in a receipt, in UTF-8."""
+"""Most lines and UTF-8 bytes of the end of a failed run's log in a receipt."""
 _CONTROL = compile_later("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _CUT = compile_later(rb"\A(?:[^\n]{0,4096}\n|[\s\S]{0,1024}\S*)")
-"""The text that may begin inside of a secret: the first line, or the first words of an endless one."""
+"""Text that may begin inside a secret: the first line, or the first words of an endless one."""
 _SEQUENCE = compile_later("\x1b\\[[0-?]*+[ -/]*+[@-~]|\x1b\\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\\\)?")
-"""Terminal control sequences, which may divide a secret."""
+"""Terminal control sequences, which may split a secret."""
 
 _REACH = 24
-"""Lines in which a secret may have begun that a terminal wrapped; only private keys are longer."""
+"""Earlier lines in which a wrapped secret may begin; only private keys are longer."""
 _KEY = compile_later(rb"PRIVATE KEY|Private-Lines: ")
 _SPELLED = compile_later(rb"\x1b\[[0-?]*+[ -/]*+[@-~]")
 _UNSHOWN = bytes(byte for byte in range(256) if byte not in b"\t\n" and not ord(" ") <= byte <= ord("~"))
-"""What may divide the words of ``_KEY`` and is not shown."""
+"""Invisible bytes, which may split the words of ``_KEY``."""
 _SHORT = 80
-"""Characters of a text whose masking is remembered: receipts repeat names, units and ids."""
+"""Longest text, in characters, whose masking is cached: receipts repeat names, units and ids."""
 _NUMBERS = frozenset({int, float, bool, type(None)})
 _DEEPEST = 100
-"""Levels of a document that are read; the contract needs about ten."""
+"""Deepest level of a document that is read; the contract needs about ten."""
 
 
 def clean(text: str) -> str:
-    """Return ``text`` without control characters and bidirectional overrides, valid as UTF-8."""
+    """Remove control characters and bidirectional overrides from ``text``; the result is valid UTF-8."""
     if text.isascii() and text.isprintable():
         return text
     if "\x1b" in text:
@@ -43,7 +43,7 @@ def clean(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return ``text`` clean. Secrets are masked before: a control sequence may eat the first letter of one."""
+    """Return ``text`` clean, with secrets masked first if a control sequence might consume a letter of one."""
     return clean(mask_secrets(text) if "\x1b" in text else text)
 
 
@@ -53,7 +53,7 @@ def safe_text(text: str, limit: int = MAX_EXCERPT) -> str:
 
 
 def safe_names(names: Iterable[str]) -> list[str]:
-    """Return ``names``, which differ, clean and masked; those that no longer differ get a number: ``x_2``."""
+    """Return distinct ``names`` clean and masked; names that become equal get a number: ``x_2``."""
     taken: dict[str, None] = {}
     for name in names:
         shown = unique = mask_secrets(_bare(name))
@@ -65,10 +65,9 @@ def safe_names(names: Iterable[str]) -> list[str]:
 
 
 def mask_texts(value: Any, name: str = "", depth: int = 0) -> Any:
-    """Return JSON-like ``value`` with every text in it clean and masked; keys are only masked.
+    """Return JSON-like ``value`` with all its texts clean and masked; keys are only masked.
 
-    ``name`` is the key of ``value``: any value of ``api_key`` is a secret. Values deeper than a hundred levels become
-    null.
+    ``name`` is the key of ``value``: any value of ``api_key`` is a secret. Values below a hundred levels become null.
     """
     if isinstance(value, str):
         return _masked_short(name, value) if len(value) <= _SHORT else mask_field(name, _bare(value))
@@ -99,7 +98,7 @@ def _masked_short(name: str, value: str) -> str:
 def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:
     """Return the last lines of a log from its last bytes: at most 50 lines and 8 KiB, clean and masked.
 
-    ``cut``: the log is longer than ``raw``, which may begin inside a secret; such a beginning is left out.
+    ``cut``: the log is longer than ``raw``; the beginning of ``raw`` is dropped, because it may be inside a secret.
     """
     if cut:
         raw = _CUT.sub(b"", raw, count=1)
@@ -120,7 +119,7 @@ def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:
 
 
 def _spelled(raw: bytes) -> bytes:
-    """Return what is shown of ``raw``, letter by letter."""
+    """Return the visible characters of ``raw``."""
     return (_SPELLED.sub(b"", raw) if b"\x1b" in raw else raw).translate(None, _UNSHOWN)
 
 

@@ -1,21 +1,21 @@
-"""Secrets that a terminal wrapped at the ends of lines."""
+"""Mask secrets that a terminal wrapped at the ends of lines."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.redaction.assignments import LOOSE, SURE, says_nothing
 from receipt_cli.redaction.forms import FORM_LEADS, FORMS
 
 _LEAST = 40
-"""Characters of the narrowest terminal in use: shorter lines were not wrapped."""
+"""Width of the narrowest terminal in use, in characters: shorter lines were not wrapped."""
 _PREFIX = r"(?:\[[A-Za-z_]{0,12}[0-9]{1,5}\]:?[ ]?|[0-9]{1,5}:[ ]|\([A-Za-z_]{1,32}[ ]pid=[0-9]{1,9}[^)\n]{0,64}\)[ ])?"
-"""The tag of a rank, which begins each of its lines."""
+"""The rank label at the start of each line."""
 _BREAK = compile_later(rf"(?<=[A-Za-z0-9+/=_:-])[ ]?[│┃|]?\n{_PREFIX}[ \t│┃|]{{0,60}}(?P<rest>[A-Za-z0-9+/=_.-]{{2,400}})")
 _STARTS = compile_later(r"[A-Za-z_.]{2,40}=[^=]|[0-9]{4}-[0-9]{2}-|[0-9]{2}:[0-9]{2}")
-"""The beginning of a new line: an assignment, a date or a time."""
+"""The start of a new line: an assignment, a date or a time."""
 _CAPITALS = frozenset({"CRITICAL", "CUDA", "DEBUG", "ERROR", "FATAL", "GPU", "INFO", "NCCL", "NOTE", "TRACE", "WARN", "WARNING"})
 _JOINT = compile_later(r"[-_.:]")
 _HEAD = 400
@@ -23,9 +23,9 @@ _MOST_LINES = 16
 
 
 def mask_wrapped(text: str) -> str:
-    """Return ``text`` with all parts masked of each secret that continues after a line of 40 or more characters.
+    """Mask all parts of each secret that continues after a line of 40 or more characters.
 
-    The continuation must not be a word: a secret may also end with its line.
+    The continuation must not be a word, because a secret may also end with its line.
     """
     pieces: list[str] = []
     done = 0
@@ -55,13 +55,13 @@ def mask_wrapped(text: str) -> str:
 
 
 def _break_at(text: str, end: int) -> re.Match[str] | None:
-    """Return the match of ``_BREAK`` around the end of a line: a frame, and a blank before it, are not the line's."""
+    """Match ``_BREAK`` around the end of a line; skip a frame and a blank before it."""
     at = end - 1 if text[end - 1] in "│┃|" else end
     return _BREAK.match(text, at - 1 if text[at - 1] == " " else at)
 
 
 def _rests(text: str, found: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the continuation: a line that is one run of letters may continue in the next one, too."""
+    """Yield the spans of the continuation; a line that is one run of letters may itself continue."""
     for _ in range(_MOST_LINES):
         start, end = found.span("rest")
         yield start, end
@@ -72,7 +72,7 @@ def _rests(text: str, found: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 
 def _spanning(parts: list[str]) -> tuple[int, int, str] | None:
-    """Return start, length and class of a secret in the joined ``parts`` that extends beyond the first part."""
+    """Return start, length and class of a secret in the joined ``parts`` that crosses the end of the first part."""
     joined, first = "".join(parts), len(parts[0])
     for kind, _, pattern in (FORMS[number] for number in FORM_LEADS.groups_in(joined)):
         for found in pattern.finditer(joined):
@@ -94,7 +94,7 @@ def _is_key(value: str) -> bool:
 
 
 def _begins_line(rest: str) -> bool:
-    """True for text that does not continue a secret: words (``torch.OutOfMemoryError``, ``GPU0``), an assignment, a time."""
+    """Return whether text cannot continue a secret: words (``torch.OutOfMemoryError``, ``GPU0``), an assignment, a time."""
     return _STARTS.match(rest) is not None or all(map(_is_word, _JOINT.split(rest)))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from receipt_cli.analysis.checks import CORE, contradicted_metrics
 from receipt_cli.follow.hooks import running_failure
 from receipt_cli.follow.snapshot import Figures, Snapshot
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.receipt.outcome import write_check_grid

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal
-
-from receipt_cli.lazy_dataclass import NamedTuple
+from typing import Literal, NamedTuple
 
 Kind = Literal["time", "bytes", "ratio", "rate", "flops", "count", "physical", "plain"]
 

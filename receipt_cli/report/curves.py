@@ -1,4 +1,4 @@
-"""Thin the curves of runs, from logs or stored Parquet files: few points, with the extremes of every interval of steps."""
+"""Thin the curves of runs, from logs or stored Parquet files, keeping the extremes of every interval of steps."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ POINTS = 1000
 STORED_METRICS = ("loss", "val_loss", "grad_norm", "tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "step_time_s")
 STORED_POINTS = 240
 MAX_STORED_CURVES = 5
-"""Fewer than for a single log: hundreds of runs share one file."""
+"""Fewer curves than for a single log: hundreds of runs share one file."""
 _MARKED = 40
 _EXACT = 2.0**53
 
 
 def product_curves(product: Product) -> list[list[Any]]:
-    """Return ``[phase, metric, records, points, bad]`` for each curve of a log (see ``thin``), the primary phase first."""
+    """Return ``[phase, metric, records, points, bad]`` for each curve of a log (see ``thin``), primary phase first."""
     summaries, primary = product.derivation.summaries, product.derivation.primary
     curves: list[list[Any]] = []
     for index in sorted(range(len(summaries)), key=lambda i: (i != primary, i)):
@@ -48,10 +48,10 @@ def _rank(name: str) -> int:
 
 
 def thin(steps: Sequence[float] | Floats, values: Sequence[float] | Floats, most: int) -> list[Any] | None:
-    """Return ``[records, points, bad]`` of a curve: ``points`` are step and value in turn, at most ``most`` of them.
+    """Return ``[records, points, bad]`` of a curve; ``points`` alternate step and value, at most ``most`` points.
 
-    The least and the greatest value of each interval of steps are kept, and both ends of the curve. ``bad`` are steps whose value
-    is not finite, at most 40. None where there are fewer than two values.
+    Keeps the smallest and largest value of each interval of steps, and both ends of the curve. ``bad`` are at most 40 steps
+    with a non-finite value. None for fewer than two values.
     """
     import numpy as np
 
@@ -73,7 +73,7 @@ def thin(steps: Sequence[float] | Floats, values: Sequence[float] | Floats, most
 
 
 def _extremes(values: Floats, most: int) -> NDArray[np.int64]:
-    """Return the places of the least and the greatest value of ``most / 2 - 1`` stretches, and of both ends."""
+    """Return the indices of the smallest and largest value in ``most / 2 - 1`` intervals, and of both ends."""
     import numpy as np
 
     edges = np.linspace(0, len(values), most // 2).astype(np.int64)
@@ -85,13 +85,13 @@ def _extremes(values: Floats, most: int) -> NDArray[np.int64]:
 
 
 class SeriesFolder:
-    """The curves in the Parquet files below ``root``; ``warn`` is called with skipped files. Raises as ``SeriesFiles``."""
+    """The curves in Parquet files below ``root``; ``warn`` is called for each skipped file. Raises as ``SeriesFiles``."""
 
     def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
         self._files = SeriesFiles(root, warn)
 
     def curves(self, document: Mapping[str, Any]) -> list[list[Any]]:
-        """Return the curves of a receipt's primary phase, as ``product_curves`` does; none where no file is of its log."""
+        """Return the curves of a receipt's primary phase, as ``product_curves`` does; [] if no file belongs to its log."""
         index = self._files.primary(document)
         drawn: list[list[Any]] = []
         for name in STORED_METRICS if index is not None else ():

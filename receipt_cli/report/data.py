@@ -24,11 +24,11 @@ Document: TypeAlias = Mapping[str, Any]
 
 FORMAT = "report/1"
 MAX_BYTES = 7_900_000
-"""Of the data: with its styles and scripts a report stays below 8 MB."""
+"""Largest report data, in bytes: with its styles and scripts a report stays below 8 MB."""
 _MAX_QUARANTINED = 200
 _MAX_FIELDS = 12
 _TAIL = 12
-"""Lines of the end of a failed log, where not everything fits."""
+"""Lines kept of the end of a failed log if the report is too large."""
 
 
 def store_report(
@@ -41,9 +41,9 @@ def store_report(
     series: SeriesFolder | None = None,
     most: int = MAX_BYTES,
 ) -> dict[str, Any]:
-    """Return the report of a store: the runs by time, the newest last and those without a time first.
+    """Return the report of a store, with runs by time: those without a time first, the newest last.
 
-    Beyond ``most`` bytes, the oldest runs keep only their rows, and the report contains their number.
+    Beyond ``most`` bytes, the oldest runs keep only their rows, and the report counts them.
     """
     pool = Pool()
     rows: list[tuple[dict[str, Any], dict[str, Any], list[Sign], list[list[Any]], Document]] = []
@@ -67,7 +67,7 @@ def store_report(
 
 
 def one_run_report(document: Document, registry: Registry, curves: Sequence[list[Any]], unread: Sequence[str]) -> dict[str, Any]:
-    """Return the report of one run, with ``curves`` of its log, and with lines that look like metrics and are ``unread``."""
+    """Return the report of one run, with ``curves`` of its log, and ``unread`` lines that look like metrics."""
     pool = Pool()
     core = pack_row(core_row(document, registry), pool)
     more = {"curves": _packed(curves, pool), "unread": [short_text(line) for line in unread]}
@@ -161,7 +161,7 @@ def _packed(curves: Sequence[list[Any]], pool: Pool) -> list[list[Any]]:
 
 
 def _short(detail: dict[str, Any]) -> dict[str, Any]:
-    """Return a detail with the last lines alone of the end of its log."""
+    """Return a detail with only the last ``_TAIL`` lines of its log."""
     failure = detail.get("failure") or {}
     return {**detail, "failure": {**failure, "tail": failure["tail"][-_TAIL:]}} if "tail" in failure else detail
 
@@ -169,9 +169,9 @@ def _short(detail: dict[str, Any]) -> dict[str, Any]:
 def _bounded(
     report: dict[str, Any], details: Sequence[tuple[dict[str, Any], list[list[Any]]]], pool: Pool, most: int
 ) -> dict[str, Any]:
-    """Return the report with the details of as many of the newest runs as fit, then with the curves of as many as fit.
+    """Return the report with the details of the newest runs that fit, then the curves of the newest that fit.
 
-    Where not everything fits, failed logs end with ``_TAIL`` lines: they are two thirds of what is known of real runs.
+    If not everything fits, logs of failed runs are cut to ``_TAIL`` lines: they are two thirds of the data of real runs.
     """
     room = most - byte_count(report) + pool.size
     if sum(byte_count(detail) + byte_count(curves) for detail, curves in details) + pool.size > room:

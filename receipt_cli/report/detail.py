@@ -11,11 +11,11 @@ from receipt_cli.report.packing import Pool, number, present, short_text
 
 Document: TypeAlias = Mapping[str, Any]
 Fact: TypeAlias = tuple[object, object, object]
-"""What is known, its value, and where it is from."""
+"""(name, value, source)"""
 
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
 SOURCES = {"metrics": 0, "derived": 1, "other_metrics": 2}
-"""Printed by the trainer, recomputed, and printed but outside of the registry."""
+"""Printed by the trainer, recomputed, and printed outside the registry."""
 MAX_METRICS = 60
 MAX_FACTS = 150
 MAX_TAIL = 50
@@ -23,7 +23,7 @@ MAX_FIRST = 8
 
 
 def run_detail(document: Document) -> dict[str, Any]:
-    """Return the detail of a run, without what is not known; ``pack`` makes it ready for a page."""
+    """Return the known details of a run; ``pack`` prepares them for a page."""
     summary, derivation = document["summary"] or {}, document["derivation"]
     return present(
         {
@@ -57,14 +57,14 @@ def run_detail(document: Document) -> dict[str, Any]:
 
 
 def pack(detail: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
-    """Return ``detail`` with the texts that runs share as numbers of ``pool``."""
+    """Return ``detail`` with shared texts replaced by their numbers in ``pool``."""
     metrics = [[pool.text(row[0]), row[1], *map(pool.text, row[2:5]), *row[5:]] for row in detail.get("metrics", ())]
     facts = {key: [pool.fact(*fact) for fact in detail[key]] for key in ("header", "origin") if key in detail}
     return {**detail, **facts, "metrics": metrics}
 
 
 def _metrics(summary: Document) -> Iterator[list[Any]]:
-    """Yield ``[name, source, window, scope, definition, records, not finite, first, last, min, max, mean, median]``."""
+    """Yield ``[name, source, window, scope, definition, records, nonfinite, first, last, min, max, mean, median]``."""
     entries = ((name, source, entry) for block, source in SOURCES.items() for name, entry in (summary.get(block) or {}).items())
     for (name, source, entry), _ in zip(entries, range(MAX_METRICS), strict=False):
         texts = [entry[key] for key in ("window", "scope", "definition")]
@@ -113,7 +113,7 @@ def _goodput(goodput: Document | None) -> dict[str, Any] | None:
 
 
 def _header(document: Document) -> Iterator[Fact]:
-    """Yield what is known of the run's header: field, value, and where the value is from."""
+    """Yield (field, value, source) of each known header field of the run."""
     sources = document["header"]["sources"] or {}
     known = ((pointer, value) for pointer, value in describe_run(document).items() if value is not None)
     for (pointer, value), _ in zip(known, range(MAX_FACTS), strict=False):
@@ -130,7 +130,7 @@ def _source(sources: Mapping[str, str], pointer: str) -> str | None:
 
 
 def _origin(derivation: Document) -> Iterator[Fact]:
-    """Yield what the receipt was derived from, and by what."""
+    """Yield the inputs and definitions from which the receipt was derived."""
     for grammar in derivation["grammars"]:
         name = f"{grammar['id']}@v{grammar['version']}"
         yield ("grammar", f"{name}, chosen by {grammar['chosen_by'].replace('_', ' ')}", grammar["sha256"])

@@ -1,14 +1,13 @@
 """Signs in receipts that a log format has drifted: each kind of sign, and the runs that show it.
 
-A metric that the runs of a lane stop printing leaves no trace in any one log: it shows only over the runs in order of time.
+A metric that the runs of a lane no longer print shows in no single log, only in the series of runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.render.scale import measure
 from receipt_cli.report.packing import Pool, short_text
 
@@ -16,20 +15,20 @@ Document: TypeAlias = Mapping[str, Any]
 
 GENERIC = "generic"
 MOSTLY_UNREAD = 0.5
-"""Share of unmatched records above which a log counts as barely read, even if it has steps: a judgement, half."""
+"""Share of unmatched records above which a log counts as mostly unread, even with steps; a judgement."""
 _LEAST_RECORDS = 40
 MAX_ALARMS = 60
 RECENT = 20
 BEFORE = 10
-"""Runs before a metric disappears that are examined: most of them must have it."""
+"""Runs examined before a metric disappears; most of them must have it."""
 LEAST_BEFORE = 4
 LEAST_SINCE = 3
-"""Runs without it: fewer may have died before they printed it."""
+"""Fewest runs without the metric: fewer may have died before they printed it."""
 _USUAL = 0.8
 
 
 class Sign(NamedTuple):
-    """One sign in one run: what kind it is, what it is about, how often it is seen, and an example."""
+    """One sign in one run: its kind, subject, count, and an example."""
 
     kind: str
     about: str
@@ -38,7 +37,7 @@ class Sign(NamedTuple):
 
 
 def signs(document: Document) -> Iterator[Sign]:
-    """Yield the signs of drift that a receipt shows."""
+    """Yield the signs of drift in a receipt."""
     derivation = document["derivation"]
     grammar = ", ".join(f"{g['id']}@v{g['version']}" for g in derivation["grammars"]) or "no grammar"
     if not derivation["grammars"]:
@@ -49,7 +48,7 @@ def signs(document: Document) -> Iterator[Sign]:
         name = f"{first['grammar']} {first['rule']}" if first else grammar
         yield Sign("near_miss", f"lines that nearly match {name}", near["count"], first["excerpt"] if first else "")
     if any(g["id"] == GENERIC for g in derivation["grammars"]):
-        about = "read by the words beside its numbers: no grammar knows the trainer"
+        about = "read by the words beside its numbers: no grammar matches the trainer"
         yield Sign("generic", about, 1, _first_problem(document, "generic_reading"))
     kinds: dict[str, list[Any]] = {}
     told = ("generic_reading",) if derivation["grammars"] else ("generic_reading", "no_step_recognised")
@@ -85,9 +84,9 @@ def _first_problem(document: Document, kind: str) -> str:
 
 
 def alarms(runs: Sequence[Sequence[Sign]], pool: Pool) -> list[dict[str, Any]]:
-    """Return every sign with the runs that show it, ordered by the number of recent runs.
+    """Return every sign with its runs, ordered by the number of recent runs.
 
-    ``runs`` are in order of time. ``recent`` counts the last ``RECENT`` runs that show it.
+    ``runs`` are in order of time. ``recent`` counts the runs with the sign among the last ``RECENT``.
     """
     alarms_by_sign: dict[tuple[str, str], dict[str, Any]] = {}
     for place, seen in enumerate(runs):
@@ -114,7 +113,7 @@ def alarms(runs: Sequence[Sequence[Sign]], pool: Pool) -> list[dict[str, Any]]:
 
 
 def vanished(documents: Sequence[Document]) -> list[list[Sign]]:
-    """Return for each receipt the metrics that the runs of its lane and preset have stopped printing by then.
+    """Return for each receipt the metrics that runs of its lane and preset no longer print by then.
 
     ``documents`` are in order of time. Runs without a step, and runs without lane and preset, do not count.
     """
@@ -134,7 +133,7 @@ def vanished(documents: Sequence[Document]) -> list[list[Sign]]:
             if len(since) >= LEAST_SINCE and len(before) >= LEAST_BEFORE and sum(before) >= _USUAL * len(before):
                 run = documents[places[last]]
                 name = run["run"]["name"] or run["derivation"]["log"]["sha256"][:12]
-                sign = Sign("vanished", f"{metric} is printed no more in {title}", 1, f"last in {name}")
+                sign = Sign("vanished", f"{metric} is no longer printed in {title}", 1, f"last in {name}")
                 for place in since:
                     signs_of[place].append(sign)
     return signs_of

@@ -11,9 +11,9 @@ from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import clean
 
 MAX_TEXT = 500
-"""Characters of one text; names and messages that go on are cut with an ellipsis."""
+"""Longest text in characters; longer names and messages end with an ellipsis."""
 MAX_NAME = 120
-"""Characters of a text in the tables of all runs."""
+"""Longest text in the tables of all runs, in characters."""
 _EXACT = 2.0**53
 
 
@@ -28,7 +28,7 @@ class Pool:
         self._fact_at: dict[tuple[int, ...], int] = {}
 
     def text(self, value: object, most: int = MAX_TEXT) -> int | None:
-        """Return the number of a text, cut to ``most`` characters; None for None and for an empty one."""
+        """Return the number of a text, cut to ``most`` characters; None for None and for an empty text."""
         if value is None or value == "":
             return None
         kept = short_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), most)
@@ -39,7 +39,7 @@ class Pool:
         return place
 
     def fact(self, *parts: object) -> int:
-        """Return the number of a row of texts; a part that is empty is -1 in it."""
+        """Return the number of a row of texts; an empty part is -1."""
         key = tuple(-1 if (number := self.text(part)) is None else number for part in parts)
         place = self._fact_at.setdefault(key, len(self.facts))
         if place == len(self.facts):
@@ -49,13 +49,13 @@ class Pool:
 
 
 def short_text(text: str, most: int = MAX_TEXT) -> str:
-    """Return ``text`` without control characters and secrets, and with an ellipsis where it is longer than ``most``."""
+    """Return ``text`` without control characters and secrets, cut to ``most`` characters with an ellipsis."""
     kept = mask_secrets(clean(text))
     return kept if len(kept) <= most else kept[: most - 1] + "…"
 
 
 def number(value: object) -> int | float | None:
-    """Return a finite number with six significant digits, a whole one exactly; None for everything else."""
+    """Return a finite number with six significant digits, a whole one exactly; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -76,17 +76,17 @@ def compact(value: object) -> str:
 
 
 def byte_count(value: object) -> int:
-    """Return how many bytes ``value`` takes inside of a page: as JSON in which markup is escaped."""
+    """Return the size of ``value`` in a page in bytes: as JSON with escaped markup."""
     text = compact(value)
     return len(text.encode("utf-8", "surrogatepass")) + 5 * sum(map(text.count, "<>&"))
 
 
 def present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields with a value: not None, and not an empty list or mapping."""
+    """Return the fields with a value: not None, and no empty list or mapping."""
     return {key: value for key, value in fields.items() if value is not None and value != [] and value != {}}
 
 
 def columns(rows: Iterable[Mapping[str, Any]], names: Iterable[str]) -> dict[str, list[Any]]:
-    """Return ``rows`` as one list a name."""
+    """Return ``rows`` as one list per name."""
     kept = list(rows)
     return {name: [row[name] for row in kept] for name in names}

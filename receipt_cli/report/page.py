@@ -14,14 +14,14 @@ from receipt_cli.report.packing import compact
 SCRIPTS = ("format.js", "model.js", "chart.js", "panels.js", "lanes.js", "overlay.js", "runs.js", "run.js", "main.js")
 STYLE = "report.css"
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-"""In JSON these characters occur in texts only; escaped, no text can end the element or begin a comment."""
+"""In JSON these characters occur only in texts; escaped, they cannot end the element or begin a comment."""
 
 
 def render_page(report: Mapping[str, Any]) -> bytes:
     """Return the report as HTML in UTF-8. The same report gives the same bytes.
 
-    The page's policy allows its one style and its one script by their digests, and no connection at all. Values of receipts
-    are in a block of JSON, which the script puts on the page as text, never as markup.
+    The page's policy allows only its one style and one script, by their digests, and no connection. Values of receipts are in a
+    block of JSON, which the script adds to the page as text, never as markup.
     """
     script = "(function () {\n'use strict';\n" + "\n".join(_asset(name) for name in SCRIPTS) + "\n})();\n"
     style = _asset(STYLE)

@@ -1,4 +1,4 @@
-"""Choose the metrics that ``receipt plot`` draws, and read their curves."""
+"""Choose the metrics for ``receipt plot``, and read their curves."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _GROUPS = (
     ("grad_norm",),
     ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "steps_per_s", "step_time_s"),
 )
-"""Of each group the first that a run has is drawn where none is named."""
+"""By default, the first metric of each group that a run has is drawn."""
 
 
 def choose(document: Mapping[str, Any], wanted: Sequence[str]) -> list[str]:
-    """Return the metrics to draw: those ``wanted``, or the usual ones. Raises ``UsageError`` for a metric that the run lacks."""
+    """Return the metrics to draw: ``wanted``, or the usual ones. Raises ``UsageError`` for a metric that the run lacks."""
     return choose_for([document], wanted)
 
 
 def choose_for(documents: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
-    """Return the metrics to draw of several runs, of which one at least has each. Raises ``UsageError`` as ``choose``."""
+    """Return the metrics to draw, each in at least one of several runs. Raises ``UsageError`` as ``choose``."""
     known = list(dict.fromkeys(name for document in documents for name in _metrics(document)))
     if not known:
         raise UsageError("there is nothing to draw", why="no metric of the primary phase was read", try_="receipt show FILE")
@@ -48,9 +48,9 @@ def _metrics(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def plotted(product: Product, names: Sequence[str], axis: Axis = "step") -> list[Curve]:
-    """Return the curves of the primary phase of a log along ``axis``, steady-state metrics with their bounds.
+    """Return the curves of the primary phase of a log along ``axis``, with bounds for steady-state metrics.
 
-    Raises ``UsageError`` where the run does not print what the axis needs.
+    Raises ``UsageError`` if the run does not print the values that the axis needs.
     """
     metrics, curves = product.document["summary"]["metrics"], []
     for name in names:
@@ -58,7 +58,7 @@ def plotted(product: Product, names: Sequence[str], axis: Axis = "step") -> list
         places = steps if axis == "step" else places_along(product, steps, axis)
         if places is None:
             why = "it prints neither a count of them nor a batch size" if axis != "time" else "it prints no step times"
-            raise UsageError(f"the run's {axis} are not known" if axis != "time" else "the run's time is not known", why=why)
+            raise UsageError(f"the run's {axis} are unknown" if axis != "time" else "the run's time is unknown", why=why)
         entry = metrics[name]
         steady = entry["window"] == "steady" and entry["min"] is not None
         curves.append(Curve(name, places.tolist(), values.tolist(), (entry["min"], entry["max"]) if steady else None))
@@ -66,7 +66,7 @@ def plotted(product: Product, names: Sequence[str], axis: Axis = "step") -> list
 
 
 def overlaid(name: str, document: Mapping[str, Any], product: Product | None, names: Sequence[str], axis: Axis) -> OverlaidRun:
-    """Return the curves of one of several runs; of a receipt, and of a run without the axis, the last values alone."""
+    """Return the curves of one of several runs; for a receipt, and for a run without the axis, only the last values."""
     metrics = _metrics(document)
     last = {metric: metrics[metric]["last"] for metric in names if metrics.get(metric, {}).get("last") is not None}
     if product is None:

@@ -16,7 +16,7 @@ from receipt_cli.store.views import MEMORY
 Document: TypeAlias = Mapping[str, Any]
 
 CHECKS = (*CORE, "steps_monotonic", "completed", "mfu_plausible", "throughput_consistent")
-"""The checks that a report counts; others appear on the run's own page."""
+"""Checks that a report counts; others appear only on the run's own page."""
 COLUMNS = (
     "name", "digest", "at", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "state", "checks", "reason",
     "category", "step", "planned", "loss", "tokens", "recomputed", "step_time", "mfu", "memory", "memory_metric", "goodput",
@@ -31,10 +31,10 @@ _MARKS = {True: "1", False: "0", None: "-"}
 
 
 def core_row(document: Document, registry: Registry) -> dict[str, Any]:
-    """Return the values of ``COLUMNS``: figures in base units, ``at`` in seconds since 1970; ``pack_row`` makes them ready.
+    """Return the values of ``COLUMNS``: figures in base units, ``at`` in seconds since 1970; ``pack_row`` packs them.
 
-    ``recomputed`` is 1 where ``tokens`` was not printed but follows from batch and step time; ``val_loss``
-    is the least one, and ``step_tokens`` the tokens of a step, where the header has them.
+    ``recomputed`` is 1 if ``tokens`` was not printed but follows from batch and step time; ``val_loss`` is the smallest;
+    ``step_tokens`` are the tokens of a step if the header has them.
     """
     run, header, checks, failure = document["run"], document["header"], document["checks"], document["failure"] or {}
     summary = document["summary"] or {}
@@ -108,12 +108,12 @@ def pack_row(row: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
 
 
 def instant(time: str | None) -> float | int | None:
-    """Return an RFC 3339 time as seconds since 1970, in UTC; None where there is none."""
+    """Return an RFC 3339 time (UTC by default) as seconds since 1970, or None."""
     if time is None:
         return None
     try:
         moment = datetime.fromisoformat(time)
-    except ValueError:  # a leap second, which the schema's format lets through
+    except ValueError:  # a leap second, which the schema's format allows
         return None
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     seconds = aware.timestamp()
@@ -127,7 +127,7 @@ def _figure(summary: Document, registry: Registry, name: str, figure: str, block
 
 
 def _memory(summary: Document) -> tuple[str | None, int | float | None]:
-    """Return the first memory figure that the run has, in the store's order, and the metric's name."""
+    """Return the run's first memory figure, in the store's order, and the metric's name."""
     by_id = {entry["id"]: (name, entry) for name, entry in (summary.get("metrics") or {}).items()}
     for wide in MEMORY:
         name, entry = by_id.get(wide.metric_id, (None, {}))

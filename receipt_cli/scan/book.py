@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.problems import EXCERPT_BYTES, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank, starts
 from receipt_cli.records.place import form_of, is_indented, read_host
@@ -22,7 +22,7 @@ from receipt_cli.scan.extraction import (
     read_record,
 )
 from receipt_cli.scan.extraction.model import clean_text, join_cells
-from receipt_cli.scan.forms import JUDGED, note_forms, readable
+from receipt_cli.scan.forms import JUDGED, note_forms, readable, without_words
 from receipt_cli.scan.number_forms import decimals_in
 from receipt_cli.scan.segment import SegmentBody
 
@@ -92,33 +92,35 @@ def examine(record: bytes, tried: Iterable[Tried]) -> Outcome:
             outcome.ignored.append((grammar, rule))
         else:
             outcome.read.append((grammar, rule, events))
-    spelled = readable(record)
-    if spelled != record:
-        _read_as_spelled(outcome, record, spelled)
+    for least, spell in enumerate((readable, without_words), 1):
+        if (outcome.read or outcome.missed) and (spelled := spell(record)) != record:
+            _read_as_spelled(outcome, record, spelled, least)
     _keep_labelled(outcome, record)
     return outcome
 
 
-def _read_as_spelled(outcome: Outcome, record: bytes, spelled: bytes) -> None:
+def _read_as_spelled(outcome: Outcome, record: bytes, spelled: bytes, least: int) -> None:
     """Let the rules of steps and evaluations read a record in which a number is spelled as nobody can read it.
 
-    ``spelled`` is the record with numbers in these places. It keeps its place and its other numbers; the texts in question
-    stay as they are printed.
+    ``spelled`` is the record with numbers in these places. It keeps its place and its other numbers, of which it has
+    ``least``; the texts in question stay as they are printed.
     """
-    hit = outcome.hit
+    hit = outcome.ignored or any(rule.event in JUDGED for _, rule, _ in outcome.read)
     for number, (_, rule, events) in enumerate(outcome.read):
-        found = _events_as_spelled(rule, record, spelled)
+        found = _events_as_spelled(rule, record, spelled, least)
         if [event.start for event in found] == [event.start for event in events]:
             more = any(len(new.texts) > len(old.texts) for new, old in zip(found, events, strict=True))
             outcome.read[number] = (*outcome.read[number][:2], found) if more else outcome.read[number]
     read = (
-        {} if hit else {id(rule): events for _, rule in outcome.missed if (events := _events_as_spelled(rule, record, spelled))}
+        {}
+        if hit
+        else {id(rule): events for _, rule in outcome.missed if (events := _events_as_spelled(rule, record, spelled, least))}
     )
     outcome.read += [(grammar, rule, read[id(rule)]) for grammar, rule in outcome.missed if id(rule) in read]
     outcome.missed = [(grammar, rule) for grammar, rule in outcome.missed if id(rule) not in read]
 
 
-def _events_as_spelled(rule: Rule, record: bytes, spelled: bytes) -> list[Extraction]:
+def _events_as_spelled(rule: Rule, record: bytes, spelled: bytes, least: int) -> list[Extraction]:
     """Return the events of ``rule`` in ``spelled`` with the texts of ``record``; none if no number of them is in both."""
     if rule.event not in JUDGED or rule.bounds or rule.table is not None or rule.block is not None:
         return []
@@ -127,7 +129,7 @@ def _events_as_spelled(rule: Rule, record: bytes, spelled: bytes) -> list[Extrac
     except PatternTimeout:
         return []
     same = (span for event in events for span in event.spans.values() if record[slice(*span)] == spelled[slice(*span)])
-    if not any(any(48 <= byte <= 57 for byte in record[slice(*span)]) for span in same):
+    if sum(any(48 <= byte <= 57 for byte in record[slice(*span)]) for span in same) < least:
         return []  # a rule of a table, not a row of it
     for event in events:
         for name, span in event.spans.items():

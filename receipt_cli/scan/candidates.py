@@ -6,19 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from receipt_cli.definitions.failure_markers import Marker
 from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
+from receipt_cli.grammar.length_sensitivity import Between, lengths_compared
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import ENVELOPE, MASK
+from receipt_cli.records.literals import LITERALS
 from receipt_cli.scan.extraction import Span
 from receipt_cli.scan.extraction.labelled import LABELS
-
-if TYPE_CHECKING:
-    from receipt_cli.grammar.length_sensitivity import Between
 
 RUN = compile_later(rb"0+")
 """A run of digits of a masked record."""
@@ -79,8 +77,6 @@ class Candidates:
     def lengths(self, short_words: bool) -> tuple[Between, ...] | None:
         """What the rules ask of the lengths of runs of digits, in a record of at most ``LONGEST`` bytes; None: anything."""
         if short_words not in self._lengths:
-            from receipt_cli.grammar.length_sensitivity import lengths_compared  # few logs come here
-
             word = WORD if short_words else LONGEST
             found = [lengths_compared(pattern, LONGEST, word) for pattern in self._patterns()]
             compared = [one for one in found if one is not None]
@@ -126,8 +122,6 @@ def places_of(text: bytes, part: bytes) -> Iterator[int]:
 
 @cache
 def _patterns_of_mappings() -> tuple[str, ...]:
-    from receipt_cli.records.literals import LITERALS  # a millisecond that a log without mappings does not need
-
     return tuple(pattern.pattern for pattern in LITERALS)
 
 

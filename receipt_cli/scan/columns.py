@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells, shifted
 from receipt_cli.scan.extraction.model import DROPPED

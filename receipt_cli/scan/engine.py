@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.grammar.model import COMPANION, Grammar, Rule
-from receipt_cli.problems import MAX_FIRST, Problem
+from receipt_cli.problems import Problem
 from receipt_cli.records.bars import short_bars
 from receipt_cli.records.envelope import MASK, plain, without_count
 from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
@@ -30,17 +30,19 @@ from receipt_cli.records.split import (
     invalid_records,
     last_end,
     spell_nonfinite,
+    without_marks,
 )
 from receipt_cli.scan.book import Entry, PlacedProblems, examine, excerpt, search_markers
 from receipt_cli.scan.candidates import Candidates
-from receipt_cli.scan.columns import Bounded, RuleColumns, place
+from receipt_cli.scan.columns import RuleColumns, place
 from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.reader import KernelReader
+from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
 from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
-from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody
+from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, Problems, RuleKey, Segment, SegmentBody
 from receipt_cli.scan.settled import join_forms, names_of_rules, settle_forms
 
 Read: TypeAlias = tuple[Rule, RuleColumns]
@@ -75,9 +77,9 @@ class Engine:
             for literal in marker.literals:
                 self.markers_by_literal.setdefault(literal, []).append(marker)
         self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
-        heads = [(g.ref, head.name, head.event) for g in self.grammars for head in g.heads]
-        self._step_rules = {(ref, name) for ref, name, event in heads if event == "step"}
-        self._figure_rules = {(ref, name) for ref, name, event in heads if event in ("step", COMPANION, "eval")}
+        self._step_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event == "step"}
+        kinds = ("step", COMPANION, "eval")
+        self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in kinds}
         self._candidates_of: dict[frozenset[bytes], Candidates] = {}
         self.layouts = LayoutCache()
         self.by_layout = by_layout
@@ -181,8 +183,11 @@ class Engine:
         """Read one record from its fragment."""
         self.read(body, fragment.data + end, fragment.length if fragment.length > len(fragment.data) else None)
 
-    def finish(self, segment: Segment) -> tuple[SegmentBody, int]:
-        """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last)."""
+    def finish(self, segment: Segment, text: Callable[[int], bytes] = lambda _: b"") -> tuple[SegmentBody, int]:
+        """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last).
+
+        ``text`` returns a line of the log and the one behind it, by the number of the first; nothing if that cannot be.
+        """
         body = SegmentBody()
         if segment.whole:
             body, last = segment.body, segment.tail
@@ -201,17 +206,20 @@ class Engine:
             if not last.carriage:
                 body.lines -= 1
             lines += 1
-        settle_forms(body, self._rules_by_key)
+        settle_forms(body, self._rules_by_key, lambda line: self._read_as_one(text(line)))
         for columns in body.rules.values():
             columns.settle()
         if self._has_steps(body):
             body.step_like = MAX_SEEN  # they do, and it does not depend on where the log was cut
         return body, lines
 
+    def _read_as_one(self, lines: bytes) -> SegmentBody | None:
+        """Return what is read of two lines as one; None if a rule reads the second one alone."""
+        first, _, second = (line.removesuffix(b"\r") for line in lines.removesuffix(b"\n").partition(b"\n"))
+        return self._read_alone(first + second) if second and not self._read_alone(second).rules else None
+
     def _read_unended(self, body: SegmentBody, record: bytes, last_bytes: bytes) -> None:
         """Read the last record, which has no end: its markers as they are, of its values those that are certain."""
-        from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
-
         certain, model = certain_part(record, last_bytes)
         begun = bool(model)
         whole = self._read_alone(record)
@@ -234,7 +242,7 @@ class Engine:
             keep_shared(whole, self.read_alone(model))
         if begun:
             detail = "the log ends in this record: its last number may be cut and is not read"
-            whole.problems = Bounded(MAX_FIRST)  # what cannot be read here is cut
+            whole.problems = Problems()  # what cannot be read here is cut
             whole.problems.add(place(0), Problem("last_record_cut", 1, detail, excerpt(record)))
         whole.rules = {(ref, name + leads.get((ref, name), "")): columns for (ref, name), columns in whole.rules.items()}
         body.extend(whole)
@@ -254,7 +262,7 @@ class Engine:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single record that is cut."""
         raw, found = _capped(raw, length, body)
         first = body.records
-        buffer = spell_nonfinite(self._plain(raw))
+        buffer = spell_nonfinite(without_marks(self._plain(raw)))
         if buffer is not raw:
             body.count_nuls(raw)
         if self.kernel is not None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.grammar.model import Field, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import head_ends
 from receipt_cli.scan.extraction.model import DROPPED, NOWHERE, TIME_BOX_S, Extraction, Span
 
@@ -40,17 +40,23 @@ _TIME_WORDS = frozenset(
 SERVICE = "|"
 _SERVICE = compile_later(rb"([A-Za-z][\w.-]*) +\| \Z")
 """What may be the name of a service of compose, and the first word of a row of a table."""
-_GROUPS = compile_later(rb"[-+]?\d{1,3}(?:,\d{3})+(?:[eE][-+]?\d+)?\Z")
+_GROUPS = compile_later(rb"[-+]?\d{1,3}(?:,\d{3})+\Z")
 _DECIMAL_COMMA = compile_later(rb",\d++(?!\.\d|,\d)|,\d{3}\.\d")
 _BEGUN, _THREE = compile_later(rb"\d,\Z"), compile_later(rb"\d{3}\.\d")
 """What begins before a number, and a number that thousands may precede."""
 _TAIL = compile_later(rb"#|\.[A-Za-z#]|[A-Za-z_]\w*")
+_HEAD = compile_later(rb"-\d|\[[A-Za-z]")
+"""How the head of another record may begin: with a date, of which digits are taken for those of the number, or a bracket."""
 _UNIT = compile_later(
     rb"[ \t]?((?:[kKMGT]|[kKMGT]i)?(?:B|[A-Za-z]{1,9}/(?:s|sec|second|min)|FLOPS?)|ns|us|ms|s|secs?|seconds?|min|h)(?![\w/])"
 )
 _DECIMALS = compile_later(rb"\.(\d*)")
 _COMMA = compile_later(rb"(?<![\d,.])(\d{1,18}),(\d++)(?![,.]\d)")
 _ABSENT = compile_later(rb"(?i)(?<=[:=\s|(])(?:null|none|n/a|na|[-+]?1\.#\w{1,8}|[*?-]{2,12})(?=[\s,;|)\]}]|\Z)")
+_WORDED = compile_later(
+    rb"[ \t]*+[:=]?[ \t]*+([^\s\d,;|)\]}'\"][^\s,;|)\]}]{0,11})(?=[\s,;|)\]}]|\Z)(?![ \t]*+[:=]?[ \t]*+[-+]?\.?\d)"
+)
+"""A cell that is no number, and no name of the number behind it."""
 _LABEL = compile_later(rb"[A-Za-z][A-Za-z_]*(?=['\"]?[ \t]*+(?:[:=|]|[^\sA-Za-z]|\Z|[A-Za-z]{1,4}[ \t]*+(?:[,;|)]|\Z)))")
 _EVALUATIONS = frozenset(["val", "valid", "validation", "eval", "test", "dev", "cv", "best", "mean", "avg", "average"])
 _GAP, MAX_GAP = b" \t:=|'\"(-+", 8
@@ -110,6 +116,16 @@ def readable(record: bytes) -> bytes:
     A decimal comma becomes a point, and a mark of absence zeros: a rule finds such a record then, and its other numbers.
     """
     return _ABSENT.sub(lambda found: b"0" * len(found[0]), _COMMA.sub(rb"\1.\2", record))
+
+
+def without_words(record: bytes) -> bytes:
+    """Return ``record``, of the same length, with zeros in the place of what a label of a metric has instead of a number."""
+    spelled = bytearray(record)
+    for label in _LABEL.finditer(record):
+        cell = _WORDED.match(record, label.end())
+        if cell is not None and label[0].decode("ascii").lower() in load_registry().by_alias:
+            spelled[slice(*cell.span(1))] = b"0" * len(cell[1])
+    return bytes(spelled)
 
 
 def _read_whole(record: bytes, rule: Rule, event: Extraction) -> None:
@@ -212,7 +228,8 @@ def _doubt(record: bytes, spec: Field | None, event: Extraction, span: Span) -> 
         return PART
     if _BEGUN.match(record[max(0, span[0] - 2) : span[0]]) and (b"." not in text or _THREE.match(text)):
         return PART
-    if record[end : end + 1] == b"#" or (event.end == end and text[-1:] in b"0123456789." and _TAIL.match(record, end)):
+    open_end = event.end == end and text[-1:] in b"0123456789."
+    if record[end : end + 1] == b"#" or _HEAD.match(record, end) or (open_end and _TAIL.match(record, end)):
         return None if _UNIT.match(record, end) or record[end : end + 1] in b"eExX%" else GLUED
     return None
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import plain
 from receipt_cli.scan.segment import SegmentBody
 
@@ -37,10 +37,10 @@ def certain_part(record: bytes, before: bytes) -> tuple[bytes, bytes]:
     last bytes of the log, which end with the record.
     """
     text = plain(record + b"\n")[:-1].rstrip()
-    shape = _shape(text)
+    shape = shape_of(text)
     lines = plain(before[: len(before) - len(record)]).replace(b"\r", b"\n").split(b"\n")[1 if len(before) > len(record) else 0 :]
     begin = _OPEN.split(shape, 1)[0]
-    shapes = [(_shape(line), line) for line in lines if line.lstrip().startswith(begin)]
+    shapes = [(shape_of(line), line) for line in lines if line.lstrip().startswith(begin)]
     alike = [line for other, line in shapes if other == shape]
     longer = [(other[len(shape) :], line) for other, line in shapes if other.startswith(shape)] if b"0" in shape else []
     model = next((line for rest, line in reversed(longer) if _FIGURE.search(rest)), b"") if not alike else b""
@@ -55,7 +55,7 @@ def _last_token(text: bytes) -> re.Match[bytes] | None:
     return _GROUPED.search(text) or _TOKEN.search(text)
 
 
-def _shape(text: bytes) -> bytes:
+def shape_of(text: bytes) -> bytes:
     """Return a record without its bar, with each number (``nan`` is one) and each run of blanks as one character."""
     return _BLANKS.sub(b" ", _NUMBER.sub(b"0", _BAR.sub(b"", text))).strip()
 

@@ -8,7 +8,9 @@ the patterns.
 
 from __future__ import annotations
 
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
+from dataclasses import dataclass
+from typing import NamedTuple
+
 from receipt_cli.records.envelope import read_moment, read_rank, time_of_day
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.extraction import NOWHERE, Span, fields_below

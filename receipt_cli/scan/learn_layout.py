@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from receipt_cli.grammar.model import Rule
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import RUN, Candidates, places_of

@@ -6,13 +6,12 @@ import math
 import re
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from receipt_cli.definitions.units import MAX_TEXT, find_factor, is_grouped, shift_of, split_suffix
 from receipt_cli.grammar.digit_sensitivity import kept_after
 from receipt_cli.grammar.model import Field, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.extraction import NOWHERE, Extraction, Span
 from receipt_cli.scan.extraction.model import DROPPED

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from operator import itemgetter, sub
 
+from receipt_cli.grammar.length_sensitivity import lengths_compared
 from receipt_cli.records.envelope import MASK, before, starts
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import LONGEST, RUN, WORD, Candidates
@@ -148,8 +149,6 @@ class _Relative:
 
     def _prepare(self) -> bool:
         """Find the runs that keep their lengths, since places are inside them; False where all keep them."""
-        from receipt_cli.grammar.length_sensitivity import lengths_compared
-
         record, outcome = self.layout.sample, self.layout.outcome
         picks = {rule.fields[name].value for _, rule, found in outcome.read for one in found for name in one.texts}
         if any(pick is not None and lengths_compared(pick.pattern, LONGEST, LONGEST) != () for pick in picks):

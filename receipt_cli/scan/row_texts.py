@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.patterns import compile_later
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Integers

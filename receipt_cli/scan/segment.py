@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.numeric.column import shifted
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import MAX_FIRST, MAX_NAMED, NearMiss, Problem
@@ -140,6 +140,29 @@ class Doubt(NamedTuple):
 
 
 @dataclass(slots=True)
+class Problems:
+    """The problems of a log: how many of each kind there are, the first ones by position, and the first one of each kind."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    first: list[tuple[int, Problem]] = field(default_factory=list)
+
+    def add(self, at: int, problem: Problem) -> None:
+        """Count ``problem`` at ``at``; positions ascend."""
+        if len(self.first) < MAX_FIRST or problem.kind not in self.kinds:
+            self.first.append((at, problem))
+        self.kinds[problem.kind] += 1
+
+    def extend(self, other: Problems, records: int, lines: int) -> None:
+        """Add those of the following piece, which begins behind so many records and lines."""
+        known = {*self.kinds}
+        for at, problem in other.first:
+            if len(self.first) < MAX_FIRST or problem.kind not in known:
+                self.first.append((at + place(records), problem.moved(lines)))
+            known.add(problem.kind)
+        self.kinds.update(other.kinds)
+
+
+@dataclass(slots=True)
 class SegmentBody:
     """The result of whole records. ``records`` and ``lines`` count record ends and ``\\n``."""
 
@@ -153,7 +176,7 @@ class SegmentBody:
     ignored: dict[str, OrdinalSet] = field(default_factory=lambda: defaultdict(OrdinalSet))
     undecodable_matched: OrdinalSet = field(default_factory=OrdinalSet)
     markers: dict[str, Hits] = field(default_factory=lambda: defaultdict(Hits))
-    problems: Bounded[Problem] = field(default_factory=lambda: Bounded(MAX_FIRST))
+    problems: Problems = field(default_factory=Problems)
     metric_like: Bounded[str] = field(default_factory=lambda: Bounded(MAX_SEEN))
     step_like: int = 0
     nul_count: int = 0
@@ -194,7 +217,7 @@ class SegmentBody:
         self.undecodable_matched |= other.undecodable_matched.shift(records)
         for name, hits in other.markers.items():
             self.markers[name].extend(hits, records, lines)
-        self.problems.extend(other.problems, records, lambda problem: problem.moved(lines))
+        self.problems.extend(other.problems, records, lines)
         self.metric_like.extend(other.metric_like, records, str)
         self.metric_like.count = min(MAX_SEEN, self.metric_like.count)
         self.step_like = min(MAX_SEEN, self.step_like + other.step_like)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
+from receipt_cli.definitions.units import find_ratio
 from receipt_cli.grammar.model import COUNTERS, Field, Grammar, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.column import Cells
-from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn, interleaved
+from receipt_cli.patterns import compile_later
+from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn, interleaved
 from receipt_cli.scan.extraction.model import convert
 from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, SERVICE, UNREAD, Form, is_curve, read_form
 from receipt_cli.scan.segment import Doubt, RuleKey, SegmentBody
@@ -26,7 +26,7 @@ RARE = 10
 FEW = 3
 """Records of a rule from which on a single one of another form is not the rule's."""
 _COMMA = compile_later(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?\Z")
-_DECIMAL = compile_later(r"[-+]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?:[eE][-+]?\d+)?\Z")
+_DECIMAL = compile_later(r"[-+]?(?:(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?:[eE][-+]?\d+)?|\d,\d+[eE][-+]?\d+)\Z")
 """A number with a comma, and one whose comma cannot part thousands."""
 COMMON = 0.8
 """Share of positions that two writers print both, from which on one of them repeats the other's."""
@@ -40,7 +40,13 @@ class _Group(NamedTuple):
     columns: RuleColumns
 
 
-def settle_forms(body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Grammar, int]]]) -> None:
+Again: TypeAlias = Callable[[int], "SegmentBody | None"]
+"""Return what is read of a line and the one behind it as one text; None where that one is read alone, or none is there."""
+
+
+def settle_forms(
+    body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Grammar, int]]], again: Again = lambda _: None
+) -> None:
     """Join the forms of each rule's records in ``body``; those that are not its records, and numbers in doubt, are left out.
 
     ``rules`` are those that read the columns of a key, each by its grammar and number.
@@ -58,7 +64,7 @@ def settle_forms(body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Gramm
         readers = [grammar.rule(number) for grammar, number in rules.get(key, ())]
         rule = next((rule for rule in readers if rule.event in JUDGED), None)
         if rule is not None and MARK + OTHER not in forms:
-            groups = _without_foreign(groups, rule, key, body.doubts)
+            groups = _with_continued(_without_foreign(groups, rule, key, body.doubts), key, again)
             _without_doubtful(groups, rule, key, body.doubts)
             _name_unread(groups, rule, key, body.doubts)
             _name_labels(groups, rule, key, body.doubts)
@@ -162,7 +168,8 @@ def _without_doubtful(groups: list[_Group], rule: Rule, key: RuleKey, doubts: li
         having = [group for group in groups if _column(group, name) is not None]
         _leave_out_parts(having, name, rule, key, doubts)
         _convert(having, name, key, doubts)
-        _leave_out_cut(having, name, groups, key, doubts)
+        for cut in _cut(groups, name):
+            _drop(cut, name, "record_cut", key, doubts)
 
 
 def _name_labels(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
@@ -269,7 +276,7 @@ def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt])
         unit = dict(group.form.units).get(name, "")
         if unit == usual:
             continue
-        factor = _factor(unit, usual)
+        factor = find_ratio(unit, usual)
         if factor is None:
             _drop([group], name, "unit_ambiguous", key, doubts)
         elif factor != 1:
@@ -278,50 +285,47 @@ def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt])
             column.values = Cells("d", [float(Decimal(repr(value)) * factor) for value in column.values])
 
 
-_PREFIXES = {"k": 1000, "K": 1000, "M": 10**6, "G": 10**9, "T": 10**12}
-_TIMES = {
-    "ns": "1e-9",
-    "us": "1e-6",
-    "ms": "1e-3",
-    "s": "1",
-    "sec": "1",
-    "secs": "1",
-    "second": "1",
-    "seconds": "1",
-    "min": "60",
-    "h": "3600",
-}
+def _with_continued(groups: list[_Group], key: RuleKey, again: Again) -> list[_Group]:
+    """Return the groups with the records whole that a collector broke inside of a number: the next line goes on with them.
+
+    That proves itself: both lines as one have the form of other records of the rule, and their columns.
+    """
+    names = sorted({group.form.last[0] for group in groups if group.form.last is not None})
+    for group in [group for name in names for cut in _cut(groups, name) for group in cut]:
+        read = [_continued(group.columns, row, key, again) for row in range(len(group.columns))]
+        for number, sibling in enumerate(groups):
+            whole = [columns for form, columns in read if form == sibling.form and _names(columns) == _names(sibling.columns)]
+            if len(whole) == len(read) and len(sibling.columns) >= FEW:
+                groups[number] = sibling._replace(columns=interleaved([sibling.columns, *whole]))
+                groups.remove(group)
+                break
+    return groups
 
 
-@lru_cache(256)
-def _factor(unit: str, usual: str) -> Decimal | None:
-    """Return how many of ``usual`` one ``unit`` is; None if they do not measure the same."""
-    one, other = _scale(unit), _scale(usual)
-    return one[0] / other[0] if one is not None and other is not None and one[1] == other[1] else None
+def _continued(columns: RuleColumns, row: int, key: RuleKey, again: Again) -> tuple[Form | None, RuleColumns]:
+    """Return the form of a record together with the line behind it, and what the rule reads of both; None if it reads none."""
+    line, whole = columns.line[row], RuleColumns()
+    body = again(line)
+    if body is None or len(body.rules) != 1:
+        return None, whole
+    [((ref, name), found)] = body.rules.items()
+    base, mark, form = name.partition(MARK)
+    if (ref, base) != key or len(found) != 1:
+        return None, whole
+    whole.extend(found, columns.at[row] >> POSITION_BITS, line - 1)
+    return read_form(mark + form), whole
 
 
-def _scale(unit: str) -> tuple[Decimal, str] | None:
-    """Return how large a unit is, and of what: ``ktokens/s`` is 1000 of ``token/s``."""
-    if unit in _TIMES:
-        return Decimal(_TIMES[unit]), "s"
-    what, slash, per = unit.partition("/")
-    if not slash:
-        return None
-    size = Decimal(1) / Decimal(_TIMES[per]) if per in _TIMES else None
-    if size is None:
-        return None
-    if what[:1] in _PREFIXES and len(what) > 2:
-        size, what = size * _PREFIXES[what[0]], what[1:]
-    what = what.lower().removesuffix("s")
-    return size, {"tok": "token"}.get(what, what)
+def _names(columns: RuleColumns) -> set[str]:
+    return {*columns.numbers, *columns.unregistered, *columns.texts}
 
 
-def _leave_out_cut(having: list[_Group], name: str, groups: Sequence[_Group], key: RuleKey, doubts: list[Doubt]) -> None:
-    """Leave out a number with which a line ends if its siblings go on behind it, or print more decimals.
+def _cut(groups: Sequence[_Group], name: str) -> Iterator[list[_Group]]:
+    """Yield the groups of records that end inside of a number where their siblings go on behind it, or print more decimals.
 
     The first record of a run may lack what the others end with: a rate, say, which needs two of them.
     """
-    having = [group for group in having if _column(group, name) is not None]
+    having = [group for group in groups if _column(group, name) is not None]
     ends = [group for group in having if group.form.last is not None and group.form.last[0] == name]
     total, first = sum(len(group.columns) for group in groups), min(group.columns.at[0] for group in groups)
     for decimals in (0, 1):
@@ -334,10 +338,10 @@ def _leave_out_cut(having: list[_Group], name: str, groups: Sequence[_Group], ke
         if all(group in ends for group in others):  # all end with it: the number of decimals is fixed, or large
             short = bool(more) and ((len(more) == 1 and max(more) > decimals) or min(more) >= decimals + MANY)
         else:
-            printed = [value for group in having if group not in cut for value in _values(group, name)[:MAX_SAMPLE]]
-            short = decimals < max(map(_decimals, printed), default=0)
+            rest = (group.columns for group in having if group not in cut)
+            short = _most_digits((group.columns for group in cut), name) < _most_digits(rest, name)
         if short:
-            _drop(cut, name, "record_cut", key, doubts)
+            yield cut
 
 
 def _leave_out_shorter(
@@ -349,14 +353,13 @@ def _leave_out_shorter(
         target = rule.fields[name].target if name in rule.fields else None
         if decimals > 1 or target is None or target[0] != "metric" or name not in group.columns.numbers or _is_whole(group, name):
             continue
-        printed = [
-            value
+        most = (
+            _most_digits([columns], field)
             for other, columns in others
             for field, spec in other.fields.items()
             if spec.target == target and field in columns.numbers and len(columns) >= FEW
-            for value in columns.numbers[field].values[:MAX_SAMPLE]
-        ]
-        if len(printed) >= FEW and decimals < max(map(_decimals, printed)):
+        )
+        if _most_digits([group.columns], name) < max(most, default=0):
             _drop([group], name, "record_cut", key, body.doubts)
             body.rules[key].numbers.pop(name, None)
 
@@ -371,12 +374,8 @@ MAX_CUT = 2
 """Records of one form that may have been cut: more of them are printed so."""
 MANY = 3
 """Decimals fewer than all others print, where these are not of one number, that show that a number was cut."""
-MAX_SAMPLE = 256
-"""Values of a column from which its usual number of decimals is read."""
 
 
-def _decimals(value: float) -> int:
-    if not math.isfinite(value) or value == int(value):
-        return 0
-    exponent = Decimal(repr(value)).as_tuple().exponent
-    return -exponent if isinstance(exponent, int) and exponent < 0 else 0
+def _most_digits(columns: Iterable[RuleColumns], name: str) -> float:
+    """Return the most digits behind the point that numbers of a column show in base units; an exponent leaves that open."""
+    return max((math.inf if n is None else n for each in columns for n in each.printed.get(name, ())), default=0)

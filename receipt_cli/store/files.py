@@ -1,18 +1,18 @@
-"""The store: a folder of immutable receipt files, safe for several writers and for a kill at any moment.
+"""The store: a folder of immutable receipt files, safe for concurrent writers and for a kill at any moment.
 
 ::
 
-    receipts/ab/<log sha256>.<n>.json      receipts of one log; the highest n is the current one, the others are history
-    receipts/ab/<log sha256>.<n>.run1.json that of the first of its runs, where the log contains several; the last has no number
-    places/ab/<log sha256>.<key>.json      a path at which the log was found, and what its run is called there (``places``)
-    marks/ab/<run>.<n>.json                tags, notes and exclusion of a run (``marks``)
+    receipts/ab/<log sha256>.<n>.json      receipts of one log; the highest n is current, the others are history
+    receipts/ab/<log sha256>.<n>.run1.json receipt of the first of several runs in the log; the last run has no number
+    places/ab/<log sha256>.<key>.json      a path of the log, and name, lane and preset of its run there (``places``)
+    marks/ab/<run>.<n>.json                tags, note and exclusion of a run (``marks``)
     documents/<kind>/ab/<sha256>.json      other documents, under the digest of their canonical bytes
-    quarantine/ab/<key>.json               logs that gave no receipt, and why
-    .cache/                                may be deleted at any time: it is rebuilt
+    quarantine/ab/<key>.json               logs that gave no receipt, and the reason
+    .cache/                                may be deleted at any time; it is rebuilt
 
-The content of the first three depends only on the logs and on what was captured with them: not on clock, host,
-order of work or number of workers (marks are a user's). A receipt or document file is created once, under its final name
-and with all of its bytes; it is never changed.
+The content of the first three depends only on the logs and on what was captured with them, not on clock, host, order of work
+or number of workers; marks are the user's. A receipt or document file is created once, under its final name and complete;
+it never changes.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _KIND = re.compile(r"(?P<kind>[a-z][a-z0-9_]*)/\d+\.\d+\Z")
 
 LEFT_OVER_S = 86400.0
-"""Age after which a temporary file counts as left over: a day."""
+"""Age in seconds after which a temporary file counts as left over: a day."""
 
 Change = Literal["written", "unchanged", "replaced"]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredReceipt:
-    """One receipt file: its path, the log it is of, and which of that log's receipts it is, from 1.
+    """One receipt file: its path, the digest of its log, and its generation among that log's receipts, from 1.
 
-    ``run`` is the number of its run, from 1, in a log of several; None for the last run.
+    ``run`` is the number of its run, from 1, in a log of several runs; None for the last run.
     """
 
     path: Path
@@ -59,13 +59,13 @@ class StoredReceipt:
 
     @property
     def run_id(self) -> str:
-        """The identity of the run: that of ``documents.run_id``."""
+        """The identity of the run, as in ``documents.run_id``."""
         return self.log_sha256 if self.run is None else f"{self.log_sha256}.run{self.run}"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What adding a document did, and the document's path below the store, with ``/``."""
+    """The result of adding a document: the change, and the document's path below the store, with ``/``."""
 
     change: Change
     path: str
@@ -75,8 +75,8 @@ class Outcome:
 class Quarantined:
     """A log that gave no receipt.
 
-    ``path`` is relative to the archive's root; ``sha256`` is of the decompressed bytes and ``size_bytes`` of the stored file,
-    each None where it could not be known; ``exit_code`` is what ``receipt parse`` would have ended with.
+    ``path`` is relative to the archive's root; ``sha256`` is of the decompressed bytes, ``size_bytes`` of the stored file, each
+    None if unknown; ``exit_code`` is the one that ``receipt parse`` would have.
     """
 
     path: str
@@ -88,12 +88,12 @@ class Quarantined:
 
     @property
     def key(self) -> str:
-        """The name of the record: the log's digest, or that of its path where the log could not be read."""
+        """Name of the record: the log's digest, or that of its path if the log could not be read."""
         return self.sha256 or hashlib.sha256(self.path.encode("utf-8")).hexdigest()
 
 
 class Store:
-    """The documents below the folder ``root``, which is made when the first one is written."""
+    """The documents below the folder ``root``, which is created with the first one."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -101,15 +101,15 @@ class Store:
     def check_exists(self) -> None:
         """Raise ``InputError`` if the store does not exist."""
         if not self.root.is_dir():
-            raise InputError("no such store", where=str(self.root), try_="receipt rederive LOGS --store DIR makes one")
+            raise InputError("no such store", where=str(self.root), try_="receipt store build LOGS --store DIR makes one")
 
     @property
     def scratch(self) -> Path:
-        """The folder for files that are being written; leftovers of killed processes are removed."""
+        """Folder for files being written; leftovers of killed processes are removed."""
         return self.root / ".cache" / "tmp"
 
     def check_writable(self) -> None:
-        """Raise ``OutputError`` where nothing can be written; clear away what killed processes left long ago."""
+        """Raise ``OutputError`` if the store is not writable; delete old leftovers of killed processes."""
         make_folder(self.root / "receipts")
         make_folder(self.scratch)
         try:
@@ -118,7 +118,7 @@ class Store:
             for path in self.scratch.iterdir():
                 if path.stat().st_mtime < time.time() - LEFT_OVER_S:
                     path.unlink()
-        except FileNotFoundError:  # another batch was faster
+        except FileNotFoundError:  # another batch deleted it
             pass
         except OSError as error:
             raise OutputError("cannot write", where=str(self.scratch), why=error.strerror or str(error)) from error
@@ -129,28 +129,28 @@ class Store:
             yield from _current(list(receipts))
 
     def all_receipts(self) -> Iterator[StoredReceipt]:
-        """Yield every receipt file, by log, generation and run; the last run of a log comes last. Raises ``InputError``."""
+        """Yield every receipt file by log, generation and run, the last run of a log last. Raises ``InputError``."""
         for folder in _listed(self.root / "receipts"):
             yield from _receipts_in(folder)
 
     def history(self, log_sha256: str) -> list[StoredReceipt]:
-        """Return all receipts of a log's last run, the oldest first; the last is the current one. Raises ``InputError``."""
+        """Return all receipts of a log's last run, oldest first; the last one is current. Raises ``InputError``."""
         return [receipt for receipt in _receipts_in(self._folder(log_sha256), log_sha256) if receipt.run is None]
 
     def runs(self, log_sha256: str) -> list[StoredReceipt]:
-        """Return the current receipts of a log's runs, the last run's last; none for an unknown log. Raises ``InputError``."""
+        """Return the current receipts of a log's runs, the last run's last; [] for an unknown log. Raises ``InputError``."""
         return _current(_receipts_in(self._folder(log_sha256), log_sha256))
 
     def current(self, log_sha256: str) -> bytes | None:
-        """Return the bytes of the current receipt of a log's last run, None where it has none. Raises ``InputError``."""
+        """Return the bytes of the current receipt of a log's last run, or None. Raises ``InputError``."""
         receipts = self.history(log_sha256)
         return _read(receipts[-1].path) if receipts else None
 
     def add(self, document: Mapping[str, Any]) -> Outcome:
-        """Store a valid document, unless its bytes are there: a receipt under its log, any other under its digest.
+        """Store a valid document unless its bytes exist: a receipt under its log, any other document under its digest.
 
-        A receipt that differs from the log's current one in the version of the tool alone is the same receipt. Those of earlier
-        runs of the log stay current. Raises ``UsageError`` for a document that has no place here, ``OutputError`` where it
+        A receipt that differs from the log's current one only in the tool's version counts as the same. Receipts of earlier
+        runs of the log stay current. Raises ``UsageError`` for a document that a store does not take, ``OutputError`` if it
         cannot be written.
         """
         kind = kind_of(document)
@@ -164,10 +164,10 @@ class Store:
         return Outcome("written" if self._create(path, data) else "unchanged", self._name(path))
 
     def add_runs(self, documents: Sequence[Mapping[str, Any]], contents: Sequence[bytes] = ()) -> Outcome:
-        """Store the valid receipts of all runs of one log, in their order; the outcome is that of the last run's.
+        """Store the valid receipts of all runs of one log, in order; return the outcome of the last run's.
 
-        ``contents`` are their canonical bytes, where they are known.
-        They become current together: a reader finds all or none. Raises ``UsageError`` and ``OutputError`` as ``add`` does.
+        ``contents`` are their canonical bytes, if known. They become current together: a reader finds all or none. Raises
+        ``UsageError`` and ``OutputError`` as ``add`` does.
         """
         log = _log_of(documents[-1])
         contents = contents or [canonical_bytes(each) for each in documents]
@@ -182,7 +182,7 @@ class Store:
     def quarantine(self, record: Quarantined) -> bool:
         """Record that a log gave no receipt; return whether the record is new. Raises ``OutputError``.
 
-        Of several paths with the same bytes the first in order is noted.
+        Of several paths with the same bytes, the first in order is recorded.
         """
         path = self._record(record.key)
         old = _quarantined(path)
@@ -208,13 +208,13 @@ class Store:
                     yield record
 
     def _add_receipt(self, log: str, data: bytes, earlier: Sequence[bytes] = ()) -> Outcome:
-        """Store the receipt of a log's last run, and before it those of the ``earlier`` ones, of the same generation."""
+        """Store the receipt of a log's last run, preceded by those of ``earlier`` runs, under one generation."""
         while True:
             receipts = self.history(log)
             if receipts and _same(_read(receipts[-1].path), data) and self._completed(receipts[-1], earlier):
                 return Outcome("unchanged", self._name(receipts[-1].path))
             generation = receipts[-1].generation + 1 if receipts else 1
-            for number, run in enumerate(earlier, 1):  # not current before the last run's is there
+            for number, run in enumerate(earlier, 1):  # they become current with the last run's receipt
                 self._make_folders(self._folder(log))
                 write_atomically(self._receipt(log, generation, number), run, self.scratch)
             path = self._receipt(log, generation)
@@ -223,7 +223,7 @@ class Store:
             # Another process took this number first: compare with its receipt.
 
     def _completed(self, last: StoredReceipt, earlier: Sequence[bytes]) -> bool:
-        """Create what is missing of the earlier runs' receipts beside that of the last; False where different ones are there."""
+        """Create missing receipts of earlier runs beside that of the last; return False if different ones exist."""
         for number, data in enumerate(earlier, 1):
             path = self._receipt(last.log_sha256, last.generation, number)
             if not self._create(path, data) and not _same(_read(path), data):
@@ -234,7 +234,7 @@ class Store:
         return self._folder(log) / f"{log}.{generation}{f'.run{run}' if run is not None else ''}.json"
 
     def _create(self, path: Path, data: bytes) -> bool:
-        """Create a file with all of ``data``; return False where there is one of this name."""
+        """Create a file with all of ``data``; return False if the name exists."""
         for last in (False, True):
             self._make_folders(path.parent)
             try:
@@ -242,7 +242,7 @@ class Store:
                 break
             except NameTaken:
                 return False
-            except OutputError as error:  # the cache may have been cleared in between
+            except OutputError as error:  # the cache may have been deleted meanwhile
                 if last or not isinstance(error.__cause__, FileNotFoundError):
                     raise
         return True
@@ -262,33 +262,35 @@ class Store:
 
 
 def kind_of(document: Mapping[str, Any]) -> str:
-    """Return the kind of a document that a store takes. Raises ``UsageError`` for one that it does not."""
+    """Return the kind of a document that a store takes. Raises ``UsageError`` for any other."""
     version = document.get("schema_version")
     match = _KIND.match(version) if isinstance(version, str) else None
     if match is None or match["kind"] == "header":
-        raise UsageError(f"a store does not take {version!r}", why="it takes receipts and documents of measurements")
+        raise UsageError(f"a store does not take {version!r}", why="a store takes receipts and measurement documents")
     return match["kind"]
 
 
 def _run_count(document: Mapping[str, Any]) -> int:
-    """Return the number of runs in the log that a receipt is of."""
+    """Return the number of runs in the log of a receipt."""
     launches = document["derivation"].get("launches")
     return launches["count"] if launches is not None else 1
 
 
 def _current(receipts: Sequence[StoredReceipt]) -> list[StoredReceipt]:
-    """Return the current ones of the receipts of one log: those of the newest generation that has its last run."""
+    """Return the current receipts of one log: those of the newest generation that has its last run."""
     newest = max((receipt.generation for receipt in receipts if receipt.run is None), default=None)
     return [receipt for receipt in receipts if receipt.generation == newest]
 
 
 def _log_of(document: Mapping[str, Any]) -> str:
-    """Return the digest of the log that a receipt is of."""
+    """Return the digest of a receipt's log. Raises ``UsageError``, also for a receipt of an earlier run."""
     derivation = document["derivation"]
     launches = derivation.get("launches")
     if launches is not None and launches["used"] != launches["count"]:
         run = f"run {launches['used']} of {launches['count']} in its log"
-        raise UsageError(f"the receipt is of {run}", why="a log's receipts are stored together", try_="receipt rederive")
+        raise UsageError(
+            f"the receipt is of {run}", why="receipts of a log's runs are stored together", try_="receipt store build"
+        )
     log = derivation["log"]["sha256"]
     if not isinstance(log, str) or _DIGEST.match(log) is None:
         raise UsageError("the receipt does not name its log", why="/derivation/log/sha256 is not a digest")
@@ -300,7 +302,7 @@ def _same(old: bytes, new: bytes) -> bool:
 
 
 def _without_tool(data: bytes) -> object:
-    """Return a receipt without the version of the tool that wrote it; other data unchanged."""
+    """Return a receipt's bytes without the tool's version; other data unchanged."""
     try:
         document = json.loads(data)
         document["derivation"]["tool_version"] = None
@@ -310,7 +312,7 @@ def _without_tool(data: bytes) -> object:
 
 
 def _receipts_in(folder: Path, log: str = "") -> list[StoredReceipt]:
-    """Return the receipts in one folder by log, generation and run, or those of one log; other files are skipped."""
+    """Return the receipts in a folder, of all logs or one, by log, generation and run; skip other files."""
     named = ((path, RECEIPT.fullmatch(path.name)) for path in _listed(folder, log))
     receipts = [
         StoredReceipt(path, name["log"], int(name["generation"]), int(name["run"]) if name["run"] else None)
@@ -321,7 +323,7 @@ def _receipts_in(folder: Path, log: str = "") -> list[StoredReceipt]:
 
 
 def _listed(folder: Path, start: str = "") -> list[Path]:
-    """Return the entries of a folder whose names begin with ``start``, in order; none for a missing folder."""
+    """Return the entries of a folder whose names begin with ``start``, in order; [] for a missing folder."""
     try:
         return [folder / name for name in sorted(name for name in os.listdir(folder) if name.startswith(start))]
     except (FileNotFoundError, NotADirectoryError):

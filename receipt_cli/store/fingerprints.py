@@ -1,6 +1,6 @@
 """Cache of finished logs in a store, so that no batch repeats the work of an earlier one.
 
-Each batch appends lines to its own file, so that batches on several machines never wait for one another. Each line has a
+Each batch appends lines to its own file, so that batches on several machines never wait for each other. Each line has a
 checksum: torn or damaged lines are skipped, and their logs are read again.
 """
 
@@ -20,28 +20,27 @@ from receipt_cli.store.packed_rows import PackedRows
 from receipt_cli.store.places import Place
 
 MAX_FILES = 16
-"""Files beyond which a batch merges all into one."""
+"""Number of files beyond which a batch merges all into one."""
 
 
 _KEY, _SHA256, _SIZE = 16, 32, 8
-"""Bytes of a key, of a digest and of a number."""
+"""Bytes of a key, a digest and a number."""
 _MERGING = "merging"
 _TURN_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLog:
-    """A log for which all is done: ``generation`` of its receipt, 0 where it is in quarantine instead."""
+    """A finished log: ``generation`` of its receipt, or 0 if it is in quarantine."""
 
     generation: int
     recognised: bool
 
 
 class Known:
-    """The cache of the store at ``root``, for the definitions of one fingerprint.
+    """The cache of the store at ``root``, for definitions with one fingerprint.
 
-    Reading a folder that is missing or cannot be read gives an empty cache, and failed writes are ignored. What is noted counts
-    from the next batch on.
+    A missing or unreadable folder gives an empty cache, and failed writes are ignored. Notes count from the next batch on.
     """
 
     def __init__(self, root: Path, definitions: str, *, writes: bool = True) -> None:
@@ -59,31 +58,31 @@ class Known:
             self._merge(files)
 
     def identity(self, path: str, stamp: str) -> tuple[str, int] | None:
-        """Return digest and size of the log at ``path``, where it was read in the state of ``stamp``."""
+        """Return (digest, size) of the log at ``path`` if it was read with this ``stamp``, else None."""
         entry = self._paths.get(_key(path, stamp))
         return (entry[:_SHA256].hex(), int.from_bytes(entry[_SHA256:], "big")) if entry is not None else None
 
     def log(self, sha256: str) -> KnownLog | None:
-        """Return what is known of the log with this digest, derived with these definitions."""
+        """Return the entry of the log with this digest, derived with these definitions, or None."""
         entry = self._logs.get(bytes.fromhex(sha256))
         return _known(entry) if entry is not None else None
 
     def note_path(self, path: str, stamp: str, sha256: str, size_bytes: int) -> None:
-        """Keep that the log at ``path`` has this digest and size as long as it has this stamp."""
+        """Note that the log at ``path`` has this digest and size while its stamp is ``stamp``."""
         if self.identity(path, stamp) != (sha256, size_bytes):
             self._write(_path_line(_key(path, stamp), sha256, size_bytes))
 
     def note_log(self, sha256: str, known: KnownLog) -> None:
-        """Keep that all is done for this log."""
+        """Note that the log is finished."""
         if self.log(sha256) != known:
             self._write(self._log_line(sha256, known))
 
     def is_placed(self, sha256: str, place: Place) -> bool:
-        """Return whether the store is known to contain that the log with this digest is at ``place``."""
+        """Return whether the store is known to contain ``place`` for the log with this digest."""
         return _place_key(sha256, place) in self._places
 
     def note_placed(self, sha256: str, place: Place) -> None:
-        """Keep that the store contains that the log with this digest is at ``place``."""
+        """Note that the store contains ``place`` for the log with this digest."""
         if not self.is_placed(sha256, place):
             self._write(f"place {_place_key(sha256, place).hex()}")
 
@@ -94,7 +93,7 @@ class Known:
                 self._file.flush()
 
     def close(self) -> None:
-        """Write what was noted."""
+        """Write the notes, and close the file."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
@@ -117,7 +116,7 @@ class Known:
                     self._add_line(text.split(" "))
 
     def _add_line(self, parts: list[str]) -> None:
-        """Add one line; lines of other definitions, or of a later layout, are skipped."""
+        """Add one line; skip lines of other definitions or a later layout."""
         with contextlib.suppress(ValueError, OverflowError):
             if parts[0] == "path" and len(parts) == 4:
                 size = int(parts[3]).to_bytes(_SIZE, "big")
@@ -142,9 +141,9 @@ class Known:
             self._writes = False
 
     def _merge(self, files: list[Path]) -> None:
-        """Make one file of ``files``. Lines that another batch still adds to one of them are lost, and their logs are read again.
+        """Merge ``files`` into one. Lines that another batch appends meanwhile are lost, and their logs are read again.
 
-        One batch at a time: otherwise each of a hundred concurrent batches would write all of it.
+        Only one batch merges at a time: otherwise each of a hundred concurrent batches would write all lines.
         """
         if not self._may_merge():
             return
@@ -163,7 +162,7 @@ class Known:
             (self._folder / _MERGING).unlink()
 
     def _may_merge(self) -> bool:
-        """Return whether no other batch merges; a merge that began an hour ago was killed."""
+        """Return whether no other batch is merging; a merge older than an hour was killed."""
         mark = self._folder / _MERGING
         with contextlib.suppress(OSError):
             if mark.stat().st_mtime < time.time() - _TURN_S:
@@ -185,7 +184,7 @@ def _path_line(key: bytes, sha256: str, size_bytes: int) -> str:
 
 
 def _key(path: str, stamp: str) -> bytes:
-    """Return a short key of a path in one state: the names of a million paths would fill the memory."""
+    """Return a short key of a path with its stamp: the full names of a million paths would fill the memory."""
     return hashlib.blake2b(f"{stamp}\n{path}".encode("utf-8", "surrogateescape"), digest_size=_KEY).digest()
 
 

@@ -1,4 +1,4 @@
-"""Flatten a receipt file into its row of the index, as one line of JSON; a skipped file has a row with the reason."""
+"""Flatten a receipt file into its row of the index, one line of JSON; a skipped file gets a row with the reason."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _NO_SETTING = ("sources", "collected_at", "cwd")
 
 
 def read_row(files: RowFiles) -> str:
-    """Return the row of a receipt file as JSON. Never fails because of a file's content.
+    """Return the row of a receipt file as JSON. Never fails because of the file's content.
 
-    Raises ``ReceiptError`` where the system does not let it be read: a row is kept as long as the files are the same.
+    Raises ``ReceiptError`` if the system cannot read the file: a row is kept until its files change.
     """
     try:
         return _line(files, read_receipt(files.receipt.path, files.receipt.log_sha256))
@@ -54,16 +54,16 @@ def read_row(files: RowFiles) -> str:
 
 
 def make_row(files: RowFiles, document: Mapping[str, Any]) -> str:
-    """Return the row of a receipt file as JSON; ``document`` is the valid receipt that the file contains."""
+    """Return the row of a receipt file as JSON; ``document`` is the valid receipt in that file."""
     phases = document["phases"]
     masked = mask_texts(phases, "phases")
     known = {id(phases): masked} | {id(one["summary"]): its["summary"] for one, its in zip(phases, masked, strict=True)}
-    parts = document.items()  # the summary is mostly that of a phase
+    parts = document.items()  # the summary is usually a phase's
     return _line(files, {key: known[id(part)] if id(part) in known else mask_texts(part, key, 1) for key, part in parts})
 
 
 def _line(files: RowFiles, document: Mapping[str, Any] | None, refusal: str | None = None) -> str:
-    """Return the row of a masked receipt, or of none."""
+    """Return the row of a masked receipt, or of a skipped file."""
     stored = files.receipt
     row: Row = {"path": files.name, "log_sha256": stored.log_sha256, "generation": stored.generation}
     row |= {"run_id": stored.run_id, "stamp": files.stamp, "refusal": refusal}
@@ -75,7 +75,7 @@ def _line(files: RowFiles, document: Mapping[str, Any] | None, refusal: str | No
 
 
 def _who(document: Mapping[str, Any], shown: Sequence[Row], places: Sequence[Place]) -> Row:
-    """Return what the run is called, where its log is, and which of the log's runs it is."""
+    """Return name, lane, preset and paths of the run, and its number among the log's runs."""
     run, sources = describe(document, [Place(**place) for place in shown])
     launches = document["derivation"].get("launches") or {"used": 1, "count": 1}
     who: Row = {field: run[field] for field in FIELDS} | {f"{field}_source": sources[field] for field in FIELDS}
@@ -118,7 +118,7 @@ def _signature(failure: Mapping[str, Any]) -> str:
 
 
 def _sums(row: Row, document: Mapping[str, Any]) -> Row:
-    """Return the figures that follow from others: the only seed, device hours and cost; the receipt's own cost comes first."""
+    """Return seed, device hours and cost, computed from other columns; the receipt's own cost takes precedence."""
     wall = row["job_wall_time_s"] if row["job_wall_time_s"] is not None else row["wall_time_s"]
     hours = None if wall is None else wall / 3600
     devices, rate, currency = row["accelerator_count"], row["hourly_rate"], row["currency"]
@@ -135,7 +135,7 @@ def _sums(row: Row, document: Mapping[str, Any]) -> Row:
 
 
 def _settings(value: object, pointer: str = "") -> Iterator[Row]:
-    """Yield the known values below ``value``, each with its pointer; where and when the header was made is no setting."""
+    """Yield the known values below ``value`` with their pointers; place and time of making the header are no settings."""
     if isinstance(value, Mapping):
         for key, inside in value.items():
             if pointer or key not in _NO_SETTING:
@@ -152,7 +152,7 @@ def _failure(failure: Mapping[str, Any]) -> Row:
 
 
 def _found(document: object, column: Column) -> object:
-    """Return the value at a column's source; None where it is missing or does not fit the column."""
+    """Return the value at a column's source; None if it is missing or does not fit the column."""
     value = document
     for key in _keys(column.source):
         if isinstance(value, dict):
@@ -174,13 +174,13 @@ def _keys(source: str) -> tuple[str, ...]:
 
 
 def _whole(value: object) -> int | None:
-    """Return a whole number of at most 64 bits, else None; JSON may write one as 3.0."""
+    """Return a whole number of at most 64 bits, else None; JSON may write it as 3.0."""
     whole = int(value) if isinstance(value, int | float) and value == value // 1 else None
     return whole if whole is not None and abs(whole) <= _LARGEST else None
 
 
 def _timestamp(value: object) -> str | None:
-    """Return an RFC 3339 time in UTC as DuckDB reads it, to the microsecond; None for a day that no calendar has."""
+    """Return an RFC 3339 time in UTC in DuckDB's form, to the microsecond; None for an impossible date."""
     if not isinstance(value, str):
         return None
     whole, _, fraction = value.removesuffix("Z").partition(".")
@@ -210,7 +210,7 @@ def _accelerators(entries: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def _primary(phases: Sequence[Mapping[str, Any]]) -> int:
-    """Return the number of the phase with most step records, the first on a tie."""
+    """Return the index of the phase with most step records, the first on a tie."""
     return max(range(len(phases)), key=lambda n: (phases[n]["summary"]["steps"]["record_count"] or 0, -n), default=-1)
 
 

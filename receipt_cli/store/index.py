@@ -1,8 +1,8 @@
 """Open the receipts of a store as a database, through an index that may be deleted at any time.
 
-The index is one Parquet file below ``.cache``, one row per receipt file. Its name contains the digest of its bytes and its
-footer the version that wrote it, so that damaged and outdated indices are ignored. Rows of new, removed and changed receipt
-files are updated, and the index is written under a new name. A defective index costs time and never changes an answer.
+The index is one Parquet file below ``.cache``, one row per receipt file. Its name contains the digest of its bytes, its footer
+the version that wrote it, so that damaged and outdated indices are ignored. Rows of new, removed and changed receipt files are
+updated, and the index is written under a new name. A defective index costs time and never changes an answer.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 
 from receipt_cli.errors import OutputError
@@ -28,22 +29,22 @@ from receipt_cli.store.views import TABLE, VIEWS, structure
 _FILES = "stored.files"
 _NAME = re.compile(r"index-(?P<sha256>[0-9a-f]{64})\.parquet")
 _CHUNK = 256
-"""Receipts whose rows are made, and added, together."""
+"""Receipts whose rows are made and added together."""
 MANY = 1024
-"""Receipts from which on several processes are faster than one: they take a quarter of a second to start."""
+"""Receipts from which several processes are faster than one: starting them takes a quarter of a second."""
 Progress = Callable[[int, int], None]
 
 
 def open_store(root: Path, progress: Progress | None = None) -> Database:
     """Return a database with the views (see ``store.views``) of the store's current receipts.
 
-    ``progress`` is called with the bytes of new receipts read so far and in all. Raises ``InputError`` where there is no store,
-    ``UsageError`` where DuckDB is missing.
+    ``progress`` is called with (bytes of new receipts read, bytes in total). Raises ``InputError`` if the store does not exist,
+    ``UsageError`` if DuckDB is missing.
     """
     store = Store(root)
     store.check_exists()
     database = Database()
-    with ThreadPoolExecutor(1) as pool:  # DuckDB reads the index meanwhile
+    with ThreadPoolExecutor(1) as pool:  # DuckDB reads the index in parallel
         loading = pool.submit(_load, database, root / ".cache")
         files = {file.name: file for file in list_files(store)}
         known = loading.result()
@@ -70,7 +71,7 @@ def open_store(root: Path, progress: Progress | None = None) -> Database:
 
 
 def _fill_kept(database: Database, root: Path, fresh: Sequence[RowFiles]) -> set[str]:
-    """Add the rows that were kept when their receipts were written; return the paths of these."""
+    """Add rows that were kept when their receipts were written; return their paths."""
     stamps = {file.name: file.stamp for file in fresh}
     filled: set[str] = set()
     found = kept_rows(root, stamps)
@@ -88,10 +89,7 @@ def _rows(files: Sequence[RowFiles]) -> Iterator[tuple[Sequence[RowFiles], list[
     if len(files) < MANY or workers < 2:
         yield from zip(chunks, map(_make_rows, chunks), strict=True)
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:  # a fork would take over the locks of DuckDB's threads
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:  # a fork would inherit locks of DuckDB's threads
         yield from zip(chunks, pool.map(_make_rows, chunks), strict=True)
 
 
@@ -100,7 +98,7 @@ def _make_rows(chunk: Sequence[RowFiles]) -> list[str]:
 
 
 def _load(database: Database, folder: Path) -> Mapping[str, str]:
-    """Fill the table from an index in ``folder``, if there is a sound one; return the stamp of each file that it knows."""
+    """Fill the table from a sound index in ``folder``, if any; return the stamp of each file in it."""
     database.run("CREATE SCHEMA stored")
     empty = "SELECT r.* FROM (SELECT unnest(from_json('[]', ?)) AS r)"
     for path in _indices(folder):
@@ -117,7 +115,7 @@ def _load(database: Database, folder: Path) -> Mapping[str, str]:
 
 
 def _indices(folder: Path) -> Iterator[Path]:
-    """Yield the indices in ``folder`` whose bytes have the digest in their names."""
+    """Yield the indices in ``folder`` whose bytes match the digest in their names."""
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(folder)):
             match = _NAME.fullmatch(name)
@@ -127,7 +125,7 @@ def _indices(folder: Path) -> Iterator[Path]:
 
 
 def _save(database: Database, folder: Path) -> bool:
-    """Keep the table as an index, in the place of older ones; return whether that was possible."""
+    """Save the table as the index, replacing older ones; return whether that worked."""
     with contextlib.suppress(OSError, OutputError):
         folder.mkdir(exist_ok=True)
         new = folder / f".index-{os.getpid()}.tmp"

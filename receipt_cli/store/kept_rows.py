@@ -1,9 +1,9 @@
-"""Keep the row of a receipt when it is written, so that the first question does not validate and mask it again.
+"""Keep the row of a receipt when it is written, so that the first query need not validate and mask it again.
 
-The process that writes a receipt has just validated it. It appends the row to a file of its own below ``.cache/rows``, with the
-version of the rows and the stamp of the files behind it. The stamp contains the time at which the system last changed the file:
-a row applies to this file on this machine, and nothing that came with a copied store is trusted. Rows that are missing,
-damaged, or of files that changed since are made from the receipts: a lost row costs time and never changes an answer.
+The process that writes a receipt has just validated it. It appends the row to its own file below ``.cache/rows``, with the
+version of the rows and the stamp of the underlying files. The stamp contains the time of the system's last change of the file,
+so a row applies only to this file on this machine, and rows in a copied store are not trusted. Rows that are missing, damaged
+or outdated are made from the receipts: a lost row costs time and never changes an answer.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from receipt_cli.store.views import structure
 ROWS = "rows/3"
 """Version of the rows; with another version every index is rebuilt."""
 MAX_ROW = 16 * 1024 * 1024
-"""Bytes of a row at most: a larger one is made from its receipt."""
+"""Largest kept row in bytes; a larger one is made from its receipt."""
 _LENGTH = 4
 _DIGEST = 16
 
 
 @cache
 def fingerprint() -> str:
-    """Return the digest of everything that decides a row, beside the receipt."""
+    """Return the digest of everything besides the receipt that determines a row."""
     schemas = [[entry.kind, entry.version, entry.sha256] for entry in list_schemas()]
     return hashlib.sha256(json.dumps([ROWS, __version__, structure(), schemas]).encode()).hexdigest()
 
 
 def keep_rows(store: Store, log_sha256: str, documents: Sequence[Mapping[str, Any]], contents: Sequence[bytes] = ()) -> None:
-    """Keep the rows of the valid receipts ``documents`` of a log, where the store contains them.
+    """Keep the rows of the valid receipts ``documents`` of a log, if the store contains them.
 
-    ``contents`` are their canonical bytes, where they are known.
+    ``contents`` are their canonical bytes, if known.
     """
     contents = contents or [canonical_bytes(document) for document in documents]
-    with contextlib.suppress(OSError, ValueError, InputError, OutputError):  # the receipts are there: rows only save time
+    with contextlib.suppress(OSError, ValueError, InputError, OutputError):  # the receipts are stored; rows only save time
         for files in list_files(store, log_sha256):
             stored = read_regular(files.receipt.path)
             if stored in contents:
@@ -58,7 +58,7 @@ def keep_rows(store: Store, log_sha256: str, documents: Sequence[Mapping[str, An
 
 
 def kept_rows(root: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield path and row of the kept rows whose path has the stamp in ``wanted``, each path once."""
+    """Yield (path, row) of each kept row whose stamp is the one in ``wanted``, each path once."""
     seen: set[str] = set()
     for file in _files(root):
         for frame in _frames(file):
@@ -72,7 +72,7 @@ def kept_rows(root: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, str]
 
 
 def drop_rows(root: Path) -> None:
-    """Delete the kept rows, which the index contains; a process that still writes begins a new file."""
+    """Delete the kept rows, which the index now contains; a process that still writes starts a new file."""
     for path in _files(root):
         with contextlib.suppress(OSError):
             path.unlink()
@@ -80,7 +80,7 @@ def drop_rows(root: Path) -> None:
 
 @cache
 def _own_name(process: int) -> str:
-    """Return the name of the file of this process, on any machine."""
+    """Return the file name of this process, unique across machines."""
     return f"{process}-{os.urandom(8).hex()}.rows"
 
 
@@ -94,7 +94,7 @@ def _append(root: Path, path: str, stamp: str, row: str) -> None:
 
 
 def _frames(file: Path) -> Iterator[str]:
-    """Yield the texts in a file, up to the first that is damaged: its writer was killed, or the disk was full."""
+    """Yield the texts in a file up to the first damaged one: its writer was killed, or the disk was full."""
     with contextlib.suppress(OSError, zlib.error, UnicodeDecodeError), file.open("rb") as stream:
         while head := stream.read(_LENGTH + _DIGEST):
             data = stream.read(min(int.from_bytes(head[:_LENGTH], "big"), MAX_ROW))

@@ -1,4 +1,4 @@
-"""List the runs of a store: from the index where DuckDB is installed, else from the receipts."""
+"""List the runs of a store: from the index if DuckDB is installed, else from the receipts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _COLUMNS = (
 
 
 def list_runs(root: Path, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
-    """Return the current receipt of each run, by time, those without one last: what ``receipt store ls --json`` prints.
+    """Return the current receipt of each run by time, those without a time last, as ``receipt store ls --json`` prints them.
 
-    A receipt that cannot be read has a ``refusal``. Raises ``InputError`` where there is no store.
+    A receipt that cannot be read has a ``refusal``. Raises ``InputError`` if the store does not exist.
     """
     try:
         check_installed()
@@ -48,7 +48,7 @@ def _read(root: Path) -> list[dict[str, Any]]:
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with the grammar as ``id@vN``; that of an import is its format."""
+    """Return a row with the grammar as ``id@vN``, or the format of an import."""
     grammar = f"{row['grammar_id']}@v{row['grammar_version']}" if row["grammar_id"] else row["origin"]
     left_out = ("grammar_id", "grammar_version", "origin", "steps_last", "failure_reason")
     kept = {key: value for key, value in row.items() if key not in left_out}

@@ -1,4 +1,4 @@
-"""Tags, notes and exclusion of runs, as somebody decided: a file for each change, the highest number counts."""
+"""A user's tags, note and exclusion of a run: one file per change; the highest number counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_NOTE = 4000
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What was decided about one run; an ``excluded`` run takes no part in history and statistics."""
+    """The marks of one run; history and statistics ignore an ``excluded`` run."""
 
     tags: tuple[str, ...] = ()
     note: str | None = None
@@ -32,7 +32,7 @@ NONE = Marks()
 
 
 def marks_files(root: Path, run: str = "") -> Mapping[str, Path]:
-    """Return the file of the newest marks of each run, by its identity; or of those whose identity begins with ``run``."""
+    """Return run identity → file of its newest marks, for all runs or those whose identity begins with ``run``."""
     newest: dict[str, tuple[int, Path]] = {}
     for path in _files(root, run[:2]):
         name = _NAME.fullmatch(path.name)
@@ -42,7 +42,7 @@ def marks_files(root: Path, run: str = "") -> Mapping[str, Path]:
 
 
 def read_marks(path: Path | None) -> Marks:
-    """Return the marks in a file; none where there is no file, or a damaged one."""
+    """Return the marks in a file; none for a missing or damaged file."""
     if path is not None:
         with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
             values = json.loads(read_regular(path))
@@ -61,13 +61,13 @@ def mark(
     note: str | None = None,
     excluded: bool | None = None,
 ) -> Marks:
-    """Change the marks of a run and return them; an empty ``note`` removes the old one, None leaves what there is.
+    """Change the marks of a run and return them; an empty ``note`` deletes the note, None keeps it.
 
-    The older marks stay as files. Raises ``UsageError`` for a tag that is none, ``OutputError``.
+    Older marks stay as files. Raises ``UsageError`` for an invalid tag or a long note, and ``OutputError``.
     """
     for tag in add:
         if _TAG.match(tag) is None:
-            raise UsageError(f"{tag!r} is no tag", why="a tag has 1 to 64 characters, without spaces and commas")
+            raise UsageError(f"{tag!r} is not a tag", why="a tag has 1 to 64 characters, without spaces and commas")
     if note is not None and len(note) > MAX_NOTE:
         raise UsageError("the note is too long", why=f"it has {len(note)} characters; {MAX_NOTE} are allowed")
     folder = root / "marks" / run[:2]
@@ -82,7 +82,7 @@ def mark(
         name = _NAME.fullmatch(path.name) if path is not None else None
         make_folder(folder)
         make_folder(scratch)
-        with contextlib.suppress(NameTaken):  # somebody else was faster: change theirs
+        with contextlib.suppress(NameTaken):  # another process was faster: change its marks
             write_new(folder / f"{run}.{int(name['number']) + 1 if name else 1}.json", canonical_bytes(asdict(new)), scratch)
             return new
 

@@ -1,4 +1,4 @@
-"""Rows of fixed width, sorted by key: a million take their bytes, and not ten times as much, as in a dict."""
+"""Rows of fixed width sorted by key, in a tenth of the memory of a dict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class PackedRows:
-    """Rows of a key and a value, of ``key`` and ``value`` bytes. Of several rows with one key the last one added counts."""
+    """Rows of a key and a value, ``key`` and ``value`` bytes wide. Of rows with equal keys the last one added counts."""
 
     def __init__(self, key: int, value: int = 0) -> None:
         self._key, self._width = key, key + value
@@ -15,15 +15,15 @@ class PackedRows:
         self._sorted = True
 
     def add(self, key: bytes, value: bytes = b"") -> None:
-        """Add a row. Raises ``ValueError`` for one of another width."""
+        """Add a row. Raises ``ValueError`` for another width."""
         if len(key) != self._key or len(key) + len(value) != self._width:
-            raise ValueError(f"{len(key)} and {len(value)} bytes are no row")
+            raise ValueError(f"{len(key)} and {len(value)} bytes do not fit a row")
         self._rows += key
         self._rows += value
         self._sorted = False
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key, None where there is no such row."""
+        """Return the value of a key, or None."""
         self._sort()
         at = bisect_right(range(len(self)), key, key=self._key_at) - 1
         return self._value_at(at) if at >= 0 and self._key_at(at) == key else None
@@ -35,7 +35,7 @@ class PackedRows:
         return len(self._rows) // self._width
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield each key with its value, by key."""
+        """Yield each key with its value, ordered by key."""
         self._sort()
         for at in range(len(self)):
             if at + 1 == len(self) or self._key_at(at) != self._key_at(at + 1):

@@ -1,7 +1,7 @@
-"""Paths at which the logs of a store were found, and what their runs are called there.
+"""Paths of the logs of a store, and the name, lane and preset of the run at each path.
 
-A file per log and path, beside the receipts: a receipt describes bytes, wherever they are. The content depends on the archive
-and the options of the batch alone. What a receipt captured itself counts before its places.
+One file per log and path, beside the receipts: a receipt describes bytes, wherever they are. The content depends only on the
+archive and the options of the batch. Values captured in a receipt take precedence over its places.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from receipt_cli.io.atomic import make_folder, write_atomically
 from receipt_cli.io.file_kinds import read_regular
 
 FIELDS = ("name", "lane", "preset")
-"""Fields of ``run`` that a place may state."""
+"""Fields of ``run`` that a place may give."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """A path of a log, relative to the archive's root with ``/`` (or a URL), and name, lane and preset of its run.
 
-    Each ``…_source`` is where the field is from: ``stem`` (of the file's name), ``template`` or ``mapping``; None without it.
+    Each ``…_source`` is the origin of the field: ``stem`` (of the file name), ``template`` or ``mapping``; None without the
+    field.
     """
 
     path: str
@@ -41,7 +42,7 @@ class Place:
 
     @property
     def key(self) -> str:
-        """The path's key in the names of files: 16 hexadecimal digits."""
+        """The path's key in file names: 16 hexadecimal digits."""
         return hashlib.sha256(self.path.encode("utf-8")).hexdigest()[:16]
 
 
@@ -52,12 +53,12 @@ def place_name(log_sha256: str, place: Place) -> str:
 
 @lru_cache(maxsize=64)
 def place_bytes(log_sha256: str, place: Place) -> bytes:
-    """Return the content of a place's file; cached, since a worker writes it ahead and asks for it by it."""
+    """Return the content of a place's file; cached, because a worker writes it ahead and then needs it again."""
     return canonical_bytes({"log_sha256": log_sha256, **asdict(place)})
 
 
 def write_place(root: Path, scratch: Path, log_sha256: str, place: Place) -> None:
-    """Store that a log is at ``place``, in place of what was stored of the same path. Raises ``OutputError``."""
+    """Store a ``place`` of a log, replacing an older one of the same path. Raises ``OutputError``."""
     path = root / place_name(log_sha256, place)
     data = place_bytes(log_sha256, place)
     with contextlib.suppress(OSError):
@@ -69,7 +70,7 @@ def write_place(root: Path, scratch: Path, log_sha256: str, place: Place) -> Non
 
 
 def read_places(files: Sequence[Path]) -> list[Place]:
-    """Return the places in ``files``, ordered by path; a damaged file is skipped."""
+    """Return the places in ``files``, ordered by path; skip a damaged file."""
     places: list[Place] = []
     for path in files:
         with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
@@ -82,9 +83,10 @@ def read_places(files: Sequence[Path]) -> list[Place]:
 
 
 def describe(document: Mapping[str, Any], places: Sequence[Place]) -> tuple[dict[str, Any], dict[str, str | None]]:
-    """Return a receipt's ``run`` with name, lane and preset of the first place where it has none, and the source of each.
+    """Return a receipt's ``run`` with missing name, lane and preset taken from the first place that has them, and their sources.
 
-    The source of what the receipt itself contains is ``receipt``. An earlier run of its log has ``.run2`` behind the name.
+    The source of a value in the receipt itself is ``receipt``. An earlier run of the log gets ``.run2`` or the like after its
+    name.
     """
     run, sources = dict(document["run"]), dict.fromkeys(FIELDS)
     launches = document["derivation"].get("launches")
@@ -102,12 +104,12 @@ def describe(document: Mapping[str, Any], places: Sequence[Place]) -> tuple[dict
 
 
 def placed(document: Mapping[str, Any], places: Sequence[Place]) -> dict[str, Any]:
-    """Return a receipt whose ``run`` is that of ``describe``, with its ``log_paths``: for readers, not a document to store."""
+    """Return a receipt with the ``run`` of ``describe`` and its ``log_paths``: for readers, not for storing."""
     return {**document, "run": {**describe(document, places)[0], "log_paths": [place.path for place in places]}}
 
 
 def place_files(root: Path, log_sha256: str = "") -> Iterator[Path]:
-    """Yield the files of all places, ordered by log; or those of one log."""
+    """Yield the place files of all logs, ordered by log, or of one log."""
     for folder in [root / "places" / log_sha256[:2]] if log_sha256 else _entries(root / "places"):
         yield from (path for path in _entries(folder) if path.name.startswith(log_sha256))
 

@@ -23,7 +23,7 @@ SUFFIX = ".parquet"
 
 
 def plain(value: Any) -> Any:
-    """Return a value of DuckDB's as JSON has it.
+    """Return a DuckDB value as a JSON value.
 
     NaN and infinities become null, times RFC 3339 in UTC, intervals seconds, bytes hexadecimal digits.
     """
@@ -49,7 +49,7 @@ def plain(value: Any) -> Any:
 
 
 def names(answer: Answer) -> list[str]:
-    """Return the names of the columns, each once: a repeated name gets a number."""
+    """Return unique column names: a repeated name gets a number."""
     taken: list[str] = []
     for name in answer.columns:
         number, unique = 2, name
@@ -66,9 +66,9 @@ def records(answer: Answer) -> list[dict[str, Any]]:
 
 
 def csv_text(answer: Answer) -> str:
-    """Return the answer as CSV: a line of names first, null as nothing, lists and structures as JSON, lines ended by ``\\n``.
+    """Return the answer as CSV: a line of names first, null as empty, lists and structures as JSON, lines ended by ``\\n``.
 
-    A text that begins like a formula gets an apostrophe before it; in JSON it is unchanged.
+    A text that begins like a formula gets an apostrophe in front; in JSON it is unchanged.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -90,11 +90,11 @@ def view_columns() -> Answer:
 
 
 def export(database: Database, output: Path, view: str | None = None) -> list[tuple[Path, int]]:
-    """Write the view ``view`` to a file, or every view to the folder ``output``, a file each; return paths and row counts.
+    """Write one view to a file, or all views to the folder ``output``, one file each; return paths and row counts.
 
-    ``output`` is a file where it ends in ``.parquet``; without a name of a view that is ``runs``. Each file replaces an older
-    one as a whole. Text is dictionary-encoded, pages are compressed with zstd, and the footer holds what each column says.
-    Raises ``UsageError`` for an unknown view and ``OutputError``.
+    ``output`` is a file if it ends in ``.parquet``; its default view is ``runs``. Each file replaces an older one atomically.
+    Text is dictionary-encoded, pages are compressed with zstd, and the footer holds the columns' meanings. Raises
+    ``UsageError`` for an unknown view, and ``OutputError``.
     """
     if output.suffix == SUFFIX:
         return [_write(database, _view(view or "runs"), output)]

@@ -1,4 +1,4 @@
-"""Read and validate the receipts of a store; invalid files are refused with a reason."""
+"""Read and validate the receipts of a store; refuse invalid files with a reason."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError, SpecialFil
 
 
 class Refused(ReceiptError):
-    """A file in the place of a receipt that is not a valid receipt of its log."""
+    """A file in the place of a receipt is not a valid receipt of its log."""
 
 
 def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
     """Return the valid receipt of a log at ``path``.
 
-    Raises ``Refused`` for a file without one, and ``InputError`` where the system does not let it be read or validated:
-    the file may be fine, and leaving it out would change the answer.
+    Raises ``Refused`` for a file without one, ``InputError`` if the system cannot read or validate the file: it may be fine, and
+    leaving it out would change the answer.
     """
     try:
         data = read_regular(path)
@@ -37,7 +37,7 @@ def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
             raise Refused("cannot read", why=why) from error
         raise InputError("cannot read the store", where=str(path), why=why) from error
     except ReceiptError as error:
-        if isinstance(error.__cause__, OSError):  # a schema, of ours
+        if isinstance(error.__cause__, OSError):  # one of our schemas
             raise
         raise Refused(error.message, why=error.why) from error
     wrong = [finding for finding in findings if finding.severity == "error"]
@@ -48,15 +48,15 @@ def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
         raise Refused("not a receipt", why=document["schema_version"])
     if document["derivation"]["log"]["sha256"] != log_sha256:
         raise Refused("the file's name belongs to another log")
-    masked: dict[str, Any] = mask_texts(document)  # whoever wrote it may have masked less
+    masked: dict[str, Any] = mask_texts(document)  # its writer may have masked less
     return masked
 
 
 def read_receipts(store: Store, warn: Callable[[str], None], *, excluded: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the current receipt of every run, ordered by the log's digest; ``warn`` is called with each skipped file.
+    """Yield the current receipt of every run, ordered by the log's digest; call ``warn`` for each skipped file.
 
-    Name, lane and preset that a receipt lacks are those of the log's first path (``placed``). Without ``excluded``, runs that
-    somebody excluded are left out. Raises ``InputError`` where there is no store, or the system does not let it be read.
+    Missing name, lane and preset come from the log's first path (``placed``). Without ``excluded``, runs that a user excluded are
+    left out. Raises ``InputError`` if the store does not exist or cannot be read.
     """
     store.check_exists()
     places: dict[str, list[Path]] = {}

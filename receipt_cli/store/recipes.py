@@ -1,18 +1,18 @@
-"""Questions that people ask of a store, with their SQL."""
+"""Common queries of a store, as SQL recipes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
-from receipt_cli.lazy_dataclass import NamedTuple
 
 
 class Recipe(NamedTuple):
-    """A question: what it answers, and its SELECT; ``{metric}``, ``{best}``, ``{last}`` and ``{where}`` stand for what
-    the caller names."""
+    """A query: its meaning, and its SELECT; the caller's values replace ``{metric}``, ``{best}``, ``{extreme}``, ``{last}`` and
+    ``{where}``."""
 
     meaning: str
     sql: str
@@ -36,7 +36,7 @@ FROM runs WHERE step_time_s_median IS NOT NULL AND NOT excluded{where}
 GROUP BY lane ORDER BY step_time_s DESC, lane""",
     ),
     "cost": Recipe(
-        "what failed runs cost, by reason: wall time, device hours and money",
+        "cost of failed runs by reason: wall time, device hours and money",
         """SELECT failure_reason, count(*) AS run_count, sum(coalesce(job_wall_time_s, wall_time_s)) / 3600 AS hours,
        sum(device_hours) AS device_hours, sum(cost) AS cost, any_value(currency) AS currency,
        count(*) FILTER (coalesce(job_wall_time_s, wall_time_s) IS NULL) AS without_time
@@ -70,7 +70,7 @@ JOIN (SELECT run_id, median(median_step_time_s) AS all_ranks_s FROM ranks GROUP 
 WHERE k.straggles AND NOT r.excluded{where} ORDER BY ratio DESC, r.name, k.rank LIMIT {last}""",
     ),
     "unsaved": Recipe(
-        "failed runs by the time behind their last checkpoint, that a restart repeats",
+        "failed runs by the time after their last checkpoint, which a restart repeats",
         """SELECT name, lane, checkpoint_last_step, steps_last, unsaved_step_count, unsaved_time_s, failure_reason
 FROM runs WHERE failure_reason IS NOT NULL AND checkpoint_last_step IS NOT NULL AND NOT excluded{where}
 ORDER BY unsaved_time_s DESC NULLS LAST, unsaved_step_count DESC NULLS LAST, name LIMIT {last}""",
@@ -87,15 +87,15 @@ _METRIC = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
 def fill(name: str, metric: str = "val_loss", last: int = 20, where: str | None = None) -> str:
-    """Return the SELECT of the recipe ``name``, over the runs for which the SQL condition ``where`` holds.
+    """Return the SELECT of the recipe ``name``, over the runs that satisfy the SQL condition ``where``.
 
-    Raises ``UsageError`` for a name or metric that is none.
+    Raises ``UsageError`` for an unknown recipe and for an invalid metric name.
     """
     recipe = RECIPES.get(name)
     if recipe is None:
         raise UsageError(f"there is no recipe {name!r}", why=f"the recipes are {', '.join(RECIPES)}")
     if _METRIC.match(metric) is None:
-        raise UsageError(f"{metric!r} is no name of a metric")
+        raise UsageError(f"{metric!r} is not a metric name")
     known = load_registry().by_name.get(metric)
     best = "max" if known is not None and known.better == "higher" else "min"
     texts = {"metric": known.name if known else metric, "best": best, "extreme": best, "last": str(last)}

@@ -1,4 +1,4 @@
-"""Find a run of a store by any of its names: digits of its digest, its name, the path of its log or of its receipt."""
+"""Find a run of a store by digits of its digest, its name, or the path of its log or receipt."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.file_kinds import read_regular
 from receipt_cli.io.source import Source
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.store.files import Store, StoredReceipt
 from receipt_cli.store.places import place_files, read_places
 
 _DIGITS = re.compile(r"(?P<digits>[0-9a-f]{4,64})(?:\.run(?P<run>[1-9]\d{0,8}))?\Z")
 _NAME = re.compile(rb'"run":\s*\{\s*"name":\s*("(?:[^"\\]|\\.)*")')
 _HEAD = 2048
-"""Bytes of a receipt that contain the run's name: the store writes it near the start."""
+"""Bytes of a receipt that contain the run's name, which the store writes near the start."""
 SHOWN = 6
-"""Runs of an ambiguous name that the error lists."""
+"""Most runs listed in the error about an ambiguous name."""
 _ROOTS = "roots.json"
 MAX_ROOTS = 16
 
@@ -35,11 +35,11 @@ class NamedRun(NamedTuple):
 
 
 def find_run(root: Path, given: str) -> NamedRun:
-    """Return the run of the store at ``root`` that ``given`` means.
+    """Return the run of the store at ``root`` that ``given`` names.
 
-    That is the first digits of its digest (at least four, ``.run1`` behind them for an earlier run of its log), its name, or a
-    path of its log or receipt; else the beginning of a name or path, or the end of a path, if one run alone has it. Raises
-    ``InputError`` where there is none, or where there are several, which are listed.
+    ``given`` is the first digits of its digest (at least four, followed by ``.run1`` for an earlier run of its log), its name,
+    or a path of its log or receipt; else the start of a name or path, or the end of a path, if only one run matches. Raises
+    ``InputError`` without a match, and for several matches, which it lists.
     """
     store = Store(root)
     store.check_exists()
@@ -55,14 +55,14 @@ def find_run(root: Path, given: str) -> NamedRun:
     for matching in (exact, beginning, ending):
         last = [run for run in matching if run.receipt.run is None]
         if len({run.receipt.log_sha256 for run in matching}) == 1 and last:
-            return last[0]  # a path means the last run of its log, as a log does
+            return last[0]  # a path names the last run of its log
         if matching:
             return _only(given, root, matching)
     raise InputError(f"the store has no run {given!r}", where=str(root), try_=f"receipt store ls {root}")
 
 
 def find_log(root: Path, run: NamedRun) -> Path | None:
-    """Return where the log of a run is on this machine: at one of its paths below a root that a batch noted; None if nowhere."""
+    """Return the path of a run's log on this machine, below a root that a batch noted, or None."""
     for folder in noted_roots(root):
         for name in run.paths:
             path = Path(folder) / name
@@ -72,7 +72,7 @@ def find_log(root: Path, run: NamedRun) -> Path | None:
 
 
 def noted_roots(root: Path) -> list[str]:
-    """Return the roots of archives that batches on this machine noted in the cache of the store."""
+    """Return the archive roots that batches on this machine noted in the store's cache."""
     with contextlib.suppress(OSError, ValueError):
         found = json.loads((root / ".cache" / _ROOTS).read_bytes())
         return [folder for folder in found if isinstance(folder, str)] if isinstance(found, list) else []
@@ -80,7 +80,7 @@ def noted_roots(root: Path) -> list[str]:
 
 
 def note_root(root: Path, folder: str) -> None:
-    """Note the root of an archive in the cache of the store, so that the logs of its runs are found again."""
+    """Note an archive's root in the store's cache, so that the logs of its runs can be found again."""
     known = noted_roots(root)
     if known[:1] == [folder]:
         return
@@ -93,7 +93,7 @@ def note_root(root: Path, folder: str) -> None:
 
 
 def _by_digits(store: Store, digits: str, run: int | None) -> list[StoredReceipt]:
-    """Return the current receipts of runs whose digest begins so; of a log of several, the last unless ``run`` names one."""
+    """Return the current receipts of runs whose digest begins with ``digits``; of one log the last run, or ``run``."""
     logs = dict.fromkeys(receipt.log_sha256 for receipt in store.history(digits))
     return [receipt for log in logs for receipt in store.runs(log) if receipt.run == run]
 

@@ -1,6 +1,6 @@
-"""List the files that the rows of the index are of, each with the state in which it is.
+"""List the receipt files behind the rows of the index, each with a stamp of its state.
 
-Every question does this, for all files of a store: names stay text, and a ``Path`` is made for the files that are read alone.
+Every query does this for all files of a store, so names stay strings; only files that are read get a ``Path``.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from receipt_cli.errors import InputError
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.store.files import RECEIPT, Store, StoredReceipt
 from receipt_cli.store.marks import marks_files
 
 
 class RowFiles(NamedTuple):
-    """The files of a row: the receipt, the places of its log and the marks of its run, as paths below ``root``.
+    """The files of a row, as paths below ``root``: the receipt, the places of its log and the marks of its run.
 
-    ``stamp`` is the size and the times of each, by which a change is noticed; ``size`` is the receipt's, in bytes.
+    ``stamp`` is size and times of each file, which reveal a change; ``size`` is the receipt's in bytes.
     """
 
     root: Path
@@ -39,14 +39,14 @@ class RowFiles(NamedTuple):
 
     @property
     def places(self) -> tuple[Path, ...]:
-        """The files of the places."""
+        """Paths of the log's place files."""
         return tuple(self.root / name for name in self.place_names)
 
 
 def list_files(store: Store, log_sha256: str = "") -> Iterator[RowFiles]:
-    """Yield all receipt files that are there, or those of one log, by log, generation and run; the last run comes last.
+    """Yield all receipt files, or those of one log, by log, generation and run, the last run of a log last.
 
-    Raises ``InputError`` where the system does not let a folder be read.
+    Raises ``InputError`` if the system cannot read a folder.
     """
     places: dict[str, list[tuple[str, str]]] = {}
     with contextlib.suppress(OSError):
@@ -76,7 +76,7 @@ def list_files(store: Store, log_sha256: str = "") -> Iterator[RowFiles]:
 
 
 def _folders(root: Path, kind: str, log_sha256: str) -> list[str]:
-    """Return the folders of a kind of files, below the store, in order; or that of one log."""
+    """Return the folders of one kind of file, below the store, in order; or the folder of one log."""
     if log_sha256:
         return [f"{kind}/{log_sha256[:2]}"]
     try:
@@ -86,7 +86,7 @@ def _folders(root: Path, kind: str, log_sha256: str) -> list[str]:
 
 
 def _files(root: Path, folder: str, start: str) -> list[tuple[str, os.stat_result]]:
-    """Return name and state of the files in a folder whose names begin with ``start``, in order; none for a missing folder."""
+    """Return name and status of the files in a folder whose names begin with ``start``, in order; [] for a missing folder."""
     found: list[tuple[str, os.stat_result]] = []
     try:
         with os.scandir(root / folder) as entries:

@@ -1,4 +1,4 @@
-"""Read metric values from the Parquet files that ``receipt parse --series`` writes, found by the receipt's log."""
+"""Read metric values from Parquet files of ``receipt parse --series``, found by the receipt's log."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from receipt_cli.io.duckdb import Damaged, Database
 
 
 class SeriesFiles:
-    """The Parquet files below ``root``, found by the log in their footer, those of earlier runs of a log by their names.
+    """The Parquet files below ``root``, by the log in their footer; those of a log's earlier runs by file name.
 
-    ``warn`` is called with skipped files. Raises ``InputError`` where there is no such folder, and ``UsageError`` where DuckDB
-    is not installed.
+    ``warn`` is called for each skipped file. Raises ``InputError`` if the folder does not exist, ``UsageError`` if DuckDB is not
+    installed.
     """
 
     def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
         if not root.is_dir():
             help_text = "receipt parse LOG --series FILE writes one"
-            raise InputError("no such folder of series", where=str(root), try_=help_text)
+            raise InputError("no such folder", where=str(root), try_=help_text)
         self._database = Database()
         self._warn = warn
         self._files: dict[str, Path] = {}
@@ -42,15 +42,15 @@ class SeriesFiles:
         return log if isinstance(log, str) else None
 
     def primary(self, document: Mapping[str, Any]) -> int | None:
-        """Return the number of a receipt's primary phase, from 0; None where no file is of its log."""
+        """Return the index of a receipt's primary phase, from 0; None if no file belongs to its log."""
         summaries = [phase["summary"] for phase in document["phases"]]
         known = run_id(document) in self._files and document["summary"] in summaries
         return summaries.index(document["summary"]) if known else None
 
     def values(self, document: Mapping[str, Any], phase: int, name: str) -> tuple[list[int], list[float]] | None:
-        """Return steps and values of a metric of the registry in one phase, NaN where not finite, in log order.
+        """Return steps and values of a registry metric in one phase, in log order, NaN for non-finite values.
 
-        None where the file cannot be read.
+        None if the file cannot be read.
         """
         path = self._files[run_id(document)]
         value = f"CASE WHEN list_contains(nonfinite, '{name}') THEN 'nan'::DOUBLE ELSE {name} END"

@@ -1,4 +1,4 @@
-"""Reduce the message of a failure to its signature: what stays the same from run to run."""
+"""Reduce a failure message to its signature, which is the same in every run with the same fault."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _VOLATILE = (
     (re.compile(r"(?<![A-Za-z_\d])[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?", re.I), "#"),
     (re.compile(r"\s+"), " "),
 )
-"""What varies between runs of one fault, and what takes its place, in this order: a URL contains a path, a path numbers."""
+"""(pattern of a part that varies between runs, its replacement), in this order: a URL contains a path, a path numbers."""
 
 
 def signature(reason: str, exception_type: str | None, message: str | None) -> str:
-    """Return the signature of a failure: its reason, the type of the exception, and the message without what varies.
+    """Return the signature of a failure: reason, exception type, and message without varying parts.
 
     Numbers become ``#``, paths ``<path>``; addresses, identifiers, times and URLs likewise. At most ``MAX_SIGNATURE`` characters.
     """
@@ -31,5 +31,5 @@ def signature(reason: str, exception_type: str | None, message: str | None) -> s
         text = pattern.sub(stand_in, text)
     text = text.strip()
     if exception_type and exception_type in text:
-        exception_type = None  # the message begins with it
+        exception_type = None  # the message contains it
     return ": ".join(filter(None, (reason, exception_type, text)))[:MAX_SIGNATURE]

@@ -1,7 +1,7 @@
 """Statistics of a store over time: throughput, goodput, memory and checks.
 
-A run's figure is its own median (tokens/s), its own ratio (goodput) or its largest value (memory); a row here is over the runs
-of one period and one group, so that a long run weighs as much as a short one.
+A run contributes one value: its median (tokens/s), its ratio (goodput) or its largest value (memory). A row summarises the runs
+of one period and group, so a long run weighs as much as a short one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LAST = 100
 class Panel:
     """The answer to one question.
 
-    ``run_count`` are the runs of the store, ``without_figure`` those that have none and are in no row, ``without_time`` those
-    in the rows whose time is unknown: their period is None, and comes last.
+    ``run_count`` counts the runs of the store, ``without_figure`` those without the value, which are in no row, ``without_time``
+    those in the rows whose time is unknown: their period is None, and comes last.
     """
 
     question: Question
@@ -38,7 +38,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class _Trend:
-    """A figure over time: what groups it (the first for people), its expression, and further columns."""
+    """A value over time: grouping columns (the first is for people), expression of the value, further columns."""
 
     groups: Mapping[str, str]
     figure: str
@@ -68,11 +68,11 @@ _STARTS: Mapping[Period, str] = {
 
 
 def ask_panel(database: Database, question: Question, *, by: Period = "day", last: int = LAST) -> Panel:
-    """Return the answer to ``question``, by period; that about checks is over the ``last`` runs instead.
+    """Return the answer to ``question`` by period; for checks, over the ``last`` runs instead.
 
-    The columns of a trend: its group, ``period`` (when it begins, UTC; weeks begin on Mondays), ``run_count``, ``median``,
-    ``min`` and ``max`` of the runs' figures, in base units. Those of the checks: ``check``, ``passed``, ``failed``, ``unknown``
-    and ``pass_ratio``, passed of those that are known.
+    Columns of a trend: its group, ``period`` (its beginning, UTC; weeks begin on Mondays), ``run_count``, ``median``, ``min``
+    and ``max`` of the runs' values, in base units. Columns of checks: ``check``, ``passed``, ``failed``, ``unknown`` and
+    ``pass_ratio`` (passed / known).
     """
     return _checks(database, last) if question == "checks" else _trend(database, question, by)
 
@@ -112,7 +112,7 @@ def _checks(database: Database, last: int) -> Panel:
 
 
 def contradictions(database: Database) -> list[str]:
-    """Return a line for each receipt in which the exit code that was captured is not the one that its checks rest on."""
+    """Return a line for each receipt whose captured exit code contradicts its check ``zero_exit_code``."""
     found = database.run(
         "SELECT log_sha256, exit_code, zero_exit_code FROM runs WHERE (exit_code = 0) <> zero_exit_code ORDER BY log_sha256"
     )
@@ -123,7 +123,7 @@ def contradictions(database: Database) -> list[str]:
 
 
 def panel_document(panel: Panel, by: Period) -> dict[str, Any]:
-    """Return the answer as JSON has it: counts, and ``rows`` of ``columns``; ``by`` is the period of a trend."""
+    """Return the answer as JSON: counts, and ``rows`` of ``columns``; ``by`` is the period of a trend."""
     period = {} if panel.question == "checks" else {"by": by}
     counts = {"run_count": panel.run_count, "without_figure": panel.without_figure, "without_time": panel.without_time}
     return {"question": panel.question, **period, **counts, "rows": records(panel.table)}

@@ -1,21 +1,20 @@
 """SQL views of a store: their columns, with types and meanings, and their statements.
 
-A column keeps its name, type and meaning for ever; new ones are added at the end of a group. Times are UTC, numbers in base
-units, and unknown values are NULL. Metrics are found by their registry id, so that a metric with another name in an older
-receipt appears in the same column.
+A column keeps its name, type and meaning forever; new ones are added at the end of a group. Times are UTC, numbers in base
+units, unknown values NULL. Metrics are found by registry id, so that a metric with another name in an older receipt appears in
+the same column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from receipt_cli.lazy_dataclass import NamedTuple
+from typing import NamedTuple
 
 TEXT, WHOLE, REAL, FLAG, TIME = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP"
 
 
 class Column(NamedTuple):
-    """One column: its name, its DuckDB type, its meaning, and its path in a receipt (empty: computed)."""
+    """One column: name, DuckDB type, meaning, and path in a receipt ("": computed)."""
 
     name: str
     type: str
@@ -24,7 +23,7 @@ class Column(NamedTuple):
 
 
 class Wide(NamedTuple):
-    """A figure of one metric of the primary phase that is a column of ``runs``; ``block`` is its block of the summary."""
+    """A statistic of one metric of the primary phase as a column of ``runs``; ``block`` is its block of the summary."""
 
     name: str
     metric_id: int
@@ -34,8 +33,8 @@ class Wide(NamedTuple):
 
 KEY = (
     Column("log_sha256", TEXT, "Digest of the log (decompressed bytes), which may contain several runs."),
-    Column("generation", WHOLE, "Which of this log's receipts it is, from 1; the highest is the current one."),
-    Column("run_id", TEXT, "Identity of the run: log_sha256, with .run1 or the like behind for an earlier run of its log."),
+    Column("generation", WHOLE, "Number of the receipt among those of its log, from 1; the highest is current."),
+    Column("run_id", TEXT, "Identity of the run: log_sha256, followed by .run1 or the like for an earlier run of its log."),
 )
 RUN = (
     Column("path", TEXT, "Path of the receipt file, below the store."),
@@ -53,10 +52,10 @@ RUN = (
     Column("git_branch", TEXT, "Branch.", "header.git.branch"),
     Column("git_dirty", FLAG, "Whether the tree held uncommitted changes.", "header.git.dirty"),
     Column("accelerator_name", TEXT, "Product names of the accelerators, joined by ' + '."),
-    Column("accelerator_count", WHOLE, "How many took part; NULL where one kind's number is unknown."),
-    Column("accelerator_memory_bytes", WHOLE, "Memory of one accelerator; NULL where there are several kinds."),
+    Column("accelerator_count", WHOLE, "Number of accelerators; NULL if the number of one kind is unknown."),
+    Column("accelerator_memory_bytes", WHOLE, "Memory of one accelerator; NULL for several kinds."),
     Column("world_size", WHOLE, "Processes (ranks) of the job.", "header.parallelism.world_size"),
-    Column("trainer", TEXT, "The training program, with its version where known.", "header.software.trainer"),
+    Column("trainer", TEXT, "The training program, with its version if known.", "header.software.trainer"),
     Column("torch_version", TEXT, "PyTorch version.", "header.software.torch"),
     Column("cuda_version", TEXT, "CUDA or ROCm version.", "header.software.cuda"),
     Column("python_version", TEXT, "Python version.", "header.software.python"),
@@ -70,7 +69,7 @@ RUN = (
     Column("origin", TEXT, "Format of the document that was imported; NULL for a log.", "derivation.origin.format"),
     Column("log_size_bytes", WHOLE, "Size of the log.", "derivation.log.size_bytes"),
     Column("log_line_count", WHOLE, "Lines of the log.", "derivation.log.line_count"),
-    Column("problem_count", WHOLE, "Things in the log that could not be read as they should.", "derivation.problems.count"),
+    Column("problem_count", WHOLE, "Problems: parts of the log that could not be read properly.", "derivation.problems.count"),
     Column("near_miss_count", WHOLE, "Records that nearly matched: a format may have drifted.", "derivation.near_misses.count"),
     Column("unmatched_count", WHOLE, "Records that no rule matched.", "derivation.lines.unmatched"),
     Column("phase_count", WHOLE, "Phases of the log."),
@@ -85,36 +84,36 @@ RUN = (
     Column("mfu_plausible", FLAG, "Check: no printed MFU is above 1. NULL: none printed.", "checks.mfu_plausible"),
     Column("throughput_consistent", FLAG, "Check: reported and derived throughput agree. NULL: nothing to compare.",
            "checks.throughput_consistent"),
-    Column("failure_reason", TEXT, "Slug of why the run failed; NULL where nothing says that it did.", "failure.reason"),
+    Column("failure_reason", TEXT, "Slug of the failure's cause; NULL if no failure is known.", "failure.reason"),
     Column("failure_category", TEXT, "Kind of the cause.", "failure.category"),
-    Column("goodput_ratio", REAL, "Share of the wall time in steps that stand, 0 to 1.", "goodput.goodput_ratio"),
+    Column("goodput_ratio", REAL, "Share of the wall time in retained steps, 0 to 1.", "goodput.goodput_ratio"),
     Column("wall_time_s", REAL, "Wall time.", "goodput.wall_time_s"),
-    Column("goodput_step_time_s", REAL, "Time in steps that stand.", "goodput.step_time_s"),
+    Column("goodput_step_time_s", REAL, "Time in retained steps.", "goodput.step_time_s"),
     Column("badput_checkpoint_s", REAL, "Wall time lost to checkpoints.", "goodput.badput_s.checkpoint"),
     Column("badput_eval_s", REAL, "Wall time lost to evaluation.", "goodput.badput_s.eval"),
     Column("badput_compilation_s", REAL, "Wall time lost to compilation.", "goodput.badput_s.compilation"),
     Column("badput_data_loading_s", REAL, "Wall time lost to waiting for data.", "goodput.badput_s.data_loading"),
     Column("badput_initialization_s", REAL, "Wall time before the first step.", "goodput.badput_s.initialization"),
-    Column("badput_wasted_progress_s", REAL, "Wall time of steps that a restart overtook.", "goodput.badput_s.wasted_progress"),
+    Column("badput_wasted_progress_s", REAL, "Wall time of steps superseded by a restart.", "goodput.badput_s.wasted_progress"),
     Column("badput_idle_s", REAL, "Wall time that nothing explains.", "goodput.badput_s.idle"),
-    Column("goodput_evidence", TEXT, "What the wall time rests on.", "goodput.evidence"),
+    Column("goodput_evidence", TEXT, "Evidence for the wall time.", "goodput.evidence"),
     Column("job_wall_time_s", REAL, "Wall time of the job as its wrapper measured it.", "run.wall_time_s"),
-    Column("job_peak_rss_bytes", WHOLE, "Most resident memory of the job's processes that a wrapper saw.", "run.peak_rss_bytes"),
-    Column("log_path", TEXT, "First path of the log below the root of its archive; NULL where no batch found it."),
+    Column("job_peak_rss_bytes", WHOLE, "Largest resident memory of the job's processes, as sampled.", "run.peak_rss_bytes"),
+    Column("log_path", TEXT, "First path of the log below the root of its archive; NULL if no batch found it."),
     Column("log_path_count", WHOLE, "Number of paths with these bytes."),
     Column("name_source", TEXT, "Where name is from: receipt, stem (of log_path), template or mapping."),
     Column("lane_source", TEXT, "Where lane is from: receipt, template or mapping."),
     Column("preset_source", TEXT, "Where preset is from: receipt, template or mapping."),
-    Column("run_number", WHOLE, "Which of the runs in its log it is, from 1."),
+    Column("run_number", WHOLE, "Number of the run in its log, from 1."),
     Column("run_count", WHOLE, "Number of runs in its log."),
-    Column("log_first_at", TIME, "First stamp of the run's lines.", "summary.time.first"),
-    Column("log_last_at", TIME, "Last stamp of the run's lines.", "summary.time.last"),
-    Column("log_zone", TEXT, "utc where the stamps name their offset; NULL for a local time.", "summary.time.zone"),
-    Column("failure_signature", TEXT, "Reason and message of the failure without what varies from run to run."),
+    Column("log_first_at", TIME, "First timestamp of the run's lines.", "summary.time.first"),
+    Column("log_last_at", TIME, "Last timestamp of the run's lines.", "summary.time.last"),
+    Column("log_zone", TEXT, "utc if the timestamps have an offset; NULL for local times.", "summary.time.zone"),
+    Column("failure_signature", TEXT, "Reason and message of the failure without parts that vary between runs."),
     Column("retry", TEXT, "would_repeat: it would fail in the same place; until derive/3 same, elsewhere, fix_first or unknown.",
            "failure.retry.verdict"),
     Column("culprit_host", TEXT, "Host of the rank that failed first.", "failure.culprit.host"),
-    Column("seed", WHOLE, "The only seed of the header; NULL where there are several."),
+    Column("seed", WHOLE, "The only seed of the header; NULL for several."),
     Column("hourly_rate", REAL, "Price of the job per hour.", "header.cost.hourly_rate"),
     Column("currency", TEXT, "Currency of cost and hourly_rate.", "header.cost.currency"),
     Column("cost", REAL, "The receipt's cost.amount, else hourly_rate times the wall time: job_wall_time_s, else wall_time_s."),
@@ -122,7 +121,7 @@ RUN = (
     Column("checkpoint_count", WHOLE, "Checkpoints that the log shows.", "goodput.parts.checkpoint.count"),
     Column("goodput_low", REAL, "Lower bound of goodput_ratio.", "goodput.range.low"),
     Column("goodput_high", REAL, "Upper bound of goodput_ratio.", "goodput.range.high"),
-    Column("excluded", FLAG, "Whether somebody excluded the run from history and statistics."),
+    Column("excluded", FLAG, "Whether a user excluded the run from history and statistics."),
     Column("note", TEXT, "Note on the run."),
     Column("tags", f"{TEXT}[]", "Tags of the run."),
 )  # fmt: skip
@@ -133,7 +132,7 @@ STEPS = (
     Column("steps_planned", WHOLE, "Planned number of steps.", "steps.planned"),
     Column("step_record_count", WHOLE, "Step records, each once.", "steps.record_count"),
     Column("restart_count", WHOLE, "How often the step number went back.", "steps.restart_count"),
-    Column("superseded_count", WHOLE, "Records that a restart overtook.", "steps.superseded_count"),
+    Column("superseded_count", WHOLE, "Records superseded by a restart.", "steps.superseded_count"),
     Column("steady_record_count", WHOLE, "Records of the steady window.", "steady_state.record_count"),
     Column("training_time_s", REAL, "Training time as the trainer prints it.", "training_time_s"),
     Column("bottleneck", TEXT, "What the rest of the pipeline waits for; NULL without such figures.", "bottleneck.verdict"),
@@ -141,10 +140,10 @@ STEPS = (
     Column("loss_spike_count", WHOLE, "Sudden rises of the loss.", "spikes.metrics.loss.count"),
     Column("grad_norm_spike_count", WHOLE, "Sudden rises of the gradient norm.", "spikes.metrics.grad_norm.count"),
     Column("checkpoint_last_step", WHOLE, "Step of the last checkpoint.", "checkpoints.last_step"),
-    Column("unsaved_step_count", WHOLE, "Steps behind it, that a restart would repeat.", "checkpoints.unsaved_step_count"),
-    Column("unsaved_time_s", REAL, "Time of these steps, by the log's stamps.", "checkpoints.unsaved_time_s"),
+    Column("unsaved_step_count", WHOLE, "Steps after it, which a restart would repeat.", "checkpoints.unsaved_step_count"),
+    Column("unsaved_time_s", REAL, "Time of these steps, by the log's timestamps.", "checkpoints.unsaved_time_s"),
 )
-"""Columns of a phase, and of the primary phase in ``runs``; the sources are below its summary."""
+"""Columns of a phase, and of the primary phase in ``runs``; sources are below its summary."""
 WIDE = (
     Wide("loss_first", 1, "first"), Wide("loss_last", 1, "last"), Wide("loss_min", 1, "min"),
     Wide("grad_norm_median", 2, "median"), Wide("learning_rate_last", 3, "last"),
@@ -164,23 +163,23 @@ WIDE = (
 )  # fmt: skip
 _DERIVED = {"derived": ", recomputed from batch and step time"}
 MEMORY = tuple(wide for wide in WIDE if wide.metric_id in range(60, 70))
-"""Memory figures in order of preference for a run."""
+"""Memory statistics in order of preference for a run."""
 FIGURES = (
     *(Column(w.name, REAL, f"The primary phase's {w.figure} of metric {w.metric_id}{_DERIVED.get(w.block, '')}.") for w in WIDE),
-    Column("memory_bytes", REAL, "The run's memory figure: the first that it has of the memory columns above, in their order."),
-    Column("memory_metric", TEXT, "The metric that memory_bytes is the largest steady value of."),
-    Column("rank_peak_memory_bytes", REAL, "Largest memory figure that any rank printed; NULL where one rank printed alone."),
+    Column("memory_bytes", REAL, "The run's memory value: the first known of the memory columns above."),
+    Column("memory_metric", TEXT, "The metric of memory_bytes, which is its largest steady value."),
+    Column("rank_peak_memory_bytes", REAL, "Largest memory value that any rank printed; NULL if only one rank printed."),
 )
 METRIC = (
-    Column("metric", TEXT, "Name: as this version's registry spells it, or as printed where it has no id."),
+    Column("metric", TEXT, "Name: as this version's registry spells it, or as printed if it has no id."),
     Column("id", WHOLE, "Identity in the metric registry; NULL outside of it."),
     Column("unit", TEXT, "Base unit; NULL outside of the registry."),
     Column("source", TEXT, "reported: printed by the trainer; derived: recomputed; other: reported, outside of the registry."),
     Column("window_name", TEXT, "Records that the statistics are over: all, or steady (without warm-up).", "window"),
-    Column("scope", TEXT, "What one value is of, such as global or per_device.", "scope"),
-    Column("definition", TEXT, "What exactly the number means, where the name does not say.", "definition"),
+    Column("scope", TEXT, "Scope of a value, such as global or per_device.", "scope"),
+    Column("definition", TEXT, "Exact meaning of the number, if the name leaves it open.", "definition"),
     Column("record_count", WHOLE, "Values in the window.", "record_count"),
-    Column("nonfinite_count", WHOLE, "Those that are NaN or infinite; they take no part.", "nonfinite_count"),
+    Column("nonfinite_count", WHOLE, "NaN and infinite values, which the statistics exclude.", "nonfinite_count"),
     Column("first", REAL, "First value printed.", "first"),
     Column("last", REAL, "Last value printed.", "last"),
     Column("min", REAL, "Smallest.", "min"),
@@ -194,27 +193,27 @@ PHASE = (
 )
 CHECK = (
     Column("check_name", TEXT, "Name of the check."),
-    Column("passed", FLAG, "true, false, or NULL where the log proves neither."),
+    Column("passed", FLAG, "true, false, or NULL if the log proves neither."),
 )
 FAILURE = (
     Column("reason", TEXT, "Slug of the most specific cause.", "reason"),
     Column("category", TEXT, "Kind of the cause.", "category"),
     Column("line_number", WHOLE, "Line of the log that shows it.", "line_number"),
     Column("message", TEXT, "The cause as printed.", "message"),
-    Column("exception_type", TEXT, "Type of the exception; NULL where the log shows none.", "exception.type"),
+    Column("exception_type", TEXT, "Type of the exception; NULL if the log shows none.", "exception.type"),
     Column("frame_file", TEXT, "File of its innermost frame outside installed packages.", "exception.frame.file"),
     Column("frame_line", WHOLE, "Line of that file.", "exception.frame.line"),
-    Column("culprit_rank", WHOLE, "Rank that failed first; NULL where the log does not name it.", "culprit.rank"),
+    Column("culprit_rank", WHOLE, "Rank that failed first; NULL if the log does not name it.", "culprit.rank"),
     Column("culprit_host", TEXT, "Its host.", "culprit.host"),
     Column("victim_count", WHOLE, "How many failed only because another did.", "victims.count"),
     Column("retry", TEXT, "would_repeat or null; until derive/3 same, elsewhere, fix_first or unknown.", "retry.verdict"),
-    Column("silence_s", REAL, "Seconds without progress before the last stamp of the log.", "progress.silence_s"),
-    Column("stalled", FLAG, "Whether that is longer than the steps before allow.", "progress.stalled"),
+    Column("silence_s", REAL, "Seconds without progress before the last timestamp of the log.", "progress.silence_s"),
+    Column("stalled", FLAG, "Whether silence_s is longer than earlier steps allow.", "progress.stalled"),
     Column("log_tail", f"{TEXT}[]", "Last lines of the log.", "log_tail"),
 )
 CAUSE = (
-    Column("marker", TEXT, "Failure marker that the run did not get over.", "id"),
-    Column("reason", TEXT, "Slug that it stands for.", "reason"),
+    Column("marker", TEXT, "Failure marker that the run did not survive.", "id"),
+    Column("reason", TEXT, "Slug of its failure reason.", "reason"),
     Column("role", TEXT, "What it shows: a cause, an external stop, an error, a consequence.", "role"),
     Column("count", WHOLE, "How often the log shows it.", "count"),
     Column("first_line", WHOLE, "Its first line.", "first_line"),
@@ -223,8 +222,8 @@ CAUSE = (
 RANK = (
     Column("rank", WHOLE, "Rank, from 0."),
     Column("record_count", WHOLE, "Steps that it printed.", "record_count"),
-    Column("median_step_time_s", REAL, "Median of its step times; NULL where it prints none.", "median_step_time_s"),
-    Column("straggles", FLAG, "Whether that is over 1.1 times that of all ranks.", "straggles"),
+    Column("median_step_time_s", REAL, "Median of its step times; NULL if it prints none.", "median_step_time_s"),
+    Column("straggles", FLAG, "Whether its median is over 1.1 times that of all ranks.", "straggles"),
     Column("peak_memory_bytes", REAL, "Largest memory figure that it printed.", "peak_memory_bytes"),
 )
 CHECKPOINT = (
@@ -256,23 +255,23 @@ EVIDENCE = (
     Column("submitted_at", TIME, "When it was submitted.", "submitted_at"),
     Column("started_at", TIME, "When it started.", "started_at"),
     Column("finished_at", TIME, "When it ended.", "finished_at"),
-    Column("zone", TEXT, "utc where the times name their offset; NULL for local times.", "zone"),
+    Column("zone", TEXT, "utc if the times have an offset; NULL for local times.", "zone"),
     Column("nodes", f"{TEXT}[]", "Names of its nodes.", "nodes"),
     Column("node_count", WHOLE, "Number of its nodes.", "node_count"),
     Column("max_rss_bytes", WHOLE, "Largest resident memory of one of its tasks.", "max_rss_bytes"),
     Column("memory_limit_bytes", WHOLE, "Memory that it was granted.", "memory_limit_bytes"),
     Column("restart_count", WHOLE, "How often the scheduler started it again.", "restart_count"),
-    Column("contradictions", f"{TEXT}[]", "Where it contradicts the log or another part of the receipt, in words."),
+    Column("contradictions", f"{TEXT}[]", "Contradictions to the log or another part of the receipt, in words."),
 )
 STORED = (
     Column("stamp", TEXT, "Size and times of the file, by which a change is noticed."),
-    Column("refusal", TEXT, "Why the file is passed over; NULL for a receipt that counts."),
+    Column("refusal", TEXT, "Reason for skipping the file; NULL for a valid receipt."),
 )
-"""Columns of the index alone."""
+"""Columns of the index only."""
 
 
 class View(NamedTuple):
-    """One view: its name, what a row of it is, its columns, and its statement."""
+    """One view: name, meaning of a row, columns, and statement."""
 
     name: str
     meaning: str
@@ -285,7 +284,7 @@ def _names(columns: Sequence[Column], prefix: str = "") -> str:
 
 
 TABLE = "stored.receipts"
-"""The table that the views read: a row is a receipt file."""
+"""The table that the views read: one row per receipt file."""
 _CURRENT = f"FROM {TABLE} WHERE refusal IS NULL AND is_current"
 _PHASES = f"(SELECT {_names(KEY)}, unnest(phases) AS p {_CURRENT})"
 _METRICS = f"(SELECT {_names(KEY)}, p, unnest(p.metrics) AS m FROM {_PHASES})"
@@ -322,35 +321,35 @@ VIEWS = (
          f"SELECT {_names(KEY)}, {_names(CHECK, 'c.')} FROM (SELECT {_names(KEY)}, unnest(checks) AS c {_CURRENT})"),
     View("failures", "A run that failed.", (*KEY, *FAILURE, *_SIGNED),
          f"SELECT {_names(KEY)}, {_names(FAILURE, 'failure.')}, {_names(_SIGNED)} {_CURRENT} AND failure IS NOT NULL"),
-    View("results", "A metric of the primary phase of a run, with the run's name: what most questions are about.",
+    View("results", "A metric of the primary phase of a run, with the run's name: for most questions.",
          (*KEY, *_WHO, *METRIC),
          f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(METRIC, 'm.')} FROM "
          f"(SELECT {_names((*KEY, *_WHO))}, unnest(p.metrics) AS m FROM {_PRIMARY} WHERE p.is_primary)"),
-    View("ranks", "A rank of the primary phase of a run, where several print.", (*KEY, *_WHO, *RANK), _inside("ranks", RANK)),
+    View("ranks", "A rank of the primary phase of a run, if several print.", (*KEY, *_WHO, *RANK), _inside("ranks", RANK)),
     View("checkpoints", "One of the last twenty checkpoints of the primary phase of a run.", (*KEY, *_WHO, *CHECKPOINT),
          _inside("checkpoints", CHECKPOINT)),
-    View("causes", "A kind of failure marker that a run did not get over.", (*KEY, *_WHO, *CAUSE),
+    View("causes", "A kind of failure marker that a run did not survive.", (*KEY, *_WHO, *CAUSE),
          f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(CAUSE, 'c.')} FROM "
          f"(SELECT {_names((*KEY, *_WHO))}, unnest(causes) AS c {_CURRENT})"),
     View("evidence", "A job as a scheduler or a platform records it.", (*KEY, *_WHO, *EVIDENCE),
          f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(EVIDENCE, 'e.')} FROM "
          f"(SELECT {_names((*KEY, *_WHO))}, unnest(evidence) AS e {_CURRENT})"),
-    View("settings", "A field of the header of a run that is known.", (*KEY, *SETTING),
+    View("settings", "A known header field of a run.", (*KEY, *SETTING),
          f"SELECT {_names(KEY)}, {_names(SETTING, 's.')} FROM {_SETTINGS}"),
     View("flags", "A setting of a run: a field of /flags.", (*KEY, *_PAIR), _settings("/flags/")),
     View("seeds", "A seed of a run: a field of /seeds.", (*KEY, *_PAIR), _settings("/seeds/")),
     View("paths", "A path of a run's log.", (*KEY, *PLACE),
          f"SELECT {_names(KEY)}, {_names(PLACE, 'p.')} FROM (SELECT {_names(KEY)}, unnest(places) AS p {_CURRENT})"),
-    View("history", "A receipt: those that a newer one of the same log replaced, too.",
+    View("history", "A receipt, including those replaced by a newer one of the same log.",
          (*_RUNS, Column("is_current", FLAG, "Whether it is the current receipt of its log.")),
          f"SELECT {_names(_RUNS)}, is_current FROM {TABLE} WHERE refusal IS NULL"),
-    View("passed_over", "A receipt file that no other view counts: invalid, or of a version that is not known.",
+    View("passed_over", "A skipped receipt file: invalid, or of an unknown version.",
          (*KEY, RUN[0], STORED[1]), f"SELECT {_names((*KEY, RUN[0], STORED[1]))} FROM {TABLE} WHERE refusal IS NOT NULL"),
 )  # fmt: skip
 
 
 def structure() -> dict[str, object]:
-    """Return the JSON structure of one row of the index, as DuckDB's ``from_json`` wants it: a row is a receipt file."""
+    """Return the structure of one row of the index (a receipt file) for DuckDB's ``from_json``."""
     metric = _types(METRIC)
     phase = {**_types((*PHASE, *STEPS)), "metrics": [metric], "ranks": [_types(RANK)], "checkpoints": [_types(CHECKPOINT)]}
     nested: dict[str, object] = {"checks": [_types(CHECK)], "failure": _types(FAILURE), "phases": [phase]}

@@ -15,12 +15,11 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, NotAttested, OutputError, UsageError
 from receipt_cli.io.file_kinds import read_file
-from receipt_cli.lazy_dataclass import NamedTuple
 
 if TYPE_CHECKING:
     from securesystemslib.signer import SSlibKey

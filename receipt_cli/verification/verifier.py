@@ -18,6 +18,7 @@ from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import renew_log_facts
 from receipt_cli.header.from_log import log_facts
+from receipt_cli.importers.importing import import_document
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
 from receipt_cli.io.joined_parts import Stream
@@ -99,7 +100,7 @@ def read_receipt(data: bytes, where: str) -> tuple[Document, tuple[Finding, ...]
         unread = found.rule == "json_value"  # then nothing else was looked at
         if unread or (needed and found.rule.startswith("schema")):
             why = f"{found.pointer or 'the document'}: {found.reason}"
-            raise InputError("is not a valid receipt", where=where, why=why, try_=f"receipt validate {where}")
+            raise InputError("is not a valid receipt", where=where, why=why, try_=f"receipt schema check {where}")
     return document, findings
 
 
@@ -193,8 +194,6 @@ def _with_files(document: Mapping[str, Any], streams: Sequence[Stream]) -> Docum
 
 def _import(files: Sequence[str], format_name: str) -> Document:
     """Return the receipt of a foreign document. Raises ``UsageError`` for more than one document."""
-    from receipt_cli.importers.importing import import_document
-
     if len(files) > 1:
         raise UsageError("the receipt was imported from one document", why=f"{len(files)} files are given")
     return import_document(files[0], wanted=format_name).document

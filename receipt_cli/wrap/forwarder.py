@@ -1,6 +1,6 @@
-"""A process of its own that copies the command's output: what the command leaves running keeps its output through it.
+"""A separate process that copies the command's output, so that processes left behind by the command keep their output.
 
-It is in another session, ignores signals, and ends with the output. ``receipt run`` may return, or be killed, before.
+It runs in another session, ignores signals, and ends with the output. ``receipt run`` may return or be killed before.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from receipt_cli.wrap.output_streams import Outlet
 from receipt_cli.wrap.tee import Log, Loss, Tee
 
 PAUSE_S = 0.016
-"""Seconds to wait after output before polling again on a terminal: sixty pictures a second."""
+"""Seconds to wait after output before polling a terminal again: sixty updates a second."""
 LONG_PAUSE_S = 0.04
-"""The same without a terminal: ten thousand lines a second are read in twenty-five turns."""
+"""``PAUSE_S`` without a terminal: ten thousand lines a second take twenty-five reads."""
 GRACE_S = 3.0
-"""Seconds of further logging after the command has ended, where processes that it started keep its output open."""
+"""Seconds to keep logging after the command has ended, if processes that it started hold its output open."""
 _REMARK, _FIT, _ENDED, _CLOSE = b"R", b"F", b"E", b"C"
 
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """What became of the output. ``late_bytes`` were logged after the command had ended; ``loss`` is None for a whole log."""
+    """Result of copying the output. ``late_bytes`` were logged after the command ended; ``loss`` is None for a complete log."""
 
     late_bytes: int
     problems: tuple[str, ...]
@@ -40,9 +40,9 @@ class Forwarded:
 
 
 class Forwarder:
-    """Starts the process for ``streams`` and the descriptor ``log``; both are its own from then on.
+    """Starts the copying process for ``streams`` and the descriptor ``log``, which belong to it from then on.
 
-    Where ``receipt run`` is killed, the process adds to the file ``note`` whether the log is whole.
+    If ``receipt run`` is killed, the process adds to the file ``note`` whether the log is complete.
     """
 
     def __init__(self, streams: Sequence[Outlet], log: int, note: Path | None = None) -> None:
@@ -61,38 +61,38 @@ class Forwarder:
         self._answers = self._socket.makefile("rb")
 
     def remark(self, line: str) -> None:
-        """Write a line of ours after the current line of the log; any thread may call this."""
+        """Write a line of our own after the current line of the log; thread-safe."""
         self._send(_REMARK + line.encode())
 
     def fit(self) -> None:
-        """Set the size of the command's terminals to that of ours."""
+        """Set the size of the command's terminals to ours."""
         self._send(_FIT)
 
     def drain(self) -> bool:
-        """Wait until the output of the command, which has ended, is copied; return whether somebody still holds it open."""
+        """Wait until the ended command's output is copied; return whether another process still holds it open."""
         self._send(_ENDED)
         return self._answers.readline() == b"held\n"
 
     def close(self, held: bool) -> Forwarded:
-        """Close the log; without ``held`` the process has ended on return."""
+        """Close the log; without ``held``, wait for the process to end."""
         self._send(_CLOSE)
         answer = self._answers.readline()
         if not held:
             os.waitpid(self._pid, 0)
         if not answer:
-            return Forwarded(0, (), Loss("the process that writes it has ended early", None, None))
+            return Forwarded(0, (), Loss("the process that writes it ended early", None, None))
         found = json.loads(answer)
         loss = found["loss"]
         return Forwarded(found["late_bytes"], tuple(found["problems"]), None if loss is None else Loss(**loss))
 
     def _send(self, message: bytes) -> None:
-        with self._lock, contextlib.suppress(OSError):  # it was killed: its absence is reported in the end
+        with self._lock, contextlib.suppress(OSError):  # it was killed: ``close`` reports that
             self._socket.sendall(message + b"\n")
 
 
 def _forward(streams: Sequence[Outlet], log: int, control: socket.socket, note: Path | None) -> NoReturn:
-    """Copy until every stream has ended; the log until we are asked to close it."""
-    os.setsid()  # no signal of the terminal reaches us, and no end of its session
+    """Copy until every stream has ended; write the log until told to close it."""
+    os.setsid()  # shields us from the terminal's signals and the end of its session
     os.chdir("/")
     _keep_only({log, control.fileno(), *(stream.source for stream in streams)}, {stream.target for stream in streams})
     _Copying(streams, log, control, note).run()
@@ -100,14 +100,14 @@ def _forward(streams: Sequence[Outlet], log: int, control: socket.socket, note: 
 
 
 def _keep_only(descriptors: set[int], targets: set[int]) -> None:
-    """Close what we do not need: whoever waits for the end of it would wait for us."""
+    """Close unneeded descriptors: a process that waits for their end would wait for us."""
     null = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         if standard not in targets:
             os.dup2(null, standard)
     for name in os.listdir("/dev/fd"):
         if int(name) > 2 and int(name) not in descriptors:
-            with contextlib.suppress(OSError):  # the one that lists them
+            with contextlib.suppress(OSError):  # the descriptor of the listing itself
                 os.close(int(name))
 
 
@@ -123,11 +123,11 @@ class _Copying:
         self._pause = PAUSE_S if any(stream.terminal for stream in streams) else LONG_PAUSE_S
         self._ended_at: float | None = None
         self._idle_bytes: int | None = None
-        """Bytes read when the streams were first found empty after the end of the command."""
+        """Bytes read until the streams were first empty after the end of the command."""
         self._drained = False
 
     def run(self) -> None:
-        """Copy, and answer ``receipt run``."""
+        """Copy output, and answer ``receipt run``."""
         while self._tee.open or (self._control is not None and not self._log.closed):
             poll = select.poll()
             for descriptor in self._tee.open:
@@ -147,7 +147,7 @@ class _Copying:
             return
         os.dup(self._descriptor)  # the lock of the log lasts until the note is whole
         self._log.close()
-        if self._note is not None:  # and no receipt run that would ask
+        if self._note is not None:  # no receipt run is left to ask
             add_loss(self._note, None if self._log.loss is None else asdict(self._log.loss))
 
     def _patience_ms(self) -> int | None:
@@ -156,7 +156,7 @@ class _Copying:
         return 100 if self._log.waiting else None
 
     def _settle(self, ended_at: float, busy: bool) -> None:
-        """Report the end of the output, or that it does not come."""
+        """Report that the output has ended, or that it goes on after ``GRACE_S``."""
         if not busy and self._idle_bytes is None:
             self._idle_bytes = self._tee.read_bytes
         if not self._drained and (not self._tee.open or time.monotonic() > ended_at + GRACE_S):
@@ -165,7 +165,7 @@ class _Copying:
 
     def _listen(self, control: socket.socket) -> None:
         data = control.recv(65536)
-        if not data:  # receipt run is over, or was killed
+        if not data:  # receipt run has ended or was killed
             self._control = None
             self._ended_at = None
             return

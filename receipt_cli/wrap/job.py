@@ -1,4 +1,4 @@
-"""Run a command: start it, forward its output and our signals, and return how it ended."""
+"""Run a command: start it, forward its output and our signals, and return its end."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from receipt_cli.wrap.signals import SignalThread, passed_on
 from receipt_cli.wrap.tee import Loss
 
 NOT_FOUND, NOT_RUNNABLE = 127, 126
-"""Exit statuses of shells for a command that is not there, or cannot be run."""
+"""Shell exit statuses for a command that is not found, or that cannot be run."""
 
 
 HELD_OPEN = "receipt run: a process that the command left behind holds its output open; the log ends here, its output does not"
 
 
 class NotStarted(ReceiptError):
-    """The command could not be started; ``status`` is the exit status of a shell in that case."""
+    """The command could not be started; ``status`` is the exit status that a shell would return."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -40,10 +40,10 @@ class NotStarted(ReceiptError):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended. ``code`` is its exit code, negative for a signal; ``wall_s`` are seconds from its start to its end.
+    """The end of a command: exit code ``code``, negative for a signal; ``wall_s``, seconds from its start to its end.
 
-    ``peak_rss_bytes`` is None where unknown; ``kills`` are the out-of-memory kills around its end; ``loss`` is the output
-    that is missing in the log.
+    ``peak_rss_bytes`` is None if unknown; ``kills`` are out-of-memory kills around its end; ``loss`` is output missing in
+    the log.
     """
 
     code: int
@@ -55,7 +55,7 @@ class Ended:
 
 
 def check_command(command: Sequence[str]) -> None:
-    """Raise ``NotStarted`` where there is no such command, or it may not be run."""
+    """Raise ``NotStarted`` if the command does not exist or is not executable."""
     if shutil.which(command[0]) is not None:
         return
     if os.path.dirname(command[0]) and os.path.exists(command[0]):
@@ -71,15 +71,14 @@ def run_job(
     note: Path | None = None,
     look: Callable[[], None] | None = None,
 ) -> Ended:
-    """Run ``command``; its output goes to our stdout and stderr, and into the descriptor ``log``.
+    """Run ``command``; copy its output to our stdout and stderr and into the descriptor ``log``.
 
-    Once it has ended, signals that request our end call ``give_up`` with its exit code; they stay blocked. ``note`` is where
-    the end of the log is recorded if we are killed; ``look`` is called every few seconds while the command runs. Raises
-    ``NotStarted``.
+    After it has ended, signals that ask us to end call ``give_up`` with its exit code; they stay blocked. ``note`` records the
+    end of the log if we are killed; ``look`` is called every few seconds while the command runs. Raises ``NotStarted``.
     """
     lock(log)
     signals = passed_on()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would take the exit status with it
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if ignored, the exit status would be lost
     kills = KillCounter()
     own_rss = _peak_bytes(resource.getrusage(resource.RUSAGE_SELF))
     outlets = open_outlets()
@@ -121,7 +120,7 @@ def _follow(
     signals_thread = SignalThread(pid, signals, waker, forwarder.remark, forwarder.fit, lambda: give_up(code))
     signals_thread.start()
     while True:
-        reaped = signals_thread.reap()  # at once: the news of its end may have come before we listened
+        reaped = signals_thread.reap()  # first: its SIGCHLD may have come before we listened
         if reaped is not None:
             code = os.waitstatus_to_exitcode(reaped[0])
             return time.monotonic(), code, reaped[1]
@@ -141,11 +140,11 @@ def _notes(forwarded: Forwarded, held: bool) -> tuple[str, ...]:
         lost = f" (lost: {loss.byte_count} bytes, from byte {loss.first_byte} of the file on)" if loss.byte_count else ""
         found.append(f"the log is not complete: {loss.reason}{lost}")
     if forwarded.late_bytes:
-        found.append(f"{forwarded.late_bytes} bytes of output came after the command had ended; the log contains them")
+        found.append(f"{forwarded.late_bytes} bytes of output came after the command ended; the log contains them")
     if held:
         found.append(
-            f"a process that the command started held its output open: the log ends {GRACE_S:g} s after the command, and what"
-            " that process prints is passed on"
+            f"a process that the command started holds its output open: the log ends {GRACE_S:g} s after the command, and what"
+            " that process prints later is only passed on"
         )
     return tuple(found)
 
@@ -155,7 +154,7 @@ def _start(command: Sequence[str], outlets: Outlets, mask: set[signal.Signals | 
     words = [os.fsencode(word) for word in command]
     environ = inherited_environment()
     answer, report = os.pipe()
-    pid = os.fork()  # posix_spawn of the C library would leave signals 32 and 33 ignored
+    pid = os.fork()  # posix_spawn would leave signals 32 and 33 ignored
     if not pid:
         try:
             _become(words, environ, outlets, mask)
@@ -170,18 +169,18 @@ def _start(command: Sequence[str], outlets: Outlets, mask: set[signal.Signals | 
     if told:
         os.waitpid(pid, 0)
         if int(told) == errno.ENOENT:
-            raise NotStarted(f"{command[0]}: command not found", NOT_FOUND)  # or the interpreter that it names
+            raise NotStarted(f"{command[0]}: command not found", NOT_FOUND)  # or its script's interpreter
         raise NotStarted(f"{command[0]}: {os.strerror(int(told))}", NOT_RUNNABLE)
     return pid
 
 
 def _become(words: list[bytes], environ: dict[bytes, bytes], outlets: Outlets, mask: set[signal.Signals | int]) -> NoReturn:
-    """Become the command. Raises ``OSError``, and ``ValueError`` for words with a null byte."""
+    """Replace this process by the command. Raises ``OSError``, and ``ValueError`` for words with a null byte."""
     os.dup2(outlets.stdout, 1)
     os.dup2(outlets.stderr, 2)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which the interpreter ignores
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these
         signal.signal(number, signal.SIG_DFL)
-    if callable(signal.getsignal(signal.SIGINT)):  # its handler would swallow what comes before the command is there
+    if callable(signal.getsignal(signal.SIGINT)):  # its handler would swallow signals before exec
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:
@@ -190,11 +189,11 @@ def _become(words: list[bytes], environ: dict[bytes, bytes], outlets: Outlets, m
         found = shutil.which(words[0])
         if error.errno != errno.ENOEXEC or found is None:
             raise
-        os.execve(b"/bin/sh", [b"/bin/sh", found, *words[1:]], environ)  # as execvp with a script that names no interpreter
+        os.execve(b"/bin/sh", [b"/bin/sh", found, *words[1:]], environ)  # as execvp does for a script without an interpreter line
 
 
 def inherited_environment() -> dict[bytes, bytes]:
-    """Return our original environment: the interpreter and our own ``main`` have added to it since."""
+    """Return the environment as inherited: Python and our ``main`` have changed it since."""
     try:
         words = Path("/proc/self/environ").read_bytes().split(b"\0")
     except OSError:
@@ -207,16 +206,16 @@ def _peak_bytes(usage: resource.struct_rusage) -> int:
 
 
 def _lower_bound(usage: resource.struct_rusage, own: int) -> int:
-    """Return the kernel's peak memory of one process of the command; 0 where it proves nothing.
+    """Return the kernel's peak memory of a single process of the command; 0 if it proves nothing.
 
-    Before the command starts, its process is a copy of ours: a peak below our own may be that of the copy.
+    Before exec the command's process is a copy of ours: a peak below our own may be the copy's.
     """
     peak = _peak_bytes(usage)
     return peak if peak > own else 0
 
 
 def _on_kills(code: int, kills: Kills) -> str:
-    """Return a line for the log on the out-of-memory kills: the log itself cannot contain the sender of SIGKILL."""
+    """Return a log line about the out-of-memory kills: the log itself cannot show who sent SIGKILL."""
     counted = f"the {kills.counted_by} counted {kills.count} {'kill' if kills.count == 1 else 'kills'} for want of memory"
     if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
         return f"receipt run: the command was killed by SIGKILL, and {counted}"

@@ -7,11 +7,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 FIRST_S = 0.05
 LEAST_S = 1.0
-"""Seconds between two samples: a twentieth at first, then doubled each time up to ``LEAST_S``."""
+"""Seconds between two samples: ``FIRST_S`` at first, doubled each time up to ``LEAST_S``."""
 SHARE = 1000
-"""From then on a sample waits for this multiple of the cost of the last one: a thousandth of one core."""
+"""Later pauses between samples, as a multiple of the last sample's CPU time: a thousandth of one core."""
 RECENT_S = 30.0
 """Seconds before the end of the command within which an out-of-memory kill is attributed to it."""
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -20,17 +22,14 @@ _COUNT = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 
 
 class Memory:
-    """Samples a process and all its descendants whose parents live."""
+    """Samples a process and all descendants whose parents are alive."""
 
     def __init__(self, pid: int, kills: KillCounter) -> None:
-        import psutil
-
-        self._psutil = psutil
         self._root = psutil.Process(pid)
         self._kills = kills
         self._pause = FIRST_S
         self.peak_bytes = 0
-        """The largest sum of resident memory seen. Pages that processes share count once for each of them."""
+        """Largest sum of resident memory in bytes; shared pages count once for each process."""
         self.due = 0.0
         """Time of the next sample, in seconds of the monotonic clock."""
 
@@ -42,9 +41,9 @@ class Memory:
             for process in [self._root, *self._root.children(recursive=True)]:
                 try:
                     total += process.memory_info().rss
-                except self._psutil.Error:  # it has ended meanwhile, or is somebody else's
+                except psutil.Error:  # it has ended, or belongs to another user
                     continue
-        except self._psutil.Error:
+        except psutil.Error:
             total = 0
         self.peak_bytes = max(self.peak_bytes, total)
         self._kills.look(self._root.pid)
@@ -62,9 +61,9 @@ class Kills:
 
 
 class KillCounter:
-    """The kernel's counts of out-of-memory kills: in our memory cgroup and in that of the command.
+    """Kernel counts of out-of-memory kills: in our memory cgroup and the command's.
 
-    Without either, the count is of the whole machine.
+    Without either cgroup, the count is of the whole machine.
     """
 
     def __init__(self) -> None:
@@ -82,7 +81,7 @@ class KillCounter:
             count.note(_read_count(path))
 
     def recent(self) -> Kills | None:
-        """Return the kills since the beginning, where their count has risen just now; else None."""
+        """Return the kills since the start if their count rose within ``RECENT_S``; else None."""
         self.look()
         latest = time.monotonic() - RECENT_S
         risen = [(path, c) for path, c in self._counts.items() if c.risen_at is not None and c.risen_at >= latest]
@@ -111,7 +110,7 @@ class _Count:
 
 
 def _cgroup_files(process: str) -> list[Path]:
-    """Return the possible counter files of a process's memory cgroup: by its name on the machine and inside a container."""
+    """Return possible counter files of a process's memory cgroup: by its path on the machine and inside a container."""
     try:
         lines = (_PROC / process / "cgroup").read_text("utf-8", "replace").splitlines()
     except OSError:

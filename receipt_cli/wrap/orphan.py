@@ -1,7 +1,7 @@
-"""The note beside a log while its job runs: it makes the receipt where ``receipt run`` was killed before it could.
+"""The note beside a log while its job runs, from which a receipt can be made if ``receipt run`` was killed.
 
-Two locks prove who is alive, since process numbers come again: ``receipt run`` locks the note, and the process that writes the
-log locks the log. The system releases both, however a process ends.
+Two locks prove which processes are alive, because process ids are reused: ``receipt run`` locks the note, and the process that
+writes the log locks the log. The system releases both however a process ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LARGEST = 1 << 20
 
 
 class Note:
-    """The note of a job that runs: its file is locked until ``remove``, or our end."""
+    """The note of a running job; its file is locked until ``remove`` or until our process ends."""
 
     def __init__(self, log: Path, facts: Mapping[str, Any]) -> None:
         """Write ``facts`` beside ``log``. Raises ``OutputError``."""
@@ -37,16 +37,16 @@ class Note:
         lock(self._descriptor)
 
     def remove(self) -> None:
-        """Remove the note: the receipt is there, or nothing ran."""
+        """Delete the note: the receipt exists, or nothing ran."""
         with contextlib.suppress(OSError):
             self.path.unlink()
 
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A note without its receipt: file names, what was asked for, and whether the log is whole (None where nobody saw).
+    """A note without a receipt: file names, options of the run, and whether the log is complete (None if unknown).
 
-    ``state``: ``running`` while ``receipt run`` lives, ``writing`` while only the command does, else ``over``.
+    ``state``: ``running`` while ``receipt run`` is alive, ``writing`` while only the command is, else ``over``.
     """
 
     note: Path
@@ -61,13 +61,13 @@ class Orphan:
 
 
 def lock(descriptor: int) -> None:
-    """Lock a file for as long as it is open, where its file system has locks and nobody else has this one."""
+    """Lock an open file, if its file system has locks and no other process holds one."""
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def add_loss(path: Path, loss: Mapping[str, Any] | None) -> None:
-    """Add to the note at ``path`` what the log lacks, now that it is closed; nothing where the note cannot be written."""
+    """Add the closed log's loss to the note at ``path``; do nothing if the note cannot be written."""
     facts = _read(path)
     if facts is not None:
         with contextlib.suppress(OutputError):
@@ -75,13 +75,13 @@ def add_loss(path: Path, loss: Mapping[str, Any] | None) -> None:
 
 
 def find_orphan(log: Path, header: Path) -> Orphan | None:
-    """Return what the note beside ``log`` says of its job, or None without one."""
+    """Return the job described by the note beside ``log``, or None without a note."""
     path = _path(log)
     facts = _read(path)
     if facts is None:
         return None
     state: Literal["running", "writing", "over"] = "running" if _is_locked(path) else "writing" if _is_locked(log) else "over"
-    facts = _read(path) or facts  # the loss is added before the lock of the log is released
+    facts = _read(path) or facts  # the loss is written before the log's lock is released
     pid, receipt, grammar, attached, complete, loss = map(
         facts.get, ("pid", "receipt", "grammar", "attachments", "log_complete", "log_loss")
     )

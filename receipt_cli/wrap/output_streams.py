@@ -1,4 +1,4 @@
-"""Streams for the output of the command: a pipe or a pseudo-terminal for each target of our own output."""
+"""Streams for the output of the command: a pipe or pseudo-terminal for each target of our own output."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from receipt_cli.io.pipe import widen
 
 _SMALL = 1 << 16
-"""Capacity of a terminal in bytes, and of a pipe where it is unknown."""
+"""Capacity in bytes of a terminal, and of a pipe with unknown capacity."""
 
 
 @dataclass(slots=True)
 class Outlet:
-    """One stream of the command's output. ``source`` is read and forwarded to ``target``; -1 once closed or gone.
+    """One stream of the command's output: ``source`` is read and forwarded to ``target``; -1 if closed.
 
     ``capacity`` is the number of bytes that the command can write before it has to wait for us.
     """
@@ -27,7 +27,7 @@ class Outlet:
     capacity: int
 
     def fit(self) -> None:
-        """Set the size of the command's terminal to that of ours."""
+        """Set the size of the command's terminal to ours."""
         import termios
 
         if self.terminal and self.source >= 0 and self.target >= 0:
@@ -35,7 +35,7 @@ class Outlet:
                 termios.tcsetwinsize(self.source, termios.tcgetwinsize(self.target))
 
     def close(self) -> None:
-        """Read no more: from now on the command's writes fail, as they do when the reader of a pipe has gone."""
+        """Stop reading: from now on the command's writes fail, as for a pipe whose reader has gone."""
         if self.source >= 0:
             os.close(self.source)
         self.source = -1
@@ -43,7 +43,7 @@ class Outlet:
 
 @dataclass(frozen=True, slots=True)
 class Outlets:
-    """The streams of a command, and the descriptors that are to be its stdout and stderr."""
+    """The streams of a command, and the descriptors for its stdout and stderr."""
 
     streams: tuple[Outlet, ...]
     stdout: int
@@ -56,18 +56,18 @@ class Outlets:
 
 
 def hold_standard_streams() -> None:
-    """Open missing ones of stdin, stdout and stderr on the null device, so that no file of ours gets their numbers."""
+    """Open the null device for each missing stdin, stdout and stderr, so that none of our files gets their numbers."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 
 def open_outlets(stdout: int = 1, stderr: int = 2) -> Outlets:
-    """Return a stream for stdout and one for stderr, or one for both where ours are one and the same file.
+    """Return a stream each for stdout and stderr, or one for both if ours are the same file.
 
-    One stream keeps the order of writes to both. Where ours is a terminal, the command gets one, too. Raises ``OSError``.
+    One stream keeps the order of writes to both. If ours is a terminal, the command gets one too. Raises ``OSError``.
     """
     out, write_out = _outlet(stdout)
     if _same(stdout, stderr):
@@ -100,7 +100,7 @@ def _capacity(source: int, terminal: bool) -> int:
 
 
 def _pass_unchanged(terminal: int) -> None:
-    """Turn off output processing of a terminal: ours already adds the carriage returns."""
+    """Turn off a terminal's output processing: our terminal already adds carriage returns."""
     import termios
 
     attributes = termios.tcgetattr(terminal)
@@ -109,7 +109,7 @@ def _pass_unchanged(terminal: int) -> None:
 
 
 def _same(one: int, other: int) -> bool:
-    """Return whether two descriptors refer to one file, at the same position."""
+    """Return whether two descriptors refer to one file at the same position."""
     try:
         a, b = os.fstat(one), os.fstat(other)
         if (a.st_dev, a.st_ino, a.st_rdev) != (b.st_dev, b.st_ino, b.st_rdev):

@@ -15,7 +15,7 @@ from receipt_cli.io.atomic import check_new
 from receipt_cli.io.beside import header_name, receipt_names
 
 Existing = Literal["refuse", "append", "overwrite"]
-"""The treatment of an existing log; it applies to the header and the receipt, too."""
+"""What to do with an existing log; applies to header and receipt too."""
 _SCRIPTS = (".py", ".sh", ".bash", ".r", ".jl")
 
 
@@ -29,14 +29,14 @@ class Files:
 
     @staticmethod
     def beside(log: Path, receipt: Path | None) -> Files:
-        """Return the files of ``log``; the receipt is ``receipt``, else beside the log under its name."""
+        """Return the files of ``log``; the receipt is ``receipt``, by default beside the log under its name."""
         return Files(log, log.with_name(header_name(log.name)), receipt or log.with_name(receipt_names(log.name)[0]))
 
 
 def default_files(command: Sequence[str], name: str | None, now: str, receipt: Path | None) -> Files:
-    """Return files in the current directory that do not exist yet: ``<name>-<UTC time>.log`` and those beside it.
+    """Return files in the current folder that do not exist yet: ``<name>-<UTC time>.log`` and those beside it.
 
-    ``now`` is RFC 3339. Without a name the log has that of the command's script, else the command's.
+    ``now`` is RFC 3339. The default name is that of the command's script, else of the command.
     """
     stem = f"{_plain(name or _called(command))}-{now.replace('-', '').replace(':', '')}"
     for number in count(1):
@@ -47,7 +47,7 @@ def default_files(command: Sequence[str], name: str | None, now: str, receipt: P
 
 
 def check_files(files: Files, existing: Existing) -> None:
-    """Raise ``OutputError`` where a file exists that must not be replaced, or a folder is missing."""
+    """Raise ``OutputError`` if a file exists that must not be replaced, or a folder is missing."""
     for path in (files.log,) if is_device(files.log) else (files.log, files.header, files.receipt):
         folder = path.absolute().parent
         if not folder.is_dir():
@@ -62,7 +62,7 @@ def check_files(files: Files, existing: Existing) -> None:
 
 
 def open_log(path: Path, existing: Existing) -> int:
-    """Return the descriptor of the log, which is written to at its end, on a new line. Raises ``OutputError``."""
+    """Open the log for appending on a new line; return its descriptor. Raises ``OutputError``."""
     device = is_device(path)
     how = 0 if device else {"refuse": os.O_EXCL, "append": 0, "overwrite": os.O_TRUNC}[existing]
     try:
@@ -76,7 +76,7 @@ def open_log(path: Path, existing: Existing) -> int:
 
 
 def is_device(path: Path) -> bool:
-    """True for a log that cannot be read again: a device, a pipe. Header and receipt are not written beside it."""
+    """Return whether the log cannot be read again (a device, a pipe); it gets no header and receipt beside it."""
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -85,12 +85,12 @@ def is_device(path: Path) -> bool:
 
 
 def _called(command: Sequence[str]) -> str:
-    """Return the stem of the script among the words of the command, else of its first word."""
+    """Return the stem of the first script in the command, else of its first word."""
     script = next((word for word in command if word.lower().endswith(_SCRIPTS)), command[0])
     return Path(script).stem
 
 
 def _plain(name: str) -> str:
-    """Return ``name`` as a part of a file name."""
+    """Return ``name`` reduced to characters that are safe in a file name."""
     kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name).strip(".-")
     return kept[:80] or "run"

@@ -11,17 +11,17 @@ from resource import struct_rusage
 
 PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGCONT", "SIGWINCH")
 FROM_TERMINAL = ("SIGINT", "SIGQUIT", "SIGTSTP", "SIGHUP")
-"""Signals that a terminal sends to the whole group in the foreground: the command has got them already."""
+"""Signals that a terminal sends to its whole foreground group: the command has already received them."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""Signals that request the end. A command may end on them silently and with any exit code: the log gets a line."""
+"""Signals that ask for the end. A command may end on them silently and with any exit code, so the log gets a line."""
 PATIENCE = 2
-"""Requests for the end, once the command is over, that end us without a receipt."""
+"""Requests for the end, after the command has ended, that end us without a receipt."""
 _SI_KERNEL = 0x80
-"""``si_code`` of a signal that no process sent (Linux)."""
+"""``si_code`` of a signal sent by the kernel, not by a process (Linux)."""
 
 
 def passed_on() -> set[signal.Signals]:
-    """Return the signals to forward; a signal that our parent ignores stays ignored, for the command, too."""
+    """Return the signals to forward; a signal that our parent ignores stays ignored, also for the command."""
     wanted = {signal.Signals[name] for name in PASSED_ON}
     return {number for number in wanted if signal.getsignal(number) != signal.SIG_IGN} | {signal.SIGCHLD}
 
@@ -29,8 +29,8 @@ def passed_on() -> set[signal.Signals]:
 class SignalThread(threading.Thread):
     """Waits for signals, which must be blocked in every thread, and forwards them to the process ``pid``.
 
-    A changed child writes a byte to ``waker``, a request for the end is a ``remark``, a new size of our terminal calls
-    ``fit``. Once the command is over, requests for the end are counted; the second calls ``give_up``.
+    SIGCHLD writes a byte to ``waker``; a request for the end becomes a ``remark``; a new terminal size calls ``fit``. After the
+    command has ended, the second request for the end calls ``give_up``.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class SignalThread(threading.Thread):
         self._over = False
 
     def reap(self) -> tuple[int, struct_rusage] | None:
-        """Return the wait status of the process and its resources, once it has ended; its number is free from then on."""
-        with self._lock:  # no signal may go to whoever gets the number next
+        """Return wait status and resources of the process if it has ended, else None; its id may be reused after that."""
+        with self._lock:  # no signal may go to the next process with this id
             pid, status, usage = os.wait4(self._pid, os.WNOHANG)
             self._over = pid != 0
         return (status, usage) if pid else None
@@ -65,7 +65,7 @@ class SignalThread(threading.Thread):
         while True:
             number, by_terminal = _next(self._signals)
             if number == signal.SIGCHLD:
-                with contextlib.suppress(OSError):  # the pipe is full: the byte is not the news
+                with contextlib.suppress(OSError):  # the pipe is full, so the reader wakes up anyway
                     os.write(self._waker, b"x")
                 continue
             if number == signal.SIGWINCH:
@@ -90,7 +90,7 @@ class SignalThread(threading.Thread):
 
 
 def _next(signals: set[signal.Signals]) -> tuple[signal.Signals, bool]:
-    """Wait for a signal; return it, and whether a terminal sent it, which then sent it to the command as well."""
+    """Wait for a signal; return it, and whether a terminal sent it, which then reached the command too."""
     if hasattr(signal, "sigwaitinfo"):
         info = signal.sigwaitinfo(signals)
         number = signal.Signals(info.si_signo)
@@ -107,7 +107,7 @@ def _in_foreground() -> bool:
 
 
 def _stop() -> None:
-    """Stop as the signal would have stopped us; it has no effect in an orphaned process group."""
+    """Stop as the signal would have stopped us; no effect in an orphaned process group."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
     os.kill(os.getpid(), signal.SIGTSTP)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})

@@ -14,23 +14,23 @@ from dataclasses import dataclass
 from receipt_cli.wrap.output_streams import Outlet
 
 ROOM = 1 << 18
-"""Bytes that are read at once at most."""
+"""Most bytes read at once."""
 FULL = 0.5
-"""Share of a stream's capacity from which on the next turn follows at once: else the command would soon have to wait."""
+"""Share of a stream's capacity from which the next read follows at once, so that the command need not wait."""
 HELD = 1 << 16
-"""Most bytes of an unfinished line that are kept back."""
+"""Most bytes of an unfinished line that are held back."""
 HELD_S = 1.0
-"""Most seconds for which an unfinished line is kept back."""
+"""Most seconds for which an unfinished line is held back."""
 
 _TERMINAL_PIECE = 4095
-"""Bytes that a terminal returns at a time (Linux); fewer are all that it has."""
+"""Most bytes that a terminal returns at a time (Linux); after fewer it is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Output that is missing in the log: the reason, the position in the file of the first lost byte, and their number.
+    """Output missing in the log: the reason, the file offset of the first lost byte, and the number of lost bytes.
 
-    The numbers are None where nobody has counted.
+    The numbers are None if nobody counted.
     """
 
     reason: str
@@ -39,7 +39,7 @@ class Loss:
 
 
 class Log:
-    """The log file, with remarks of ours on lines of their own.
+    """The log file, with remarks of our own on separate lines.
 
     With two streams, their lines stay whole: an unfinished line waits for its end.
     """
@@ -50,27 +50,27 @@ class Log:
         self._since = [0.0] * streams
         self._remarks: deque[bytes] = deque()
         self.problem = ""
-        """The reason why the log is no longer written; empty while it is."""
+        """The reason why the log is no longer written, "" while it is."""
         self.closed = False
         self._first_lost = 0
         self._lost = 0
 
     @property
     def waiting(self) -> bool:
-        """True while unfinished lines are kept back."""
+        """Whether unfinished lines are held back."""
         return any(self._held)
 
     @property
     def loss(self) -> Loss | None:
-        """What the log lacks; None for a whole log."""
+        """Output missing in the log; None for a complete log."""
         return Loss(self.problem, self._first_lost, self._lost) if self.problem else None
 
     def remark(self, line: str) -> None:
-        """Write a line of ours after the current line of the log; any thread may call this."""
+        """Write a line of our own after the current line of the log; thread-safe."""
         self._remarks.append(f"{line}\n".encode())
 
     def write(self, stream: int, data: memoryview) -> None:
-        """Append output of a stream; nothing after the log was closed."""
+        """Append output of a stream; ignored after the log was closed."""
         if self.closed:
             return
         if len(self._held) == 1:
@@ -89,14 +89,14 @@ class Log:
             self._release(stream)
 
     def tick(self) -> None:
-        """Write unfinished lines that have been kept back for long."""
+        """Write unfinished lines held back for longer than ``HELD_S``."""
         now = time.monotonic()
         for stream, held in enumerate(self._held):
             if held and now - self._since[stream] > HELD_S:
                 self._release(stream)
 
     def end(self) -> None:
-        """Write everything that was kept back, and the last remarks."""
+        """Write all held-back output and the last remarks."""
         for stream in range(len(self._held)):
             self._release(stream)
         if self._remarks and not self.problem:
@@ -105,7 +105,7 @@ class Log:
             self._put(memoryview((b"" if fresh else b"\n") + self._said()))
 
     def close(self) -> None:
-        """End the log and close its file: some file systems report only then that it is not whole."""
+        """End the log and close its file; some file systems report a failed write only then."""
         if self.closed:
             return
         self.end()
@@ -121,7 +121,7 @@ class Log:
         self._held[stream].clear()
 
     def _append(self, data: memoryview) -> None:
-        """Write to the file, remarks between the first two lines that are ended by a line feed or begun by a return."""
+        """Write to the file, with remarks at the first line end or carriage return."""
         if self._remarks and not self.problem and (found := re.search(rb"\n|(?=\r[^\n])", data)):
             self._put(data[: found.end()])
             self._put(memoryview((b"" if found[0] else b"\n") + self._said()))
@@ -132,7 +132,7 @@ class Log:
         return b"".join(self._remarks.popleft() for _ in range(len(self._remarks)))
 
     def _put(self, data: memoryview) -> None:
-        """Write to the file; after a failure never again, since a log with a hole would describe another run."""
+        """Write to the file; never again after a failure, because a log with a hole would describe another run."""
         while data and not self.problem:
             try:
                 data = data[os.write(self._descriptor, data) :]
@@ -146,7 +146,7 @@ class Log:
 
 
 class Tee:
-    """Reads the streams of a command until they have ended."""
+    """Reads the streams of a command until they end."""
 
     def __init__(self, streams: Sequence[Outlet], log: Log) -> None:
         self._streams = streams
@@ -155,15 +155,15 @@ class Tee:
         self.problems: list[str] = []
         """Failures to forward output."""
         self.read_bytes = 0
-        """Bytes of output so far."""
+        """Bytes of output read so far."""
 
     @property
     def open(self) -> list[int]:
-        """The descriptors that may have more output."""
+        """Descriptors that may have more output."""
         return [outlet.source for outlet in self._streams if outlet.source >= 0]
 
     def turn(self, ready: Sequence[int]) -> bool:
-        """Read the descriptors that are ``ready``; return whether more output is to be expected at once."""
+        """Read the descriptors that are ``ready``; return whether more output is expected at once."""
         hurried = False
         for number, outlet in enumerate(self._streams):
             if outlet.source >= 0 and outlet.source in ready:
@@ -185,14 +185,14 @@ class Tee:
         while data and outlet.target >= 0:
             try:
                 data = data[os.write(outlet.target, data) :]
-            except BlockingIOError:  # whoever started us shares a descriptor that does not wait
+            except BlockingIOError:  # our parent shares a non-blocking descriptor
                 select.select([], [outlet.target], [])
             except OSError as error:
                 outlet.target = -1
-                if error.errno == errno.EPIPE:  # the reader has gone: so it is for the command, too
+                if error.errno == errno.EPIPE:  # the reader has gone: the command must notice
                     outlet.close()
                 else:
-                    self.problems.append(f"output was not passed on to the end: {error.strerror or error}")
+                    self.problems.append(f"output was passed on only in part: {error.strerror or error}")
 
 
 def _fill(source: int, room: memoryview, terminal: bool) -> tuple[int, bool]:
@@ -204,7 +204,7 @@ def _fill(source: int, room: memoryview, terminal: bool) -> tuple[int, bool]:
         except BlockingIOError:
             return filled, False
         except OSError as error:
-            if error.errno != errno.EIO:  # what a terminal says once nobody can write to it
+            if error.errno != errno.EIO:  # a terminal's error if no writer is left
                 raise
             count = 0
         if not count:

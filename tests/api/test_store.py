@@ -50,7 +50,7 @@ def test_a_receipt_is_found_by_the_digest_of_its_log(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "00", "0000", "../../etc", "zz" * 32, "0" * 64, "a\x00b"])
 def test_a_receipt_that_is_not_there_is_an_error(folder: Path, name: str) -> None:
-    with pytest.raises(receipt_cli.InputError, match="no one receipt"):
+    with pytest.raises(receipt_cli.InputError, match="no single receipt"):
         receipt_cli.Store(folder).receipt(name)
 
 

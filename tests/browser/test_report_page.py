@@ -17,7 +17,7 @@ from receipt_cli.report.data import store_report
 from receipt_cli.report.page import render_page
 from tests.browser.chromium import Page, find_chromium, open_page
 
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")]
 DRAWN = "[...document.querySelectorAll('[data-panel]')].filter(p => p.querySelector('svg path.dots, .bar i, tbody tr')).length"
 ROWS = "document.querySelectorAll('table.runs tbody:not(.space) tr').length"
 
@@ -164,7 +164,6 @@ def test_what_receipts_say_is_text(page: Page, make: Callable[..., Path]) -> Non
     assert page.complaints == []
 
 
-@pytest.mark.slow
 def test_five_thousand_runs_stay_fluid(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_bytes(render_page(store_report(varied(2, runs=1250), DEFAULT, load_registry(), title="Runs")))

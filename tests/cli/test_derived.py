@@ -1,4 +1,4 @@
-"""Recomputed figures of real logs: every printed MFU comes out again, and what was printed wrong is named."""
+"""Recomputed figures: every printed MFU comes out again, and two definitions are not compared."""
 
 from __future__ import annotations
 
@@ -15,38 +15,18 @@ Invoke = Callable[..., Any]
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "fixtures" / "logs"
-CORPUS = ROOT.parent / "shared" / "corpus" / "seeds" / "nanochat"
-SPEEDRUNS = {"dwarkeshsp": 8.0, "chirag9127": 4.0, "jhinpan": 8.0}
 POINTS = 0.006
 """Percentage points: half a unit of the second decimal printed, and the rounding of a step time printed in hundredths of a ms."""
 
-needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="needs the corpus beside the checkout")
 
-
-@needs_corpus
-def test_every_printed_mfu_of_three_whole_runs_is_recomputed(capsys: pytest.CaptureFixture[str]) -> None:
-    count, worst = 0, 0.0
-    for name, devices in SPEEDRUNS.items():
-        product = produce(Request(str(CORPUS / f"{name}_speedrun_2025-10.log")))
-        derived = product.document["summary"]["derived"]["mfu_ratio"]
-        assert (derived["inputs"]["world_size"], derived["inputs"]["peak_flops_per_s_per_device"]) == (devices, 989e12)
-        steps, printed = product.series.curve("mfu_ratio")
-        same, recomputed = product.series.recomputed_curve("mfu_ratio")
-        assert np.array_equal(steps, same)
-        count, worst = count + len(steps), max(worst, float(np.abs(printed - recomputed).max()) * 100)
-    with capsys.disabled():
-        print(f"\n  {count:,} printed MFU values, none more than {worst:.4f} points from the recomputed one")
-    assert count == 64_200 and worst < POINTS
-
-
-@needs_corpus
-def test_a_throughput_of_one_pass_of_two_is_flagged_with_its_factor() -> None:
-    document = produce(Request(str(CORPUS / "chirag9127_speedrun_2025-10.log"))).document
-    flags = [f for f in document["summary"]["flags"] if f["kind"] == "off_by_integer_factor"]
-    assert [(f["metric"], f["factor"], f["reported"]) for f in flags] == [("tokens_per_s", 2.0, 279302.0)]
-    assert flags[0]["derived"] == pytest.approx(558_603, abs=1) and "2 gradient accumulation steps" in flags[0]["detail"]
-    for name in ("dwarkeshsp", "jhinpan"):
-        assert produce(Request(str(CORPUS / f"{name}_speedrun_2025-10.log"))).document["summary"]["flags"] == []
+def test_every_printed_mfu_is_recomputed() -> None:
+    product = produce(Request(str(LOGS / "nanochat" / "speedrun-2025-10.log")))
+    derived = product.document["summary"]["derived"]["mfu_ratio"]
+    assert derived["inputs"]["peak_flops_per_s_per_device"] == 989e12
+    steps, printed = product.series.curve("mfu_ratio")
+    same, recomputed = product.series.recomputed_curve("mfu_ratio")
+    assert len(steps) > 20 and np.array_equal(steps, same)
+    assert float(np.abs(printed - recomputed).max()) * 100 < POINTS
 
 
 def test_a_printed_mfu_with_causal_attention_comes_out_again() -> None:

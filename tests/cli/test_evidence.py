@@ -63,7 +63,7 @@ def test_a_log_that_breaks_off_ended_as_the_scheduler_records(
     receipt = tmp_path / "run.receipt.json"
     receipt.write_text(json.dumps(found), "utf-8")
     assert invoke("verify", receipt, cut).code == 0
-    valid = invoke("validate", receipt)
+    valid = invoke("schema", "check", receipt)
     assert valid.code == 0 and b"note" not in valid.stdout
 
 
@@ -108,7 +108,7 @@ def test_a_contradiction_is_a_note_and_changes_nothing(
     assert "! " in done.stdout.decode()
     found = json.loads(receipt.read_bytes())
     assert (found["failure"], found["checks"]) == (plain["failure"], plain["checks"])
-    valid = invoke("validate", receipt)
+    valid = invoke("schema", "check", receipt)
     assert valid.code == 0 and b"evidence_agrees" in valid.stdout
     assert invoke("verify", receipt, path).code == 0
 
@@ -144,20 +144,20 @@ def test_evidence_is_captured_its_change_is_named(invoke: Invoke, cut: Path, tmp
     found["evidence"][0]["nodes"] = ["gpu99"]
     receipt = tmp_path / "run.receipt.json"
     receipt.write_text(json.dumps(found), "utf-8")
-    assert b"captured_touched" in invoke("validate", receipt).stdout
+    assert b"captured_touched" in invoke("schema", "check", receipt).stdout
     assert invoke("verify", receipt, cut).code == 1
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "no known form of evidence"),
-        (b"{}", "no known form of evidence"),
+        (b"", "unknown form of evidence"),
+        (b"{}", "unknown form of evidence"),
         (b'{"jobs": []}', "it has no job"),
-        (b"[" * 100_000, "the evidence is no JSON"),
-        (b'{"jobs": [{"job_state": ' + b"[" * 100_000, "the evidence is no JSON"),
-        (b'{"jobs": [{"job_id": ' + b"9" * 5000 + b"}]}", "the evidence is no JSON"),
-        (b"\x00\xff" * 50, "no known form of evidence"),
+        (b"[" * 100_000, "the evidence is not JSON"),
+        (b'{"jobs": [{"job_state": ' + b"[" * 100_000, "the evidence is not JSON"),
+        (b'{"jobs": [{"job_id": ' + b"9" * 5000 + b"}]}", "the evidence is not JSON"),
+        (b"\x00\xff" * 50, "unknown form of evidence"),
         (b" " * (16 * 2**20 + 1), "larger than 16 MiB"),
     ],
 )

@@ -255,7 +255,7 @@ def test_what_the_system_refuses_is_no_bug_of_ours(
         raise OSError(error, os.strerror(error), "a/file")
 
     (tmp_path / "run.log").write_bytes(LOG)
-    monkeypatch.setattr("receipt_cli.receipts.production.produce", fail)
+    monkeypatch.setattr("receipt_cli.cli.commands.parse.produce", fail)
     done = invoke("parse", tmp_path / "run.log")
     assert done.code == code
     assert os.strerror(error) in done.stderr and "a/file" in done.stderr

@@ -125,7 +125,7 @@ def test_a_named_pipe(invoke: Invoke, tmp_path: Path) -> None:
 
 def test_silence_ends_it(invoke: Invoke) -> None:
     code, out, err = end(start(NANOCHAT, "--follow", "--idle", "1", "--json"))
-    assert (code, err) == (0, "receipt: note: no output for 1 s: taken for the end\n")
+    assert (code, err) == (0, "receipt: note: no output for 1 s: assumed to have ended\n")
     assert out == parsed(invoke, NANOCHAT)
 
 
@@ -150,7 +150,7 @@ def test_a_signal_ends_it_with_the_receipt_of_what_had_come(
     assert code == 0
     assert [found[key] for key in ("summary", "phases")] == [whole[key] for key in ("summary", "phases")]
     assert (whole["failure"]["reason"], found["failure"], found["derivation"]["options"]["running"]) == ("truncated", None, True)
-    assert f"stopped: the receipt is of the {log.stat().st_size} bytes" in terminal.read().replace("\r\n", "")
+    assert f"stopped: the receipt covers the {log.stat().st_size} bytes" in terminal.read().replace("\r\n", "")
 
 
 def test_the_writer_of_a_pipe_has_its_last_words_after_ctrl_c(invoke: Invoke, tmp_path: Path, terminal: Terminal) -> None:
@@ -162,7 +162,7 @@ def test_the_writer_of_a_pipe_has_its_last_words_after_ctrl_c(invoke: Invoke, tm
     process.stdin.flush()
     terminal.wait_for("throughput")
     process.send_signal(signal.SIGINT)
-    terminal.wait_for("what the job still says")
+    terminal.wait_for("the job's last output")
     last = b"Traceback (most recent call last):\nKeyboardInterrupt\n"
     code, out = process.returncode, process.communicate(last, timeout=PATIENCE_S)[0]
     log.write_bytes(first + last)
@@ -206,7 +206,12 @@ def test_a_file_that_begins_anew_is_followed_from_its_beginning_and_that_is_said
     log.write_bytes(fresh)
     job.communicate(b"\n")
     code, out, _ = end(process)
-    assert (code, out) == (0, parsed(invoke, log))
+    found, whole = json.loads(out), json.loads(parsed(invoke, log))
+    assert (code, found["summary"]) == (0, whole["summary"])
+    assert found["derivation"]["options"]["replaced_bytes"] == 4000
+    assert found["derivation"]["problems"]["kinds"] == whole["derivation"]["problems"]["kinds"] | {"launch_doubtful": 1}
+    (tmp_path / "run.receipt.json").write_bytes(out)
+    assert invoke("verify", tmp_path / "run.receipt.json", log).code == 0
     assert f"was {way} after 4000 bytes" in terminal.read().replace("\r\n", "")
 
 

@@ -31,7 +31,7 @@ def desk(tmp_path: Path, invoke: Invoke) -> Path:
     root.mkdir()
     for name in ("char-ok", "char-nan"):
         shutil.copy(LOGS / f"{name}.log", root / f"{name}.log")
-    assert invoke("rederive", root, "--store", root / "runs", "--workers", "1").code == 0
+    assert invoke("store", "build", root, "--store", root / "runs", "--workers", "1").code == 0
     (tmp_path / "secret.log").write_bytes((root / "char-ok.log").read_bytes())
     (root / "link.log").symlink_to(tmp_path / "secret.log")
     return root
@@ -99,7 +99,7 @@ def test_nothing_outside_of_the_roots_is_read(desk: Path) -> None:
                 assert isinstance(answer, str), (tool, given)
                 assert "is not below a root" in answer or "has no run" in answer, (tool, given, answer)
         assert "is not below a root" in await ask(client, "list_runs", store=str(desk.parent))
-        assert "is no file" in await ask(client, "parse_log", log=".")
+        assert "is not a file" in await ask(client, "parse_log", log=".")
         for sql in (f"SELECT * FROM read_text('{outside}')", "COPY runs TO 'x.csv'", "SELECT 1; SELECT 2", "ATTACH 'x.db'"):
             assert isinstance(await ask(client, "query", sql=sql), str), sql
 
@@ -146,7 +146,7 @@ def test_a_text_of_a_log_stays_data(desk: Path) -> None:
 
 def test_a_server_without_a_store_names_what_is_missing(desk: Path, invoke: Invoke) -> None:
     async def work(client: Client) -> None:
-        assert "has no store of its own" in await ask(client, "list_runs")
+        assert "has no default store" in await ask(client, "list_runs")
 
     drive(work, make_server([desk], None, Limits()))
     done = invoke("mcp", "--root", desk / "missing")

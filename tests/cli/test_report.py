@@ -124,19 +124,19 @@ def test_runs_of_a_store_are_drawn_by_name(log: Path, tmp_path: Path, invoke: In
     logs[0].parent.mkdir()
     logs[0].write_bytes(log.read_bytes())
     logs[1].write_bytes(log.read_bytes() + b"\n")
-    assert invoke("rederive", tmp_path / "logs", "--store", tmp_path / "store").code == 0
+    assert invoke("store", "build", tmp_path / "logs", "--store", tmp_path / "store").code == 0
     shown = invoke("plot", "first", "second", "--store", tmp_path / "store", "-m", "loss")
     assert shown.code == 0 and shown.stdout.decode().count("last 3.510") == 2
 
 
-@pytest.mark.parametrize(("axis", "word"), [("tokens", "tokens are not known"), ("time", "1.00 s")])
+@pytest.mark.parametrize(("axis", "word"), [("tokens", "tokens are unknown"), ("time", "1.00 s")])
 def test_an_axis_of_time_or_tokens(log: Path, invoke: Invoke, axis: str, word: str) -> None:
     one = invoke("plot", log, "-m", "loss", "--align", axis)
     two = invoke("plot", log, log, "-m", "loss", "--align", axis)
     assert two.code == 0
     if axis == "tokens":
         assert one.code == 2 and word in one.stderr
-        assert two.stdout.decode().count("not drawn: the run's tokens are not known") == 2
+        assert two.stdout.decode().count("not drawn: the run's tokens are unknown") == 2
     else:
         assert one.code == 0 and one.stdout.decode().rstrip().endswith(word)
 

@@ -369,7 +369,7 @@ def test_a_process_left_behind_never_notices_that_we_have_gone(tmp_path: Path, t
     appears(tmp_path / "end")
     assert (tmp_path / "end").read_bytes() == b"0\n"
     assert ((tmp_path / "out").read_bytes() if to == "file" else out) == b"early\nlate\nlater\n"
-    assert b"held its output open" in err
+    assert b"holds its output open" in err
     assert (tmp_path / "job.log").read_bytes() == log
 
 

@@ -232,14 +232,14 @@ def test_sql_from_stdin(store: Path, process: Invoke) -> None:
     [
         ("selec 1", "syntax error"),
         ("select nope from runs", 'column "nope" not found'),
-        ("", "one SELECT"),
-        ("select 1; select 2", "one SELECT"),
-        ("create table t as select 1", "one SELECT"),
-        ("delete from stored.files", "one SELECT"),
-        ("copy (select 1) to 'stolen.csv'", "one SELECT"),
-        ("attach 'other.db'", "one SELECT"),
-        ("set enable_external_access = true", "one SELECT"),
-        ("install httpfs", "one SELECT"),
+        ("", "single SELECT"),
+        ("select 1; select 2", "single SELECT"),
+        ("create table t as select 1", "single SELECT"),
+        ("delete from stored.files", "single SELECT"),
+        ("copy (select 1) to 'stolen.csv'", "single SELECT"),
+        ("attach 'other.db'", "single SELECT"),
+        ("set enable_external_access = true", "single SELECT"),
+        ("install httpfs", "single SELECT"),
         ("select * from read_text('/etc/passwd')", "disabled"),
         ("select * from '/etc/passwd'", "does not exist"),
         ("select * from read_csv('https://example.org/x.csv')", ""),
@@ -263,7 +263,7 @@ def test_a_question_without_an_end_is_given_up(invoke: Invoke, store: Path, monk
     monkeypatch.setattr("receipt_cli.io.duckdb.ASK_S", 0.5)
     endless = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i > 0) SELECT max(i) FROM n"
     done = invoke("store", "query", store, endless)
-    assert (done.code, "the question takes more than 0.5 seconds" in done.stderr) == (2, True)
+    assert (done.code, "the query took more than 0.5 seconds" in done.stderr) == (2, True)
 
 
 def test_a_receipt_that_contradicts_itself_is_named(invoke: Invoke, tmp_path: Path, good: dict[str, Any]) -> None:

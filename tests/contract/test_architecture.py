@@ -1,4 +1,4 @@
-"""The rooms of the package: which may import which, through which doors, and who owns each third-party package."""
+"""The rooms of the package: which may import which, and who owns each third-party package."""
 
 import ast
 import re
@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "receipt_cli"
 
 # One line a room: the rooms that it may import, each of which stands in a line above.
 ROOMS: dict[str, str] = {
-    "rooms": "",
-    "lazy_dataclass": "",
-    "lazy_pattern": "",
+    "patterns": "",
     "errors": "",
     "problems": "",
     "definitions": "errors problems",
@@ -44,7 +41,7 @@ ROOMS: dict[str, str] = {
     "receipts": (
         "analysis authoring definitions derive documents errors events header io numeric problems records redaction scan"
     ),
-    "batch": "authoring definitions derive documents errors grammar header io lazy_dataclass receipts redaction store",
+    "batch": "authoring definitions derive documents errors grammar header io receipts redaction store",
     "comparison": "analysis definitions documents errors events io numeric receipts store",
     "export": "analysis definitions documents errors events io numeric receipts redaction",
     "follow": "analysis derive documents errors events io receipts scan",
@@ -68,19 +65,15 @@ ROOMS: dict[str, str] = {
     ),
     "__main__": "cli",
 }
-FACADE = "api"
-"""The room that the package itself opens: every name of it is one of ``receipt_cli``."""
-GROUND = {"rooms", "lazy_dataclass", "lazy_pattern", "_compiled"}
+GROUND = {"patterns", "_compiled"}
 """What every room may import: it holds no logic of the program."""
-MOST_AT_ROOT = 8
+MOST_AT_ROOT = 6
 
-# The fast paths: the modules that may import each, and of it only the names in its PUBLIC.
+# The fast paths: the modules that may import each.
 SEAMS = {"scan.kernel": ("scan.engine", "scan.presence"), "events.compact": ("events.build",)}
 
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
-    "_sha2": ("io.digest",),  # the standard library's since Python 3.12
-    "_sha256": ("io.digest",),  # and before
     "accelerate": ("emit.callbacks.accelerate",),
     "ahocorasick_rs": ("records.prefilter", "redaction.leads"),
     "anyio": ("mcp_server.*",),
@@ -120,7 +113,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "pytorch_lightning": ("emit.callbacks.lightning",),
     "ray": ("batch.ray_engine",),
     "pyroaring": ("numeric.ordinals",),
-    "regex": ("lazy_pattern", "definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
+    "regex": ("patterns", "definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
     "requests": ("verification.keyless",),
     "rich": ("render.*",),
     "securesystemslib": ("verification.attestation",),
@@ -165,7 +158,7 @@ def imported_names(source: str) -> tuple[list[tuple[str, int]], list[str]]:
             ):
                 if isinstance(first, ast.Constant) and isinstance(first.value, str):
                     names.append((first.value, node.lineno))
-                else:
+                elif not ast.unparse(first).startswith("f'{__name__}."):  # a module below the own one
                     wrong.append(f"line {node.lineno}: import of a computed name")
     return names, wrong
 
@@ -178,11 +171,8 @@ def behind_seams(module: str, source: str) -> list[str]:
         for seam, importers in SEAMS.items():
             if not is_inside(target, seam) or is_inside(module, seam):
                 continue
-            public = modules_of(seam)
             if module not in importers:
                 wrong.append(f"line {line}: {seam} is imported by {' and '.join(importers)} alone")
-            elif public.get(name.rpartition(".")[2]) != target.removeprefix(f"{seam}."):
-                wrong.append(f"line {line}: {name} is not public: PUBLIC of {seam} does not name it")
     return wrong
 
 
@@ -224,34 +214,11 @@ def examine(
             ours.add(target)
             if room in rooms and room_of(target) not in allowed:
                 wrong.append(f"line {line}: imports {target}, whose room its line in ROOMS does not list")
-            elif room_of(target) != room and not is_public(target, rest) and (module, rest) != ("__init__", FACADE):
-                wrong.append(f"line {line}: {rest} is not public: PUBLIC of the room {room_of(target)} does not name it")
+            elif room_of(target) != room and rest.rpartition(".")[2].startswith("_"):
+                wrong.append(f"line {line}: {rest} is private to the room {room_of(target)}")
         elif top not in sys.stdlib_module_names and not any(fnmatchcase(module, o) for o in owners.get(top, ())):
             wrong.append(f"line {line}: stray third party {top}: OWNERS gives it to {owners.get(top, 'nobody')}")
     return ours, list(dict.fromkeys(wrong))  # several names of one statement are one violation
-
-
-def is_public(target: str, name: str) -> bool:
-    """True where ``name``, which the module ``target`` has, is on its room's list, or the room is a single module."""
-    room = room_of(target)
-    public = PUBLIC.get(room)
-    return public is None or public.get(name.rpartition(".")[2]) == target.removeprefix(f"{room}.")
-
-
-def doors_of(room: str) -> dict[str, str] | None:
-    """Return the names that a room makes public, each with its module; None for a room that is a single module."""
-    if not (PACKAGE / room / "__init__.py").is_file() or room in ("cli", "emit"):  # read by nobody; a façade of its own
-        return None
-    return modules_of(room)
-
-
-def modules_of(package: str) -> dict[str, str]:
-    """Return the public names of a package, each with its module."""
-    public: dict[str, str] = import_module(f"receipt_cli.{package}").PUBLIC
-    return {name: module for module, names in public.items() for name in names.split()}
-
-
-PUBLIC = {room: doors for room in ROOMS if (doors := doors_of(room)) is not None}
 
 
 def upward(rooms: Mapping[str, str]) -> list[str]:
@@ -285,12 +252,6 @@ def imports() -> dict[str, tuple[set[str], list[str]]]:
     return {module: examine(module, text) for module, text in texts().items()}
 
 
-@cache
-def words() -> dict[str, frozenset[str]]:
-    """Return the words of every module."""
-    return {module: frozenset(re.findall(r"\w+", text)) for module, text in texts().items()}
-
-
 def test_imports_follow_the_rooms() -> None:
     assert {module: wrong for module, (_, wrong) in imports().items() if wrong and module not in GROUND} == {}
     assert len(imports()) > 400
@@ -309,8 +270,6 @@ def test_fast_paths_have_one_importer() -> None:
     [
         ("analysis.rates", "from receipt_cli.events.compact.selection import compact", "by events.build alone"),
         ("scan.workers", "def f():\n    from receipt_cli.scan import kernel", "line 2: scan.kernel is imported"),
-        ("scan.engine", "from receipt_cli.scan.kernel.loading import VARIABLE", "VARIABLE is not public"),
-        ("scan.engine", "import receipt_cli.scan.kernel.reader", "reader is not public"),
     ],
 )
 def test_a_way_around_a_seam_is_found(module: str, source: str, want: str) -> None:
@@ -332,17 +291,6 @@ def test_every_line_is_a_room_and_every_import_of_it_is_used() -> None:
     for module, (ours, _) in imports().items():
         used.get(room_of(module), set()).update(map(room_of, ours))
     assert {room: set(names.split()) - used[room] for room, names in ROOMS.items() if set(names.split()) - used[room]} == {}
-
-
-@pytest.mark.parametrize("room", PUBLIC)
-def test_every_door_of_a_room_opens_and_is_used(room: str) -> None:
-    package = import_module(f"receipt_cli.{room}")
-    modules = {path.stem for path in (PACKAGE / room).iterdir() if path.stem != "__init__"}
-    assert not set(PUBLIC[room]) & modules, "a public name would be hidden by the module of that name"
-    for name, module in PUBLIC[room].items():
-        assert getattr(package, name) is getattr(import_module(f"receipt_cli.{room}.{module}"), name)
-    elsewhere = frozenset[str]().union(*(said for module, said in words().items() if room_of(module) != room))
-    assert [name for name in PUBLIC[room] if name not in elsewhere] == []
 
 
 def test_few_modules_stand_at_the_root() -> None:
@@ -384,8 +332,7 @@ SMALL = {"errors": "", "problems": "errors", "header": "", "wrap": "problems hea
         pytest.param("errors", "from receipt_cli import problems", "imports problems", id="upward-from-the-package"),
         pytest.param("errors", "import receipt_cli.cli.main as m", "imports cli.main", id="upward-dotted"),
         pytest.param("problems", "from receipt_cli.header import git", "imports header.git", id="upward-in-subpackage"),
-        pytest.param("cli.main", "from receipt_cli.header.git import _facts", "not public", id="private"),
-        pytest.param("cli.main", "from receipt_cli.header import git", "not public", id="whole-module"),
+        pytest.param("cli.main", "from receipt_cli.header.git import _facts", "is private", id="private"),
         pytest.param("errors", "from receipt_cli import derive_all", "imports __init__", id="façade"),
         pytest.param("errors", "import receipt_cli", "imports __init__", id="bare-package"),
         pytest.param("problems", "from receipt_cli.nowhere import x", "imports nowhere", id="unknown-module"),

@@ -12,11 +12,11 @@ import pexpect
 import pytest
 
 import receipt_cli
+from receipt_cli.cli.app import Command
 from receipt_cli.cli.commands import COMMANDS
-from receipt_cli.cli.reader import read
-from receipt_cli.cli.typer_view import help_of
 from receipt_cli.store.files import Store
 from tests.tools.manual import manual
+from tests.tools.usage import read
 
 PAGE = "docs/man/receipt.1"
 
@@ -34,13 +34,16 @@ def test_the_page_prints_without_a_warning(root: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_shows_an_example_that_it_reads(name: str) -> None:
-    about, example = help_of(name)
+    command = Command(name).load()
+    about, example = command.about, command.example
     words = shlex.split(example)
     assert about.partition("\n\n")[0].endswith(".")
     assert words[0] == "receipt"
     assert " ".join(words[1:]).startswith(name)
     words = words[: next((i for i, word in enumerate(words) if word in (">", ">>")), len(words))]
-    function, _ = read(words[1:])
+    call = read(words[1:])
+    assert call is not None
+    function = call[0]
     assert function.__doc__ is not None
     assert function.__doc__.partition("\n\n")[0].split() == about.partition("\n\n")[0].split()
 

@@ -56,7 +56,7 @@ ADDED = {
     "#/$defs/header": {"data"},
     "#/$defs/header/properties/model": {"parameter_digest"},
     "#/properties/derivation/properties/log": {"time"},
-    "#/properties/derivation/properties/options": {"wall", "log_complete", "running", "job", "facts"},
+    "#/properties/derivation/properties/options": {"wall", "log_complete", "running", "replaced_bytes", "job", "facts"},
     "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
     "#/$defs/summary/properties/steps": {"first_line", "last_line"},
     "#/$defs/stat": {"places", "printed_digits"},

@@ -1,4 +1,4 @@
-"""The ledger of numeric cells closes, by a tokenizer of its own, and time adds up: for the fixtures and the corpus."""
+"""The ledger of numeric cells closes, by a tokenizer of its own, and time adds up."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ledger import RESULTS, SUFFIXES, Accounts, close, gap_of, held_up
-from receipt_cli.errors import ReceiptError
+from benchmarks.ledger import RESULTS, close, gap_of, held_up
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = sorted(path.with_suffix("").with_suffix(".log") for path in (ROOT / "fixtures/logs").glob("*/*.receipt.json"))
-CORPUS = sorted(path for path in (ROOT.parent / "shared" / "corpus").rglob("*") if path.suffix in SUFFIXES)
 SMALL = 200_000
 """Bytes of a log that is read line by line in a test; ``python -m benchmarks.ledger`` reads them all."""
 
@@ -24,19 +22,6 @@ def small(path: Path) -> bool:
 def test_ledger_closes(path: Path) -> None:
     closing = close(path)
     assert (closing.outside, closing.differ) == ([], [])
-
-
-@pytest.mark.skipif(not CORPUS, reason="the corpus is not beside the checkout")
-@pytest.mark.parametrize("part", range(16))
-def test_ledger_and_time_close_over_the_corpus(part: int) -> None:
-    accounts = Accounts("corpus")
-    for path in [path for path in CORPUS if small(path) and path.name != "truth.jsonl"][part::16]:
-        try:
-            accounts.add(path)
-        except ReceiptError:
-            continue  # no training log, which other tests are about
-    assert accounts.logs
-    assert accounts.wrong == []
 
 
 def test_a_number_that_is_lost_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

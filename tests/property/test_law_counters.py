@@ -48,6 +48,7 @@ def test_only_what_goes_on_where_it_was_is_a_block(count: int, stride: int, firs
     far = data.draw(st.integers(1, 3))
     jumps = [before[-1] + 100 * stride * count + n for n in range(far)]
     assert block_behind(before, [*jumps, *follows[far:]]) == far
+    assert block_behind([first] * count, [first + far, first, first + far]) == 0  # no stride is known
 
 
 @settings(max_examples=100)

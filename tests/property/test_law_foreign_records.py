@@ -35,8 +35,8 @@ SHIPPED = (
     "torchvision/classification-cpu",
 )
 SCRIPTS = dict(scripts())
-TABLES = ("script/commas", "script/columns")
-"""Scripts whose first line names the columns: what stands below it is a row, or there is no table."""
+TABLES = ("script/columns",)
+"""Scripts whose first line names columns between which there are only blanks: what stands below it is a row, or none is."""
 WORDS = st.sampled_from(
     [
         "Profiling",

@@ -69,6 +69,32 @@ def test_what_other_words_precede_is_no_record(form: str, words: str, places: li
     assert named or words == "[calibration] "
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(30), deadline=None)
+@given(form=st.sampled_from(FORMS), words=st.sampled_from(WORDS), count=st.integers(3, 10), behind=st.booleans())
+def test_a_short_section_that_other_words_precede_is_no_stage(
+    form: str, words: str, count: int, behind: bool, tmp_path: Path
+) -> None:
+    lines = printed(form)
+    section = [foreign(form, words, at, 77.7) for at in range(1, count + 1)]
+    plain = read(lines, tmp_path)
+    derivation = read([*lines, *section] if behind else [*section, *lines], tmp_path)
+    assert (figures(derivation), len(derivation.summaries)) == (figures(plain), 1)
+    assert derivation.checks["completed"] in (plain.checks["completed"], None)
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(
+    "form", ["Epoch:[{e}/4]{w}({b}/10), loss: {x:.4f}, lr: 0.1", "Epoch {e} {w}Iteration {n}  loss = {x:.4f}"]
+)
+def test_a_word_between_two_counters_tells_of_another_model(form: str, before: bool, tmp_path: Path) -> None:
+    own, others = (
+        [form.format(n=n, e=1 + (n - 1) // 10, b=1 + (n - 1) % 10, x=x or 4 - n / 50, w=word) for n in range(1, COUNT + 1)]
+        for word, x in (("", 0), ("Teacher ", 0.0001))
+    )
+    lines = [line for pair in (zip(others, own, strict=True) if before else zip(own, others, strict=True)) for line in pair]
+    assert figures(read(lines, tmp_path)) == figures(read(own, tmp_path))
+
+
 @pytest.mark.parametrize(
     "lines",
     [

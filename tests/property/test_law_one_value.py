@@ -82,6 +82,33 @@ def test_a_second_series_leaves_nothing(length: int, stride: int) -> None:
     assert told(document, "step_printed_twice")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r"])
+@pytest.mark.parametrize("again", [[4], [0], [29], [*range(30)]])
+def test_a_full_bar_that_comes_again_on_a_line_of_its_own(end: str, again: list[int]) -> None:
+    bars = [f"Epoch {n}: 100%|█████| 50/50 [00:10<00:00,  4.9{n % 10}it/s, loss={4 - n / 30:.4f}]" for n in range(30)]
+    plain = read(bars)
+    other = [f"{bar}{end}{bar.partition('loss')[0]}loss={FOREIGN}]" if n in again else bar for n, bar in enumerate(bars)]
+    document = read(other)
+    assert len(told(document, "step_printed_twice")) == (end == "\n")
+    if end == "\n":
+        assert_only_nulls(plain, document)
+        assert document["summary"]["metrics"]["loss"]["max"] is None
+    else:  # the last frame of a line counts
+        assert document["summary"]["metrics"]["loss"]["max"] == FOREIGN
+
+
+def test_times_of_two_lines_about_one_step_are_no_contradiction() -> None:
+    lines = [
+        text
+        for n in range(30)
+        for text in (
+            f"Epoch: {n} loss_tgt: {4 - n / 30:.3f} time: {n}.27s",
+            f"Epoch: {n} loss_src: {9 - n / 30:.3f} time: {n}.28s",
+        )
+    ]
+    assert not told(read(lines), "step_printed_twice")
+
+
 @settings(max_examples=8)
 @given(lengths, strides, st.integers(2, 4))
 def test_copies_are_no_contradiction(length: int, stride: int, copies: int) -> None:
@@ -116,6 +143,20 @@ def test_a_label_beside_records_without_one(length: int, stride: int, data: st.D
     document = read([text for n, own in enumerate(lines) for text in ([others[n]] if n in others else []) + [own]])
     assert document["summary"]["metrics"]["loss"] | {"places": None} == plain["summary"]["metrics"]["loss"] | {"places": None}
     assert document["summary"]["steps"]["restart_count"] == 0
+
+
+@pytest.mark.parametrize("at", [0, 11, 19])
+def test_a_label_beside_epochs_that_another_line_numbers(at: int) -> None:
+    epochs = [
+        [f"Epoch {n + 1}/20", f"16/16 - 1s - loss: {4 - n / 30:.4f} - accuracy: 0.67 - 569ms/epoch - 36ms/step"]
+        for n in range(20)
+    ]
+    plain = read([text for epoch in epochs for text in epoch])
+    other = f"[rank3]: 16/16 - 0s - loss: {FOREIGN} - accuracy: 0.67 - 569ms/epoch - 36ms/step"
+    document = read([text for n, (head, own) in enumerate(epochs) for text in ([head, other, own] if n == at else [head, own])])
+    lines = {"first_line": 0, "last_line": 0}
+    assert document["summary"]["steps"] | lines == plain["summary"]["steps"] | lines
+    assert_only_nulls(plain, document)
 
 
 @pytest.mark.parametrize("epoch", ["0.25", "0.125"])

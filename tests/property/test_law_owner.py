@@ -107,4 +107,22 @@ def test_unread_records_behind_the_last_step_leave_the_end_open(name: str, count
     unread = [p for p in document["derivation"]["problems"]["first"] if p["kind"] == "training_unread"]
     named = count >= 3 and word != "val"
     assert (document["checks"]["completed"], len(unread)) == ((None, 1) if named else (whole, 0))
-    assert not unread or (unread[0]["fields"], unread[0]["line_number"]) == (["/checks/completed"], COUNT + 1)
+    fields = ["/checks/completed", "/summary/steps/last"]
+    assert not unread or (unread[0]["fields"], unread[0]["line_number"]) == (fields, COUNT + 1)
+
+
+@pytest.mark.parametrize("end", ["\r", "\n"])
+@pytest.mark.parametrize("done", [0, 1, 2, 3])
+def test_a_bar_that_is_cut_behind_a_full_one_leaves_the_end_open(end: str, done: int, tmp_path: Path) -> None:
+    bars = [bar("pretrain", n, 20, 6 - (n + more) / 100) for n in range(20) for more in (0, 1)]
+    cut = [bar("finetune", n, 20, 0.9 - (n + more) / 100) for n in range(done) for more in (0, 1)]
+    document = receipt([end.join(["\r".join(bars), "\r".join(cut)])], tmp_path)
+    unread = [p["fields"] for p in document["derivation"]["problems"]["first"] if p["kind"] == "training_unread"]
+    told = document["checks"]["completed"], document["summary"]["steps"]["last"]
+    assert told == ((True, 19) if done < 2 else (None, None) if unread else (False, done - 1))
+    assert unread == ([["/checks/completed", "/summary/steps/last"]] if done == 2 else [])
+
+
+def bar(name: str, done: int, total: int, loss: float) -> str:
+    share = f"{100 * done // total:3d}%|{'█' * (done // 2):10}| {done}/{total}"
+    return f"{name}: {share} [00:{done:02d}<00:40, 1.0s/it, loss={loss:.2f}]"

@@ -21,11 +21,10 @@ from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.segment import SegmentBody
 from tests.tools.examples import costly
 from tests.tools.made import made_grammar
+from tests.tools.slow import one_in
 
 ROOT = Path(__file__).resolve().parents[2]
-CORPUS = ROOT.parent / "shared" / "corpus"
 LOGS = sorted((ROOT / "fixtures" / "logs").glob("*/*.log"))
-FILES = sorted(path for path in CORPUS.rglob("*") if path.is_file() and path.stat().st_size < 400_000)
 SETTINGS = settings(max_examples=costly(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -34,16 +33,9 @@ def assert_same(grammars: list[Grammar], blocks: list[bytes]) -> None:
     assert find_difference(fast, pure) is None
 
 
-@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", one_in(3, LOGS), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_shipped_logs(path: Path) -> None:
     assert_same(shipped(), [path.read_bytes()] * 2)
-
-
-@pytest.mark.skipif(not FILES, reason="no logs beside the checkout")
-@pytest.mark.parametrize("number", range(8))
-def test_real_logs(number: int) -> None:
-    for path in FILES[number::8]:
-        assert_same(shipped(), [path.read_bytes()] * 3)
 
 
 @pytest.mark.parametrize("number", range(30))

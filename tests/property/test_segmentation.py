@@ -15,7 +15,8 @@ from benchmarks.metamorphic.__main__ import ended, of_trainers, receipts
 from benchmarks.metamorphic.pairs import differences
 from benchmarks.metamorphic.relations import Document
 from receipt_cli.derive import Plan, Reading, plan_reading
-from receipt_cli.events import Event, expand, gather
+from receipt_cli.events.model import Event, expand
+from receipt_cli.events.streams import gather
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 

@@ -1,9 +1,9 @@
 """The manual page of ``receipt`` in roff, from the declarations that help is made of."""
 
 from receipt_cli import __version__
-from receipt_cli.cli.commands import COMMANDS, GROUPS, load
-from receipt_cli.cli.parameters import Argument, Option, parameters
-from receipt_cli.cli.typer_view import ABOUT, HELP, help_of, option_row
+from receipt_cli.cli.app import HELP, Command, option_row
+from receipt_cli.cli.commands import COMMANDS, GROUPS, summaries
+from receipt_cli.cli.help import ABOUT
 from receipt_cli.errors import ExitCode
 
 
@@ -21,22 +21,21 @@ def entry(term: str, text: str) -> str:
 
 def command_section(name: str) -> str:
     """Return the section of a command: its usage, its help, its arguments and options, its example."""
-    declared = parameters(load(name))
-    about, example = help_of(name)
-    arguments = [(p.metavar, p.declared.help) for p in declared if isinstance(p.declared, Argument)]
-    options = [option_row(p, p.declared) for p in declared if isinstance(p.declared, Option)]
-    words = (p.metavar if p.required else f"[{p.metavar}]" for p in declared if isinstance(p.declared, Argument))
+    command = Command(name).load()
+    arguments = [(each.metavar, each.help) for each in command.arguments]
+    options = [option_row(each) for each in command.options]
+    words = (each.metavar if each.required else f"[{each.metavar}]" for each in command.arguments)
     usage = " ".join(["receipt", name, "[OPTIONS]", *words])
-    paragraphs = "\n.PP\n".join(escape(paragraph) for paragraph in about.split("\n\n"))
+    paragraphs = "\n.PP\n".join(escape(paragraph) for paragraph in command.about.split("\n\n"))
     entries = "".join(entry(*row) for row in (*arguments, *options))
-    shown = f".PP\nExample:\n.PP\n.nf\n.RS\n{escape(example)}\n.RE\n.fi\n"
+    shown = f".PP\nExample:\n.PP\n.nf\n.RS\n{escape(command.example)}\n.RE\n.fi\n"
     return f'.SS "{escape(usage)}"\n{paragraphs}\n{entries}{shown}'
 
 
 def manual() -> str:
     """Return the page."""
-    first = ABOUT[0].lower() + ABOUT[1:].removesuffix(".")
-    groups = "".join(entry(f"receipt {name}", about) for name, about in GROUPS.items())
+    first = ABOUT[0].lower() + " ".join(ABOUT[1:].split()).removesuffix(".")
+    groups = "".join(entry(f"receipt {name}", about) for name, about in summaries().items() if name in GROUPS)
     codes = "".join(entry(str(code.value), code.meaning) for code in ExitCode)
     return (
         f'.TH RECEIPT 1 "" "receipt {__version__}" "User Commands"\n.ad l\n.nh\n'

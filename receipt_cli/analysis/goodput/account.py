@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import SLACK
 from receipt_cli.analysis.goodput.clock_skip import ClockSkip
 from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Wall
+from receipt_cli.analysis.goodput.stalls import is_doubtful, listed
+from receipt_cli.analysis.goodput.step_time_account import Begin, work_of
 from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life, format_clock, is_zoned
 from receipt_cli.analysis.goodput.totals import Tally
+from receipt_cli.analysis.goodput.waits import Work
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.problems import Problem
-
-if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.waits import Work
 
 STAMPS = "log_timestamps"
 EXACT = 1e-12
@@ -84,8 +84,6 @@ def _last_line(event: Event) -> int:
 def _parts(
     chosen: Sequence[tuple[Phase, Summary]], launch: Launch, life: Life | None, wall: float, stated: Wall | None
 ) -> Goodput | None:
-    from receipt_cli.analysis.goodput.step_time_account import Begin, work_of
-
     tally = Tally(life.grain if life is not None else 0.0)
     whole = life is not None and (stated is None or (stated.phase is None and stated.seconds >= life.seconds * (1 - SLACK)))
     until = life.last_line if life is not None and stated is None else None
@@ -122,8 +120,6 @@ def _parts(
 
 def _stalls(works: Sequence[Work]) -> Stalls | None:
     """Return the stalls of all phases; None where no phase has stamps between its steps."""
-    from receipt_cli.analysis.goodput.stalls import is_doubtful, listed
-
     stamped = [work for work in works if work.stalls is not None]
     found = [one for work in stamped for one in work.stalls or ()]
     doubtful = any(is_doubtful(len(work.stalls or ()), work.gaps) for work in stamped)

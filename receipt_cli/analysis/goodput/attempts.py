@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, TypeGuard
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, TypeGuard
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.statistics import exact_sum
 

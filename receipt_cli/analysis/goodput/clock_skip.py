@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-
-from receipt_cli.lazy_dataclass import NamedTuple
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 
 class ClockSkip(NamedTuple):
@@ -33,8 +33,6 @@ def skips_hour(gap: ClockSkip, usual: float) -> bool:
 
     ``usual`` are the seconds between other stamps: the clock shows an hour more than such a gap, and of that hour nothing.
     """
-    from datetime import datetime, timedelta
-
     more = gap.after - gap.before - HOUR_S
     if not -1 <= more <= max(5.0, 3 * usual) or usual > _USUAL_S or gap.after >= _DATED:
         return False

@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from receipt_cli.analysis.goodput.attempts import CUMULATIVE, DATA, LONGEST, MISSING, SLACK, TIME, Try
 from receipt_cli.analysis.steady import warmups
 from receipt_cli.events.model import Event, part_of
 from receipt_cli.events.relays import Relay
-from receipt_cli.lazy_dataclass import NamedTuple
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from receipt_cli.analysis.goodput.timestamps import LogTime, Stamp, format_clock, line_stamps
 from receipt_cli.events.streams import Gathered
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, plain, read_clock
 from receipt_cli.scan.segment import HEAD_KEPT
 

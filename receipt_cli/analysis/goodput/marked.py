@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import FIGURES, strides
 from receipt_cli.analysis.goodput.pauses import Mark
 from receipt_cli.events.model import Event, records_at
-from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.numeric.arrays import distinct_values
 
 

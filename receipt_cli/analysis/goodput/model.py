@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
-
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 GOODPUT_RULE = "goodput/1"
 CLASSES = ("checkpoint", "eval", "compilation", "data_loading", "initialization", "wasted_progress", "idle")

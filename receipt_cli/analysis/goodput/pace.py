@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from receipt_cli.analysis.goodput.attempts import Try, covered, last_clock, steps_in
+from receipt_cli.analysis.goodput.legs import Tries
+from receipt_cli.analysis.goodput.marked import Placed
 from receipt_cli.analysis.goodput.stalls import Ordinary, find_stalls
 from receipt_cli.analysis.goodput.tries import paces
 from receipt_cli.numeric.statistics import exact_median
-
-if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.legs import Tries
-    from receipt_cli.analysis.goodput.marked import Placed
 
 ROUNDS = 8
 """Rounds in which stalls are found by a mean that they are left out of: each finds shorter ones, and few are of any size."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import is_time
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.events.model import Event, in_order
 from receipt_cli.events.phases import Phase
-from receipt_cli.lazy_dataclass import NamedTuple
 
 NOISE = 0.01
 """Share of the time of the steps that is no more than how much they differ."""

@@ -6,18 +6,18 @@ import heapq
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from receipt_cli.analysis.goodput.attempts import TIME, Try, covered, is_time, last_clock, strides
+from receipt_cli.analysis.goodput.legs import Beyond, Legs, Tries
+from receipt_cli.analysis.goodput.marked import Placed, Row
 from receipt_cli.analysis.goodput.model import Stall, Stalls
 from receipt_cli.analysis.goodput.steptime import Extra
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 
 if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.legs import Beyond, Legs, Tries
-    from receipt_cli.analysis.goodput.marked import Placed, Row
     from receipt_cli.numeric.array_types import Floats
 
     Numbers: TypeAlias = "list[float] | Floats"

@@ -7,9 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import CUMULATIVE, DATA, TIME, Try, covered, is_time, last_clock, steps_in
+from receipt_cli.analysis.goodput.legs import Tries
 from receipt_cli.analysis.goodput.marked import place
 from receipt_cli.analysis.goodput.pace import find_pace
 from receipt_cli.analysis.goodput.pauses import Gap, Mark, marks_of, settle
@@ -21,11 +22,7 @@ from receipt_cli.analysis.goodput.waits import Work, wait_for_data
 from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
-
-if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.legs import Tries
 
 TOLD = 0.9
 """Share of the printed step times that a total beside them has to reach: some leave out the first ten steps."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import (
     CUMULATIVE,
@@ -19,14 +19,11 @@ from receipt_cli.analysis.goodput.attempts import (
     steps_in,
     weigh,
 )
+from receipt_cli.analysis.goodput.legs import Beyond, Tries
+from receipt_cli.analysis.goodput.marked import Placed
 from receipt_cli.analysis.steady import warmup
 from receipt_cli.events.model import Event
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
-
-if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.legs import Beyond, Tries
-    from receipt_cli.analysis.goodput.marked import Placed
 
 INCLUDES = 1.5
 """A record behind an evaluation or a checkpoint whose step time is so many times the median has waited for it."""

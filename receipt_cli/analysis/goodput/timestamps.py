@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from receipt_cli.analysis.goodput.clock_skip import HOUR_S, MOST_GAPS, ClockSkip, skips_hour
 from receipt_cli.events.model import Event
+from receipt_cli.events.rows import RowRun
 from receipt_cli.events.streams import Gathered
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, may_have_time, plain, read_clock
 
 if TYPE_CHECKING:
-    from receipt_cli.events.rows import RowRun
     from receipt_cli.numeric.array_types import Floats, Integers
 
 JITTER = (5.0, 60.0)
@@ -333,8 +334,6 @@ def find_time(events: Sequence[Event], start: int, edges: Edges, zoned: bool | N
 
 def format_clock(clock: float) -> str:
     """Return seconds since 1970 as RFC 3339 without a zone."""
-    from datetime import datetime, timedelta
-
     moment = datetime(1970, 1, 1) + timedelta(microseconds=round(clock * 1e6))
     text = moment.strftime("%Y-%m-%dT%H:%M:%S.%f").zfill(26)  # a year of three digits has none before it on some systems
     return text.rstrip("0").rstrip(".")

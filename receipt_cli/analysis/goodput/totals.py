@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from receipt_cli.analysis.goodput.model import Part
-from receipt_cli.lazy_dataclass import dataclass, field
 
 
 @dataclass(slots=True)

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipt_cli.analysis.goodput.attempts import Try, covered, last_clock, run_paces
+from receipt_cli.analysis.goodput.legs import Legs, Tries, legs_of
+from receipt_cli.analysis.goodput.marked import Placed
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import Relay, as_retained, is_relay
-from receipt_cli.numeric.statistics import finite
+from receipt_cli.numeric.statistics import Values, finite
 
 if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.legs import Legs, Tries
-    from receipt_cli.analysis.goodput.marked import Placed
     from receipt_cli.numeric.array_types import Floats
-    from receipt_cli.numeric.statistics import Values
 
 
 def attempts_of(phase: Phase) -> list[Tries]:
@@ -49,8 +48,6 @@ def standing_of(phase: Phase) -> list[Tries]:
 
 
 def _legs(relay: Relay) -> list[Legs]:
-    from receipt_cli.analysis.goodput.legs import legs_of
-
     return legs_of(relay)
 
 

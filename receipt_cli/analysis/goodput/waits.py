@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import DATA, DISPATCH, Try, is_time, steps_in
+from receipt_cli.analysis.goodput.legs import Tries
 from receipt_cli.analysis.goodput.stalls import Found
 from receipt_cli.analysis.goodput.steptime import figure_total
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.summary import Summary
-from receipt_cli.lazy_dataclass import NamedTuple
-
-if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.legs import Tries
 
 TIMED = ("step_times", "trainer_total")
 """Evidence of a step time that holds no wait for the samples that inference makes: trainers print that beside it."""

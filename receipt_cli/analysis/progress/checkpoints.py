@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import is_time, last_clock
 from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
 from receipt_cli.events.model import Event, numbers_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import positions
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 LISTED = 20
 """Checkpoints that a receipt lists, the last ones."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from receipt_cli.analysis.consistency import tokens_per_step
 from receipt_cli.analysis.flops import Facts, positive
 from receipt_cli.analysis.goodput.timestamps import Life
 from receipt_cli.events.model import Event
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
 
 FINE = 20

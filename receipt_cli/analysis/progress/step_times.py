@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import CUMULATIVE, TIME
 from receipt_cli.analysis.goodput.marked import place
@@ -10,7 +10,6 @@ from receipt_cli.analysis.goodput.pauses import marks_of
 from receipt_cli.analysis.goodput.tries import paces, standing_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Series
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.statistics import Statistic, Values, exact_median, quantiles, value_range
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from receipt_cli.analysis.consistency import tokens_per_step
 from receipt_cli.analysis.flops import Facts, Peak, TokenFlops, own_peak, positive, world_size
 from receipt_cli.analysis.stated.options import StatedFact
 from receipt_cli.definitions.accelerators import load_peaks
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.problems import Problem
 
 STATED_FLOPS = "stated"

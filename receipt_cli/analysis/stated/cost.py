@@ -7,13 +7,14 @@ device is the mean of what the log prints, else stated. A figure whose factors a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 from receipt_cli.analysis.flops import Facts, world_size
 from receipt_cli.analysis.goodput.model import Goodput, Wall
 from receipt_cli.analysis.goodput.timestamps import LogTime
 from receipt_cli.analysis.stated.completion import complete
 from receipt_cli.analysis.stated.options import Options, StatedFact
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
 
 COST_RULE = "cost/1"
@@ -93,7 +94,6 @@ def _wall(goodput: Goodput | None, wall: Wall | None, when: LogTime | None) -> t
         return wall.seconds, wall.evidence
     if when is None:
         return None, None
-    from datetime import datetime
 
     first, last = (datetime.fromisoformat(text.removesuffix("Z")) for text in (when.first, when.last))
     return (last - first).total_seconds(), "log_timestamps"

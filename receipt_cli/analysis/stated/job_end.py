@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from receipt_cli.analysis.failure import CATEGORIES, Ending, reason_of_code
 from receipt_cli.analysis.stated.options import JobEnd
-from receipt_cli.lazy_dataclass import replace
 
 _OPEN: tuple[str | None, ...] = (None, "truncated", "no_grammar_match", "unknown")
 """Endings of a log that names no cause."""

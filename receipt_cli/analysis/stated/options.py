@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from receipt_cli.analysis.goodput.model import Wall, recorded_wall
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
 
 STATED = "stated"
 """Source of a fact that the caller states."""
@@ -53,6 +53,8 @@ class Options:
     """True where the caller read the log of a job that may still run: where it breaks off says nothing of the end."""
     job: JobEnd | None = None
     """How a scheduler says that the job ended."""
+    replaced_bytes: int | None = None
+    """Bytes that the followed file held before it was replaced or rewritten: they are not in the log."""
 
     @classmethod
     def recorded(cls, options: Mapping[str, Any]) -> Options:
@@ -60,7 +62,8 @@ class Options:
         facts = tuple(StatedFact(**fact) for fact in options.get("facts", ()))
         whole, running = options.get("log_complete"), options.get("running") is True
         job = None if options.get("job") is None else JobEnd(**options["job"])
-        return cls(options["grammar"], options["exit_code"], recorded_wall(options), whole, facts, running, job)
+        wall, replaced = recorded_wall(options), options.get("replaced_bytes")
+        return cls(options["grammar"], options["exit_code"], wall, whole, facts, running, job, replaced)
 
     def of_earlier_run(self) -> Options:
         """Return the options of a run that another one follows in the log: how the job ended says nothing of it."""
@@ -75,5 +78,6 @@ class Options:
             **({} if self.log_complete is not False else {"log_complete": False}),
             **({"running": True} if self.running else {}),
             **({} if self.job is None else {"job": self.job._asdict()}),
+            **({} if self.replaced_bytes is None else {"replaced_bytes": self.replaced_bytes}),
             **({"facts": [fact._asdict() for fact in self.facts]} if self.facts else {}),
         }

@@ -1,20 +1,26 @@
-"""``receipt show``, ``validate`` and ``migrate``: documents for people, against their contract, in a newer version."""
+"""``receipt show``, ``schema check`` and ``schema migrate``: documents for people, against their contract, in a newer version."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from receipt_cli.api.commands import migrate as migrate_file
+from receipt_cli.api.commands import validate as find_wrong
+from receipt_cli.api.results import Migration
 from receipt_cli.cli.output import note, style, tell, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option
 from receipt_cli.cli.runs import InStore, receipt_file
+from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ExitCode, InputError, ReceiptError, UsageError
+from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.file_kinds import read_file
-
-if TYPE_CHECKING:
-    from receipt_cli.api.results import Migration
+from receipt_cli.problems import Finding
+from receipt_cli.redaction.text import mask_texts
+from receipt_cli.render.document import render_document
+from receipt_cli.render.findings import render_findings
 
 
 def show(
@@ -32,10 +38,6 @@ def show(
 
     Example: receipt show run.receipt.json
     """
-    from receipt_cli.documents.validate import has_errors, validate_bytes
-    from receipt_cli.redaction.text import mask_texts
-    from receipt_cli.render.document import render_document
-
     file = Path(receipt_file(given, store))
     data = read_file(file)
     try:
@@ -49,22 +51,18 @@ def show(
     elif isinstance(document, dict):
         write_stdout(render_document(document, style=style(color)))
     if has_errors(findings):
-        note([f"{file} is not valid: receipt validate {file}"])
+        note([f"{file} is not valid: receipt schema check {file}"])
         sys.exit(ExitCode.NO)
 
 
-def validate(files: Documents, json_output: Json = False, color: Color = "auto") -> None:
+def check(files: Documents, json_output: Json = False, color: Color = "auto") -> None:
     """Check documents against their schema and the rules between fields.
 
     All findings are listed. Exits 1 when a document is invalid, 3 when one cannot be read, 5 when a schema is unknown;
     the worst of several files wins.
 
-    Example: receipt validate *.receipt.json
+    Example: receipt schema check *.receipt.json
     """
-    from receipt_cli.api.commands import validate as find_wrong
-    from receipt_cli.problems import Finding
-    from receipt_cli.render.findings import render_findings
-
     found = find_wrong(files)
     errors = [finding.refusal for finding in found if finding.refusal is not None]
     invalid = {finding.file for finding in found if finding.severity == "error" and finding.refusal is None}
@@ -89,7 +87,9 @@ def migrate(
     output: Annotated[
         Path | None, Option("-o", "--output", help="Write to this file; several FILEs: into this folder, under their names.")
     ] = None,
-    in_place: Annotated[bool, Option(help="Replace each FILE; the original is kept beside it as NAME.DIGEST.json.")] = False,
+    in_place: Annotated[
+        bool, Option("--in-place", help="Replace each FILE; the original is kept beside it as NAME.DIGEST.json.")
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Migrate documents to a newer version of their schema, the newest by default.
@@ -99,10 +99,8 @@ def migrate(
     what was done, or would be, field by field. Exits 2 for a downgrade, 3 when a document cannot be read or is not
     valid, 5 for an unknown version, 6 when a file cannot be written; the worst of several files wins.
 
-    Example: receipt migrate old.receipt.json
+    Example: receipt schema migrate old.receipt.json
     """
-    from receipt_cli.api.commands import migrate as migrate_file
-
     _check_usage(files, output, in_place, json_output)
     rows: list[dict[str, Any]] = []
     errors: list[ReceiptError] = []
@@ -130,8 +128,6 @@ def _check_usage(files: list[Path], output: Path | None, in_place: bool, json_ou
     if len(files) > 1 and output is None and not in_place and not json_output:
         raise UsageError("several documents do not fit on stdout", try_="-o FOLDER, or --in-place")
     if output is not None and len(files) > 1:
-        from receipt_cli.io.atomic import make_folder
-
         if len({file.name for file in files}) < len(files):
             raise UsageError("two of the files have the same name", try_="migrate them one folder at a time")
         make_folder(output)

@@ -8,6 +8,8 @@ from receipt_cli.cli.output import write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Grammar, Json, Option
 from receipt_cli.cli.runs import InStore, log_file
 from receipt_cli.errors import UsageError
+from receipt_cli.receipts.production import Request, produce
+from receipt_cli.receipts.reasons import at_companions, cells_of, explain_field, explain_metric, read_lines, show_line
 
 
 def explain(
@@ -25,9 +27,6 @@ def explain(
 
     Example: receipt explain run.log --metric loss
     """
-    from receipt_cli.receipts.production import Request, produce
-    from receipt_cli.receipts.reasons import at_companions, cells_of, explain_field, explain_metric, read_lines, show_line
-
     if sum(option is not None for option in (metric, line, field)) > 1:
         raise UsageError("--metric, --line and --field exclude one another")
     if log == "-":

@@ -10,8 +10,16 @@ from receipt_cli.cli.output import note, progress, write_stdout
 from receipt_cli.cli.parameters import Argument, Option
 from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.errors import UsageError
+from receipt_cli.export.formats import FORMATS
+from receipt_cli.export.formats import export as write_run
 from receipt_cli.export.names import Name
+from receipt_cli.export.run import gather
+from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.discovery import is_store
+from receipt_cli.receipts.open import read_given
+from receipt_cli.receipts.production import refusal
+from receipt_cli.store.files import Store
+from receipt_cli.store.reading import read_receipts
 
 
 def export(
@@ -42,11 +50,6 @@ def export(
 
     Example: receipt export run.receipt.json --to csv
     """
-    from receipt_cli.export.formats import FORMATS, export
-    from receipt_cli.export.run import gather
-    from receipt_cli.receipts.open import read_given
-    from receipt_cli.receipts.production import refusal
-
     most = FORMATS[to].most
     if max_steps is not None and not most:
         raise UsageError(f"--max-steps does not apply to {to}", why="it takes figures, or records as they are")
@@ -64,7 +67,7 @@ def export(
         why = "a receipt has figures, no curves: export its log for these" if product is None else "no metric has step numbers"
         notes.append(f"{why}; figures alone are exported")
     note(dict.fromkeys(notes))
-    data, opened = export(run, product, to, output)
+    data, opened = write_run(run, product, to, output)
     if data is not None:
         write_stdout(data)
     if opened:
@@ -79,12 +82,6 @@ _SUFFIXES: dict[Name, str] = {
 
 def _export_store(root: Path, to: Name, output: Path | None, max_steps: int | None, at: str | None) -> None:
     """Write every run of the store at ``root``; each is named by its identity. Raises ``ReceiptError``."""
-    from receipt_cli.export.formats import FORMATS, export
-    from receipt_cli.export.run import gather
-    from receipt_cli.io.atomic import make_folder
-    from receipt_cli.store.files import Store
-    from receipt_cli.store.reading import read_receipts
-
     if output is None:
         raise UsageError("an export of a store needs an output path", try_=f"--to {to} -o PATH")
     if max_steps is not None:
@@ -97,7 +94,7 @@ def _export_store(root: Path, to: Name, output: Path | None, max_steps: int | No
         run = gather(document, None, most=FORMATS[to].most, at=at)
         note(dict.fromkeys(run.notes))
         path = output if together else output / f"{run.identity}{_SUFFIXES.get(to, '')}"
-        _, opened = export(run, None, to, path)
+        _, opened = write_run(run, None, to, path)
         count += 1
     note([*skipped, f"{count} run{'' if count == 1 else 's'} exported to {output}"])
     if opened and together:

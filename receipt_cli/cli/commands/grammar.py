@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from receipt_cli.cli.output import note, print_line, progress, style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
-from receipt_cli.errors import ExitCode
-
-if TYPE_CHECKING:
-    from receipt_cli.authoring.roles import Question
+from receipt_cli.authoring.check import lint_files, lint_shipped, test_grammar
+from receipt_cli.authoring.explain import explain_log
+from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
+from receipt_cli.authoring.roles import Question, read_answers
+from receipt_cli.authoring.site_search import find_site
+from receipt_cli.cli.output import note, print_line, progress, style, write_json, write_markdown, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Markdown, Option
+from receipt_cli.detect.generic import GENERIC, load_generic
+from receipt_cli.errors import ExitCode, GrammarChoiceError, UsageError
+from receipt_cli.grammar.catalog import list_grammars, shipped
+from receipt_cli.grammar.coverage import COLUMNS
+from receipt_cli.grammar.coverage import markdown as render_markdown
+from receipt_cli.grammar.coverage import matrix as find_rows
+from receipt_cli.io.atomic import check_new, write_new
+from receipt_cli.receipts.production import refusal
+from receipt_cli.render.explain import render_explain, render_first_records, render_learned
+from receipt_cli.render.findings import render_findings
+from receipt_cli.render.terminal.table import render_table
 
 SHIPPED = "receipt-cli"
 """Source of the grammars that ship."""
@@ -25,11 +38,6 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
 
     Example: receipt grammar list
     """
-    from receipt_cli.authoring.site_search import find_site
-    from receipt_cli.detect.generic import GENERIC, load_generic
-    from receipt_cli.grammar.catalog import list_grammars, shipped
-    from receipt_cli.render.terminal.table import render_table
-
     titles = {GENERIC: load_generic().title, **{g.ref: g.title for g in shipped()}}
     site = find_site()
     note(site.notes)
@@ -51,28 +59,21 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
 
 def matrix(
     json_output: Json = False,
-    markdown: Annotated[bool, Option(help="Print a table in Markdown.")] = False,
+    markdown: Markdown = None,
     color: Color = "auto",
 ) -> None:
     """List supported trainers with versions, metrics and test logs.
 
     Evidence counts the logs that ship with the grammars: of runs made for them, and written in the trainer's format.
 
-    Example: receipt grammar matrix --markdown
+    Example: receipt grammar matrix --markdown trainers.md
     """
-    from dataclasses import asdict
-
-    from receipt_cli.grammar.coverage import COLUMNS
-    from receipt_cli.grammar.coverage import markdown as render_markdown
-    from receipt_cli.grammar.coverage import matrix as find_rows
-    from receipt_cli.render.terminal.table import render_table
-
     rows = find_rows()
+    if markdown is not None:
+        write_markdown(markdown, render_markdown(rows))
     if json_output:
         write_json([asdict(row) for row in rows])
-    elif markdown:
-        write_stdout(render_markdown(rows).encode("utf-8"))
-    else:
+    elif str(markdown) != "-":
         counted = [row.cells | {"metrics": str(len(row.metrics))} for row in rows]
         write_stdout(render_table(counted, COLUMNS, style(color)))
 
@@ -84,8 +85,6 @@ def show(
 
     Example: receipt grammar show nanogpt
     """
-    from receipt_cli.authoring.site_search import find_site
-
     write_stdout(find_site().definition(grammar))
 
 
@@ -100,9 +99,6 @@ def lint(
 
     Example: receipt grammar lint mine.yaml
     """
-    from receipt_cli.authoring.check import lint_files, lint_shipped
-    from receipt_cli.render.findings import render_findings
-
     findings, count = lint_files(files) if files else lint_shipped()
     if json_output:
         write_json([finding._asdict() for finding in findings])
@@ -125,10 +121,6 @@ def test(
 
     Example: receipt grammar test mine.yaml run.log
     """
-    from receipt_cli.authoring.check import test_grammar
-    from receipt_cli.render.explain import render_first_records
-    from receipt_cli.render.terminal.table import render_table
-
     rows, good = test_grammar(grammar, log)
     if json_output:
         write_json(rows)
@@ -152,10 +144,6 @@ def explain(
 
     Example: receipt grammar explain run.log
     """
-    from receipt_cli.authoring.explain import explain_log
-    from receipt_cli.receipts.production import refusal
-    from receipt_cli.render.explain import render_explain
-
     with progress(log) as bar:
         explanation, derivation = explain_log(log, grammar, bar)
     if json_output:
@@ -177,7 +165,7 @@ def learn(
         list[str] | None, Option(metavar="NAME=ROLE", help="Settle questions of the draft: step=epoch,cost=time:ms.")
     ] = None,
     line: Annotated[int | None, Option(metavar="N", help="Draft the records of the kind of line N.")] = None,
-    ask: Annotated[bool, Option(help="Ask the questions of the draft on this terminal.")] = False,
+    ask: Annotated[bool, Option("--ask", help="Ask the questions of the draft on this terminal.")] = False,
     color: Color = "auto",
 ) -> None:
     """Draft a grammar for the log of an unknown trainer, learned from its own lines.
@@ -189,12 +177,6 @@ def learn(
 
     Example: receipt grammar learn run.log -o mine.yaml
     """
-    from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
-    from receipt_cli.authoring.roles import read_answers
-    from receipt_cli.errors import GrammarChoiceError, UsageError
-    from receipt_cli.io.atomic import check_new, write_new
-    from receipt_cli.render.explain import render_learned
-
     if ask and (log == "-" or not sys.stdin.isatty()):
         raise UsageError("--ask needs a terminal", why="stdin is none", try_="--answer NAME=ROLE")
     if output is not None:

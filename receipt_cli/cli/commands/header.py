@@ -8,7 +8,10 @@ from typing import Annotated
 
 from receipt_cli.cli.output import note, write_stdout
 from receipt_cli.cli.parameters import Lane, Option, Preset, RunName
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import UsageError
+from receipt_cli.io.atomic import write_atomically
+from receipt_cli.receipts.production import capture_header, rfc3339_now
 
 
 def header(
@@ -31,9 +34,6 @@ def header(
 
     Example: receipt header -o header.json
     """
-    from receipt_cli.documents.canonical import canonical_bytes
-    from receipt_cli.receipts.production import capture_header, rfc3339_now
-
     now = rfc3339_now()
     run = {"name": name, "lane": lane, "preset": preset, "started_at": now}
     if pid is not None and python is not None:
@@ -45,6 +45,5 @@ def header(
     if output is None:
         write_stdout(data)
         return
-    from receipt_cli.io.atomic import write_atomically
 
     write_atomically(output, data)

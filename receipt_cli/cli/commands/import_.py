@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from receipt_cli.cli.commands.store import add_each
 from receipt_cli.cli.output import style, write_stdout
 from receipt_cli.cli.parameters import Argument, Attach, Color, Json, Lane, Option, Preset, RunName
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import ReceiptError, UsageError
+from receipt_cli.gpu_profile.format import GPUFL_FORMAT
+from receipt_cli.gpu_profile.importing import import_report, import_session, is_recording, is_report
+from receipt_cli.gpu_profile.nsys import NSYS_FORMAT
+from receipt_cli.importers.importing import import_document
+from receipt_cli.importers.trackers.recognise import format_of, runs_in
+from receipt_cli.io.atomic import write_atomically
 from receipt_cli.io.compression import SUFFIXES
-
-if TYPE_CHECKING:
-    from receipt_cli.receipts.production import Declared
+from receipt_cli.receipts.production import Declared, declare
+from receipt_cli.render.document import render_document
+from receipt_cli.render.receipt.summary import render_receipt
 
 _NAME = 200
 """Most characters of a path that names a run."""
@@ -52,10 +59,6 @@ def import_(
 
     Example: receipt import wandb-summary.json -o run.receipt.json
     """
-    from receipt_cli.documents.canonical import canonical_bytes
-    from receipt_cli.io.atomic import write_atomically
-    from receipt_cli.receipts.production import declare
-
     declared = declare(name=name, lane=lane, preset=preset, attachments=attach or ())
     if store is not None:
         if output is not None:
@@ -69,12 +72,8 @@ def import_(
     if json_output:
         write_stdout(data)
     elif series is None:
-        from receipt_cli.render.document import render_document
-
         write_stdout(render_document(document, style=style(color)))
     else:
-        from receipt_cli.render.receipt.summary import render_receipt
-
         write_stdout(render_receipt(document, series=series, style=style(color)))
 
 
@@ -82,8 +81,6 @@ def _documents(
     files: Sequence[str], format_name: str | None, session: str | None, declared: Declared
 ) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:
     """Yield each run of the files with what makes its receipt, or raises for a file that has none."""
-    from receipt_cli.importers.importing import import_document
-    from receipt_cli.importers.trackers.recognise import runs_in
 
     def make(path: str, key: str | None) -> Mapping[str, Any]:
         return import_document(path, declared, wanted=format_name, session=key, otherwise=path[-_NAME:]).document
@@ -104,17 +101,10 @@ def _imported(
     files: Sequence[str], format_name: str | None, session: str | None, declared: Declared
 ) -> tuple[dict[str, Any], Mapping[str, Sequence[float]] | None]:
     """Return the document, and of a receipt the values of its metrics."""
-    from receipt_cli.importers.importing import import_document
-    from receipt_cli.importers.trackers.recognise import format_of
-
     tracked = len(files) == 1 and format_of(files[0]) is not None
     if not tracked and _is_session(files, format_name):
-        from receipt_cli.gpu_profile.importing import import_session
-
         return import_session(files, declared, session=session), None
     if not tracked and _is_report(files, format_name):
-        from receipt_cli.gpu_profile.importing import import_report
-
         return import_report(files, declared), None
     if len(files) > 1:
         raise UsageError("imports one document at a time", why="only a recorded session may be several files")
@@ -123,14 +113,8 @@ def _imported(
 
 
 def _is_session(files: Sequence[str], format_name: str | None) -> bool:
-    from receipt_cli.gpu_profile.format import GPUFL_FORMAT
-    from receipt_cli.gpu_profile.importing import is_recording
-
     return format_name == GPUFL_FORMAT or (format_name is None and is_recording(files))
 
 
 def _is_report(files: Sequence[str], format_name: str | None) -> bool:
-    from receipt_cli.gpu_profile.importing import is_report
-    from receipt_cli.gpu_profile.nsys import NSYS_FORMAT
-
     return format_name == NSYS_FORMAT or (format_name is None and is_report(files))

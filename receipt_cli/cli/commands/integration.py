@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Annotated, Literal
 
+from receipt_cli.cli.app import complete
 from receipt_cli.cli.output import style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option
+from receipt_cli.cli.parameters import Argument, Color, FromSettings, Json, Option
+from receipt_cli.cli.settings import SETTINGS, Setting, find_settings, variable
 from receipt_cli.errors import UsageError
+from receipt_cli.redaction.text import mask_texts
+from receipt_cli.render.terminal.table import render_table
 
 Shell = Literal["bash", "zsh", "fish", "powershell"]
 
@@ -22,8 +27,6 @@ def completion(shell: Annotated[Shell, Argument("SHELL", "One of bash, zsh, fish
 
     Example: receipt completion bash >> ~/.bashrc
     """
-    from receipt_cli.cli.typer_view import complete
-
     complete(f"source_{shell}")
 
 
@@ -35,10 +38,6 @@ def config(json_output: Json = False, color: Color = "auto") -> None:
 
     Example: receipt config
     """
-    from receipt_cli.cli.settings import SETTINGS, Setting, find_settings, variable
-    from receipt_cli.redaction.text import mask_texts
-    from receipt_cli.render.terminal.table import render_table
-
     found = find_settings(os.environ).values
     rows: list[dict[str, str | None]] = []
     for name in SETTINGS:
@@ -58,7 +57,7 @@ def mcp(
         Option(metavar="FOLDER", help="Folder of readable files; default: the current one; may be given several times."),
     ] = None,
     store: Annotated[
-        Path | None, Option(metavar="FOLDER", help="The store that questions mean; else $RECEIPT_STORE.", setting="store")
+        Path | None, Option(metavar="FOLDER", help="The store that questions mean; else $RECEIPT_STORE."), FromSettings("store")
     ] = None,
     rows: Annotated[int, Option(least=1, most=100_000, help="Most rows of an answer.")] = 1000,
     kib: Annotated[int, Option("--kib", least=1, most=65_536, help="Most KiB of an answer.")] = 256,
@@ -77,7 +76,6 @@ def mcp(
     except ImportError as error:
         why = str(error)
         raise UsageError("the server needs the MCP SDK", why=why, try_="pip install 'receipt-cli[mcp]'") from error
-    import gc
 
     gc.enable()  # a command is short-lived, a server is not
     serve(root or [Path()], store, Limits(rows, kib << 10, seconds))

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from receipt_cli.cli.parameters import (
     Evidence,
     Fact,
     Grammar,
+    JobExit,
     Json,
     Lane,
     OnEnd,
@@ -28,10 +30,12 @@ from receipt_cli.cli.parameters import (
     RunName,
     Stall,
 )
+from receipt_cli.documents.canonical import canonical_bytes, canonical_line
 from receipt_cli.errors import ExitCode, OutputError, UsageError
 from receipt_cli.io.beside import header_name, running_name
 from receipt_cli.io.compression import SUFFIXES
-from receipt_cli.lazy_dataclass import replace
+from receipt_cli.receipts.production import Product, Request, produce, produce_all, produce_from, refusal, rfc3339_now
+from receipt_cli.scan.workers import AUTO
 
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.model import Wall
@@ -40,7 +44,6 @@ if TYPE_CHECKING:
     from receipt_cli.follow.loop import Until
     from receipt_cli.follow.snapshot import Snapshot
     from receipt_cli.follow.watch import Watch
-    from receipt_cli.receipts.production import Product, Request
 
 
 def parse(
@@ -60,10 +63,11 @@ def parse(
     ] = None,
     html: Annotated[Path | None, Option(help="Write a page of the run, with its curves, to this HTML file.")] = None,
     all_runs: Annotated[
-        bool, Option(help="Write a receipt of every run in the log, not of the last alone; --json prints JSON lines.")
+        bool,
+        Option("--all-runs", help="Write a receipt of every run in the log, not of the last alone; --json prints JSON lines."),
     ] = False,
     follow: Annotated[
-        bool, Option(help="Parse a log that still grows, or a pipe, until the job is over; Ctrl-C ends it.")
+        bool, Option("--follow", help="Parse a log that still grows, or a pipe, until the job is over; Ctrl-C ends it.")
     ] = False,
     idle: Annotated[
         int | None, Option(least=1, metavar="SECONDS", help="With --follow: the job is over after so long without output.")
@@ -74,7 +78,7 @@ def parse(
     on_end: OnEnd = None,
     on_stall: OnStall = None,
     grammar: Grammar = None,
-    exit_code: Annotated[int | None, Option(help="The exit code of the training command.")] = None,
+    exit_code: JobExit = None,
     wall: Annotated[
         str | None,
         Option(metavar="TIME|FILE", help="Wall time of the job: 3h10m, seconds, or a wandb-summary.json, report.md or receipt."),
@@ -87,8 +91,10 @@ def parse(
     header: Annotated[Path | None, Option(help="Header file that `receipt header` wrote at job start.")] = None,
     evidence: Evidence = None,
     job: Annotated[str | None, Option(metavar="ID", help="With --evidence: the job, where a file has several.")] = None,
-    here: Annotated[bool, Option(help="This machine and this .git are the run's: record them.")] = False,
-    strict: Annotated[bool, Option(help="Exit 1 on unread lines, near misses, dropped numbers, or a log without steps.")] = False,
+    here: Annotated[bool, Option("--here", help="This machine and this .git are the run's: record them.")] = False,
+    strict: Annotated[
+        bool, Option("--strict", help="Exit 1 on unread lines, near misses, dropped numbers, or a log without steps.")
+    ] = False,
     workers: Annotated[
         int | None, Option(least=1, most=256, help="Processes that scan without the kernel; by default as many as pay.")
     ] = None,
@@ -103,9 +109,7 @@ def parse(
 
     Example: receipt parse run.log -o run.receipt.json
     """
-    from receipt_cli.receipts.production import Request, produce, produce_all, refusal, rfc3339_now
     from receipt_cli.receipts.stated import read_facts
-    from receipt_cli.scan.workers import AUTO
 
     if html is not None and all_runs:
         raise UsageError("--html writes the page of one run", why="--all-runs writes a receipt of each")
@@ -211,8 +215,6 @@ def _read_wall(wall: str) -> Wall:
 
 
 def _deliver(product: Product, json_output: bool, output: Path | None, color: ColorChoice) -> None:
-    from receipt_cli.documents.canonical import canonical_bytes
-
     data = canonical_bytes(product.document)
     if output is not None:
         from receipt_cli.io.atomic import write_atomically
@@ -226,8 +228,6 @@ def _deliver(product: Product, json_output: bool, output: Path | None, color: Co
 
 def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | None, color: ColorChoice) -> None:
     """Write ``run-1.json`` and so on into ``output``, a line of JSON each to stdout, or the summaries."""
-    from receipt_cli.documents.canonical import canonical_bytes, canonical_line
-
     if output is not None:
         from receipt_cli.io.atomic import make_folder, write_atomically
 
@@ -275,7 +275,6 @@ def _follow(
     from receipt_cli.authoring.site_search import find_site
     from receipt_cli.derive import plan_reading
     from receipt_cli.follow.loop import Until, follow
-    from receipt_cli.receipts.production import produce_from
 
     if request.more:
         raise UsageError("--follow takes one log", try_="receipt parse LOG --follow")

@@ -10,7 +10,12 @@ from typing import Annotated, Literal
 from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Option
 from receipt_cli.cli.runs import InStore, log_or_receipt
+from receipt_cli.comparison.load import short_names
 from receipt_cli.errors import UsageError
+from receipt_cli.receipts.open import read_given
+from receipt_cli.render.overlay import MOST_RUNS, render_overlay
+from receipt_cli.render.plot import render_curves, render_ranges
+from receipt_cli.report.plot_data import choose, choose_for, overlaid, plotted
 
 Align = Literal["step", "tokens", "samples", "time"]
 
@@ -39,9 +44,6 @@ def plot(
     if len(files) > 1:
         _overlay(files, metric or [], height, align, store, color)
         return
-    from receipt_cli.receipts.open import read_given
-    from receipt_cli.render.plot import render_curves, render_ranges
-    from receipt_cli.report.plot_data import choose, plotted
 
     document, product = read_given(log_or_receipt(files[0], store), environ=dict(os.environ), progress=progress)
     names = choose(document, metric or [])
@@ -57,11 +59,6 @@ def _overlay(
     files: Sequence[str], metrics: Sequence[str], height: int, align: Align, store: Path | None, color: ColorChoice
 ) -> None:
     """Draw several runs over one another. Raises ``ReceiptError``."""
-    from receipt_cli.comparison.load import short_names
-    from receipt_cli.receipts.open import read_given
-    from receipt_cli.render.overlay import MOST_RUNS, render_overlay
-    from receipt_cli.report.plot_data import choose_for, overlaid
-
     if len(files) > MOST_RUNS:
         raise UsageError(f"{len(files)} runs are too many for one plot", why=f"at most {MOST_RUNS}", try_="receipt report")
     if files.count("-") > 1:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from receipt_cli.cli.output import note_some, print_line, read_policy
-from receipt_cli.cli.parameters import Option, Policy, StoreFolder
-
-if TYPE_CHECKING:
-    from receipt_cli.receipts.production import Product
+from receipt_cli.cli.parameters import Option, Policy, StoreFolder, Was
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.io.atomic import write_atomically
+from receipt_cli.receipts.production import Product
+from receipt_cli.report.curves import SeriesFolder, product_curves
+from receipt_cli.report.data import one_run_report, store_report
+from receipt_cli.report.page import render_page
+from receipt_cli.store.files import Store
+from receipt_cli.store.reading import read_receipts
 
 
 def report(
@@ -18,7 +23,12 @@ def report(
     title: Annotated[str, Option(help="Title of the report.")] = "Training runs",
     series: Annotated[
         Path | None,
-        Option(metavar="FOLDER", help="Folder of files that parse --series wrote, for curves; STORE/series where it exists."),
+        Option(
+            "--series-from",
+            metavar="FOLDER",
+            help="Folder of files that --series wrote, for curves; default: STORE/series.",
+        ),
+        Was("series"),
     ] = None,
     policy: Policy = None,
 ) -> None:
@@ -29,14 +39,6 @@ def report(
 
     Example: receipt report runs/ -o report.html
     """
-    from receipt_cli.definitions.metrics import load_registry
-    from receipt_cli.io.atomic import write_atomically
-    from receipt_cli.report.curves import SeriesFolder
-    from receipt_cli.report.data import store_report
-    from receipt_cli.report.page import render_page
-    from receipt_cli.store.files import Store
-    from receipt_cli.store.reading import read_receipts
-
     kept, notes = Store(store), list[str]()
     kept.check_exists()
     folder = series or (store / "series" if (store / "series").is_dir() else None)
@@ -63,12 +65,6 @@ def report(
 
 def write_run_page(product: Product, output: Path) -> None:
     """Write the page of one run, with the curves of its log. Raises ``ReceiptError``."""
-    from receipt_cli.definitions.metrics import load_registry
-    from receipt_cli.io.atomic import write_atomically
-    from receipt_cli.report.curves import product_curves
-    from receipt_cli.report.data import one_run_report
-    from receipt_cli.report.page import render_page
-
     unread = () if product.derivation.detection.chosen else product.derivation.metric_lines
     found = one_run_report(product.document, load_registry(), product_curves(product), unread)
     write_atomically(output, render_page(found))

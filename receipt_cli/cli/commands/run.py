@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import resource
+import shlex
 import signal
 import sys
 import threading
@@ -12,17 +14,49 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
+from receipt_cli.analysis.checks import verdict
+from receipt_cli.analysis.goodput.model import Wall
+from receipt_cli.authoring.site_search import find_site
 from receipt_cli.cli.output import note, print_line, tell
-from receipt_cli.cli.parameters import Argument, Attach, Grammar, Lane, OnEnd, OnFailure, OnStall, Option, Preset, RunName, Stall
+from receipt_cli.cli.parameters import (
+    Argument,
+    Attach,
+    Grammar,
+    Lane,
+    OnEnd,
+    OnFailure,
+    OnStall,
+    Option,
+    PassedOn,
+    Preset,
+    RunName,
+    Stall,
+    Was,
+)
+from receipt_cli.derive import Options, plan_reading
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, ReceiptError, UsageError
-
-if TYPE_CHECKING:
-    from receipt_cli.follow.hooks import Hooks
-    from receipt_cli.receipts.production import Product, Request
-    from receipt_cli.wrap.job import Ended
-    from receipt_cli.wrap.paths import Existing, Files
+from receipt_cli.evidence.slurm_job import slurm_evidence
+from receipt_cli.follow.hooks import STALL_S, Hooks
+from receipt_cli.io.atomic import check_new, write_atomically
+from receipt_cli.receipts.production import (
+    Product,
+    Request,
+    capture_header,
+    produce,
+    read_attachment,
+    refusal,
+    rfc3339_now,
+    split_attachment,
+)
+from receipt_cli.redaction.text import mask_texts
+from receipt_cli.render.scale import byte_size, duration
+from receipt_cli.wrap.job import Ended, NotStarted, check_command, run_job
+from receipt_cli.wrap.orphan import Note, find_orphan
+from receipt_cli.wrap.output_streams import hold_standard_streams
+from receipt_cli.wrap.paths import Existing, Files, check_files, default_files, is_device, open_log
 
 EVIDENCE = "receipt_run"
 """What a wall time that we measured rests on."""
@@ -30,17 +64,18 @@ EVIDENCE = "receipt_run"
 
 def run(
     command: Annotated[
-        list[str] | None, Argument("COMMAND...", "The training command with its arguments; -- before it is optional.", rest=True)
+        list[str] | None, Argument("COMMAND...", "The training command with its arguments; -- before it is optional."), PassedOn()
     ] = None,
     output: Annotated[
         Path | None,
-        Option("-o", "--output", aliases=("--out",), help="Write the receipt to this file; default: <log's stem>.receipt.json."),
+        Option("-o", "--output", help="Write the receipt to this file; default: <log's stem>.receipt.json."),
+        Was("out"),
     ] = None,
     log: Annotated[
         Path | None, Option(help="Write the log to this file; default: <name>-<UTC time>.log in this directory.")
     ] = None,
-    append: Annotated[bool, Option(help="Append to a log that exists, as another launch.")] = False,
-    overwrite: Annotated[bool, Option(help="Replace a log and a receipt that exist.")] = False,
+    append: Annotated[bool, Option("--append", help="Append to a log that exists, as another launch.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace a log and a receipt that exist.")] = False,
     recover: Annotated[
         Path | None, Option(metavar="LOG", help="Run nothing: write the receipt of a log whose receipt run was killed.")
     ] = None,
@@ -63,8 +98,6 @@ def run(
 
     Example: receipt run --log run.log -- python train.py
     """
-    if os.name == "nt":
-        raise UsageError("receipt run needs the signals and terminals of POSIX", try_="receipt parse LOG --here")
     if append and overwrite:
         raise UsageError("--append and --overwrite exclude each other")
     if recover is not None:
@@ -74,16 +107,9 @@ def run(
         return
     if not command:
         raise UsageError("missing argument: COMMAND", try_="receipt run -- COMMAND...")
-    from receipt_cli.receipts.production import rfc3339_now
-    from receipt_cli.wrap.job import NotStarted, check_command, run_job
-    from receipt_cli.wrap.orphan import Note
-    from receipt_cli.wrap.output_streams import hold_standard_streams
-    from receipt_cli.wrap.paths import Files, check_files, default_files, is_device, open_log
 
     hooks = None
     if on_failure is not None or on_end is not None or on_stall is not None:
-        from receipt_cli.follow.hooks import STALL_S, Hooks
-
         hooks = Hooks({"failure": on_failure, "end": on_end, "stall": on_stall}, stall_s=stall or STALL_S)
     hold_standard_streams()
     gc.enable()  # this may take days
@@ -120,10 +146,6 @@ def run(
 
 def _asked(command: Sequence[str], now: str, files: Files, grammar: str | None, attachments: Sequence[str]) -> dict[str, object]:
     """Return what a later receipt needs: the command with its secrets masked, the time, file names and options."""
-    import shlex
-
-    from receipt_cli.redaction.text import mask_texts
-
     return {
         "started_at": now,
         "command": mask_texts(shlex.join(command)),
@@ -136,12 +158,6 @@ def _asked(command: Sequence[str], now: str, files: Files, grammar: str | None, 
 
 def _recover(log: Path, output: Path | None, quiet: bool) -> None:
     """Write the receipt of a log whose ``receipt run`` was killed; what only that saw is null. Raises ``ReceiptError``."""
-    from receipt_cli.documents.canonical import canonical_bytes
-    from receipt_cli.io.atomic import check_new, write_atomically
-    from receipt_cli.receipts.production import Request, refusal
-    from receipt_cli.wrap.orphan import find_orphan
-    from receipt_cli.wrap.paths import Files
-
     files = Files.beside(log, output)
     found = find_orphan(log, files.header)
     if found is None:
@@ -174,10 +190,6 @@ def _recover(log: Path, output: Path | None, quiet: bool) -> None:
 
 def _check_options(log: str, grammar: str | None, attachments: Sequence[str]) -> None:
     """Refuse now what would refuse the receipt in the end. Raises ``ReceiptError``."""
-    from receipt_cli.authoring.site_search import find_site
-    from receipt_cli.derive import Options, plan_reading
-    from receipt_cli.receipts.production import split_attachment
-
     site = find_site(log)
     if grammar is not None:
         plan_reading(Options(grammar), site=site)
@@ -187,10 +199,6 @@ def _check_options(log: str, grammar: str | None, attachments: Sequence[str]) ->
 
 def _write_header(files: Files, run: dict[str, str | None], command: Sequence[str]) -> list[str]:
     """Write the header of this machine and of the command's Python beside the log; return notes. Raises ``ReceiptError``."""
-    from receipt_cli.documents.canonical import canonical_bytes
-    from receipt_cli.io.atomic import write_atomically
-    from receipt_cli.receipts.production import capture_header
-
     document, notes = capture_header(run, Path.cwd(), dict(os.environ), run["started_at"] or "", command=command)
     write_atomically(files.header, canonical_bytes(document))
     return notes
@@ -226,13 +234,6 @@ def _write_receipt(
     quiet: bool,
     hooks: Hooks | None,
 ) -> None:
-    from receipt_cli.analysis.goodput.model import Wall
-    from receipt_cli.documents.canonical import canonical_bytes
-    from receipt_cli.evidence.slurm_job import slurm_evidence
-    from receipt_cli.io.atomic import write_atomically
-    from receipt_cli.receipts.production import Request, refusal, rfc3339_now
-    from receipt_cli.render.scale import byte_size, duration
-
     wall_s = round(ended.wall_s, 3)
     loss = ended.loss
     evidence, more = slurm_evidence(os.environ)
@@ -282,8 +283,6 @@ class _Silence:
             if self._stalled and not silent:
                 self._hooks.again("stall", str(self._log))
             if silent and not self._stalled and self._log.stat().st_size:
-                from receipt_cli.receipts.production import Request
-
                 request = Request(path=str(self._log), grammar=self._grammar, running=True, environ=dict(os.environ))
                 self._hooks.call("stall", str(self._log), _produced(request).document)
             self._stalled = silent
@@ -300,8 +299,6 @@ def _call(hooks: Hooks, log: str, product: Product) -> None:
 
 def _produced(request: Request) -> Product:
     """Return the receipt, without the attachments that cannot be read. Raises ``ReceiptError``."""
-    from receipt_cli.receipts.production import produce, read_attachment
-
     try:
         return produce(request)
     except UsageError:
@@ -317,8 +314,6 @@ def _produced(request: Request) -> Product:
 
 def _said(product: Product) -> str:
     """Return the verdict of a run and the number of its step records."""
-    from receipt_cli.analysis.checks import verdict
-
     document = product.document
     failure, summary = document["failure"], document["summary"]
     steps = summary["steps"]["record_count"] if summary is not None else None
@@ -334,8 +329,6 @@ def _end_as(code: int) -> NoReturn:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.flush()
     if code < 0:
-        import resource  # not on every system that reads logs
-
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # the core is the command's
         with contextlib.suppress(OSError, ValueError):
             signal.signal(-code, signal.SIG_DFL)

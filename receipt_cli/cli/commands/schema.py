@@ -6,6 +6,11 @@ from typing import Annotated
 
 from receipt_cli.cli.output import style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option
+from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
+from receipt_cli.documents.schema_fields import list_fields
+from receipt_cli.documents.schemas import find_entry, get_json_schema, list_schemas, read_entry
+from receipt_cli.render.schema import render_changes, render_fields
+from receipt_cli.render.terminal.table import render_table
 
 
 def list_(json_output: Json = False, color: Color = "auto") -> None:
@@ -13,9 +18,6 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
 
     Example: receipt schema list
     """
-    from receipt_cli.documents.schemas import list_schemas
-    from receipt_cli.render.terminal.table import render_table
-
     columns = ("kind", "version", "status", "since", "sha256")
     rows = [{name: str(getattr(entry, name)) for name in columns} for entry in list_schemas()]
     if json_output:
@@ -27,7 +29,7 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
 def show(
     kind: Annotated[str, Argument("KIND", "Kind, such as receipt or gpu_profile; or kind/1.0.")],
     version: Annotated[str | None, Option(metavar="X.Y", help="Version; the newest by default.")] = None,
-    fields: Annotated[bool, Option(help="List the fields instead, with type, unit and meaning.")] = False,
+    fields: Annotated[bool, Option("--fields", help="List the fields instead, with type, unit and meaning.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
@@ -35,10 +37,6 @@ def show(
 
     Example: receipt schema show receipt
     """
-    from receipt_cli.documents.schema_fields import list_fields
-    from receipt_cli.documents.schemas import find_entry, get_json_schema, read_entry
-    from receipt_cli.render.schema import render_fields
-
     entry = find_entry(kind, version)
     if not fields:
         write_stdout(read_entry(entry))
@@ -60,10 +58,6 @@ def diff(
 
     Example: receipt schema diff receipt/1.0 receipt/1.1
     """
-    from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
-    from receipt_cli.documents.schemas import find_entry, get_json_schema
-    from receipt_cli.render.schema import render_changes
-
     entries = [find_entry(name) for name in (old, new)]
     changes = compare_schemas(*(get_json_schema(entry) for entry in entries))
     names = [f"{entry.kind}/{entry.version}" for entry in entries]

@@ -7,19 +7,26 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from receipt_cli.cli.output import ColorChoice, note, print_line, progress, style, tell, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option, StoreFolder
+from receipt_cli.documents.canonical import canonical_line
+from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
+from receipt_cli.io.duckdb import Answer, Database
 from receipt_cli.io.file_kinds import read_file
-from receipt_cli.store.stats import Period, Question
-
-if TYPE_CHECKING:
-    from receipt_cli.io.duckdb import Answer, Database
-    from receipt_cli.store.files import Store
+from receipt_cli.render.batch import render_quarantine
+from receipt_cli.render.store import render_answer, render_panel, render_receipts
+from receipt_cli.store.files import Store
+from receipt_cli.store.index import open_store
+from receipt_cli.store.listing import list_runs
+from receipt_cli.store.query import csv_text, names, records, view_columns
+from receipt_cli.store.query import export as write_views
+from receipt_cli.store.stats import QUESTIONS, Period, Question, ask_panel, contradictions, panel_document
 
 SHOWN = 3
 """Receipt files passed over that are named one by one."""
@@ -38,9 +45,6 @@ def add(store: StoreFolder, files: Documents, json_output: Json = False) -> None
 
 def add_each(store: Path, sources: Iterable[tuple[str, Callable[[], Mapping[str, Any]]]], json_output: bool) -> None:
     """Add the document that each source makes and print its path in the store; exit with the worst code of those left out."""
-    from receipt_cli.documents.canonical import canonical_line
-    from receipt_cli.store.files import Store
-
     kept, worst = Store(store), int(ExitCode.OK)
     for source, make in sources:
         try:
@@ -59,7 +63,7 @@ def add_each(store: Path, sources: Iterable[tuple[str, Callable[[], Mapping[str,
 
 def ls(
     store: StoreFolder,
-    quarantine: Annotated[bool, Option(help="List the logs that have no receipt, and why.")] = False,
+    quarantine: Annotated[bool, Option("--quarantine", help="List the logs that have no receipt, and why.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
@@ -67,8 +71,6 @@ def ls(
 
     Example: receipt store ls runs/
     """
-    from receipt_cli.store.files import Store
-
     kept = Store(store)
     kept.check_exists()
     if quarantine:
@@ -76,11 +78,8 @@ def ls(
         return
     rows = _listed(store)
     if json_output:
-        from receipt_cli.documents.canonical import canonical_line
-
         write_stdout(b"".join(canonical_line(row) for row in rows))
         return
-    from receipt_cli.render.store import render_receipts
 
     write_stdout(render_receipts(rows, style(color)))
 
@@ -99,9 +98,6 @@ def query(
 
     Example: receipt store query runs/ 'SELECT name, loss_last FROM runs'
     """
-    from receipt_cli.render.store import render_answer
-    from receipt_cli.store.query import csv_text, names, records, view_columns
-
     if json_output and csv_output:
         raise UsageError("--json and --csv exclude each other")
     answer = view_columns() if sql is None else _answer(store, sys.stdin.read() if sql == "-" else sql)
@@ -129,9 +125,6 @@ def stats(
 
     Example: receipt store stats runs/ tokens --by week
     """
-    from receipt_cli.render.store import render_panel
-    from receipt_cli.store.stats import QUESTIONS, ask_panel, contradictions, panel_document
-
     database = open_database(store)
     asked = QUESTIONS if question is None else (question,)
     note(contradictions(database))
@@ -152,8 +145,6 @@ def export(
 
     Example: receipt store export runs/ -o tables/
     """
-    from receipt_cli.store.query import export as write_views
-
     written = write_views(open_database(store), output, view)
     if json_output:
         write_json([{"path": str(path), "row_count": count} for path, count in written])
@@ -163,8 +154,6 @@ def export(
 
 def open_database(root: Path) -> Database:
     """Return the database of a store; note the receipts that are passed over."""
-    from receipt_cli.store.index import open_store
-
     with progress(str(root)) as bar:
         database = open_store(root, bar)
     refused = database.run("SELECT path, refusal FROM passed_over ORDER BY path")
@@ -201,21 +190,17 @@ class InvalidDocument(ReceiptError):
 
 
 def _valid(file: Path) -> dict[str, Any]:
-    from receipt_cli.documents.validate import validate_bytes
-
     data = read_file(file)
     wrong = next((finding for finding in validate_bytes(data, str(file)) if finding.severity == "error"), None)
     if wrong is not None:
         why = f"{wrong.pointer}: {wrong.reason}"
-        raise InvalidDocument("is not a valid document", where=str(file), why=why, try_=f"receipt validate {file}")
+        raise InvalidDocument("is not a valid document", where=str(file), why=why, try_=f"receipt schema check {file}")
     document: dict[str, Any] = json.loads(data)
     return document
 
 
 def _listed(root: Path) -> list[dict[str, Any]]:
     """Return what is listed of each current receipt; of one that cannot be read only where it is."""
-    from receipt_cli.store.listing import list_runs
-
     with progress(str(root)) as bar:
         rows = list_runs(root, bar)
     for row in rows:
@@ -225,16 +210,11 @@ def _listed(root: Path) -> list[dict[str, Any]]:
 
 
 def _list_quarantine(store: Store, json_output: bool, color: ColorChoice) -> None:
-    from dataclasses import asdict
-
-    records = sorted(store.quarantined(), key=lambda record: record.path)
+    kept = sorted(store.quarantined(), key=lambda record: record.path)
     if json_output:
-        from receipt_cli.documents.canonical import canonical_line
-
-        for record in records:
+        for record in kept:
             write_stdout(canonical_line(asdict(record)))
         return
-    from receipt_cli.render.batch import render_quarantine
 
-    shown = [(r.path, f"{r.error}: {r.why}" if r.why else r.error) for r in records]
+    shown = [(r.path, f"{r.error}: {r.why}" if r.why else r.error) for r in kept]
     write_stdout(render_quarantine(shown, len(shown), style(color)))

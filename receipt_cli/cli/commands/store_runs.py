@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from receipt_cli.cli.commands.documents import show as show_document
+from receipt_cli.cli.commands.store import open_database
 from receipt_cli.cli.output import note as tell_note
 from receipt_cli.cli.output import style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder
+from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder, Was
 from receipt_cli.errors import UsageError
-
-if TYPE_CHECKING:
-    from receipt_cli.store.resolve import NamedRun
+from receipt_cli.render.store import render_answer, render_meanings
+from receipt_cli.store.files import Store
+from receipt_cli.store.marks import mark
+from receipt_cli.store.query import names, records
+from receipt_cli.store.recipes import RECIPES, fill
+from receipt_cli.store.resolve import NamedRun, find_run
 
 RunOf = Annotated[str, Argument("RUN", "First digits of its digest, its name, or a path of its log or receipt.")]
 _SHOWN = 60
@@ -22,9 +27,6 @@ def show(store: StoreFolder, run: RunOf, json_output: Json = False, color: Color
 
     Example: receipt store show runs/ 3fa8c1
     """
-    from receipt_cli.cli.commands.documents import show as show_document
-    from receipt_cli.store.resolve import find_run
-
     found = find_run(store, run)
     if found.paths:
         tell_note([f"{found.name or found.receipt.run_id[:12]}: {', '.join(found.paths[:5])}"])
@@ -43,16 +45,12 @@ def diff(
 
     Example: receipt store diff runs/ 3fa8c1 run-7
     """
-    from receipt_cli.cli.commands.store import open_database
-    from receipt_cli.render.store import render_answer
-    from receipt_cli.store.resolve import find_run
-
     found = [find_run(store, run) for run in runs]
     if len(found) < 2:
         raise UsageError("a difference needs two runs", try_="receipt store diff STORE A B")
     ids = [run.receipt.run_id for run in found]
     database = open_database(store)
-    names = _distinct([run.name or run.receipt.run_id[:12] for run in found])
+    called = _distinct([run.name or run.receipt.run_id[:12] for run in found])
     values: dict[str, dict[str, Any]] = {}
     marks = ", ".join("?" for _ in ids)
     for run_id, field, value in database.run(f"SELECT run_id, field, value FROM settings WHERE run_id IN ({marks})", ids):
@@ -60,7 +58,7 @@ def diff(
     figures = f"SELECT run_id, metric, round_even(last, 12) FROM results WHERE source <> 'derived' AND run_id IN ({marks})"
     for run_id, metric, value in database.run(figures, ids):
         values.setdefault(metric, {})[run_id] = value
-    columns = ["field", *names]
+    columns = ["field", *called]
     rows = [
         dict(zip(columns, [field, *(by_run.get(run_id) for run_id in ids)], strict=True))
         for field, by_run in sorted(values.items())
@@ -103,7 +101,7 @@ def note(
 def exclude(
     store: StoreFolder,
     run: RunOf,
-    undo: Annotated[bool, Option(help="Include the run again.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Include the run again.")] = False,
 ) -> None:
     """Exclude a run from history and statistics; it stays in the store.
 
@@ -117,9 +115,9 @@ def ask(
     store: StoreFolder,
     question: Annotated[str | None, Argument("QUESTION", "A recipe; without one, list them.")] = None,
     metric: Annotated[str, Option(metavar="NAME", help="Metric of the recipe best.")] = "val_loss",
-    last: Annotated[int, Option(least=1, help="Maximum number of rows, where a recipe has one.")] = 20,
+    limit: Annotated[int, Option("--limit", least=1, help="Maximum number of rows, where a recipe has one."), Was("last")] = 20,
     where: Annotated[str | None, Option(metavar="SQL", help="Only runs for which this holds, such as \"lane = 'a100'\".")] = None,
-    sql: Annotated[bool, Option(help="Print the SQL of the recipe.")] = False,
+    sql: Annotated[bool, Option("--sql", help="Print the SQL of the recipe.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
@@ -129,11 +127,6 @@ def ask(
 
     Example: receipt store ask runs/ best --metric val_loss
     """
-    from receipt_cli.cli.commands.store import open_database
-    from receipt_cli.render.store import render_answer, render_meanings
-    from receipt_cli.store.query import names, records
-    from receipt_cli.store.recipes import RECIPES, fill
-
     if question is None:
         listed = [{"question": name, "answers": recipe.meaning} for name, recipe in RECIPES.items()]
         if json_output:
@@ -141,7 +134,7 @@ def ask(
         else:
             write_stdout(render_meanings({name: recipe.meaning for name, recipe in RECIPES.items()}, style(color)))
         return
-    statement = fill(question, metric, last, where)
+    statement = fill(question, metric, limit, where)
     if sql:
         write_stdout(f"{statement}\n")
         return
@@ -155,10 +148,6 @@ def ask(
 
 
 def _mark(store: Path, run: str, **changes: Any) -> Any:
-    from receipt_cli.store.files import Store
-    from receipt_cli.store.marks import mark
-    from receipt_cli.store.resolve import find_run
-
     found: NamedRun = find_run(store, run)
     return mark(store, Store(store).scratch, found.receipt.run_id, **changes)
 

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Annotated
 
 from receipt_cli import __version__
+from receipt_cli.api.commands import attest as sign
+from receipt_cli.api.commands import check_attestation
+from receipt_cli.api.commands import verify as derive_again
 from receipt_cli.cli.output import note, progress, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option
 from receipt_cli.cli.runs import InStore, log_file, receipt_file
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.compression import SUFFIXES
+from receipt_cli.render.verification import Title, render_verification
 
 
 def verify(
@@ -22,7 +26,9 @@ def verify(
         Argument("LOG...", f"Its log: a file (also {' '.join(SUFFIXES)}) or - for stdin; or all files of the run."),
     ] = None,
     *,
-    newest: Annotated[bool, Option(help="Show what the current definitions would change, instead of the recorded ones.")] = False,
+    newest: Annotated[
+        bool, Option("--newest", help="Show what the current definitions would change, instead of the recorded ones.")
+    ] = False,
     grammar: Annotated[
         list[Path] | None, Option("-g", "--grammar", help="File of a recorded grammar that does not ship.")
     ] = None,
@@ -52,10 +58,6 @@ def verify(
 
     Example: receipt verify run.receipt.json run.log
     """
-    from receipt_cli.api.commands import check_attestation
-    from receipt_cli.api.commands import verify as derive_again
-    from receipt_cli.render.verification import Title, render_verification
-
     who = {"signer": signer, "identity": identity, "issuer": issuer, "trusted_root": trusted_root}
     if attestation is None and any(who.values()):
         given = " and ".join(f"--{name.replace('_', '-')}" for name, value in who.items() if value)
@@ -93,7 +95,10 @@ def attest(
         Path | None, Option(help="Private key: OpenSSH's, or PEM (PKCS #8, RSA, EC). RECEIPT_KEY_PASSWORD opens it.")
     ] = None,
     sigstore: Annotated[
-        bool, Option(help="Sign by sigstore, with the identity of this CI job or a login in a browser. Needs the network.")
+        bool,
+        Option(
+            "--sigstore", help="Sign by sigstore, with the identity of this CI job or a login in a browser. Needs the network."
+        ),
     ] = False,
     output: Annotated[
         Path | None,
@@ -109,7 +114,5 @@ def attest(
 
     Example: receipt attest run.receipt.json --key ~/.ssh/id_ed25519
     """
-    from receipt_cli.api.commands import attest as sign
-
     written = sign(receipt, key, output, password=os.environ.get("RECEIPT_KEY_PASSWORD"), sigstore=sigstore)
     note(f"wrote {path}" for path in written)

@@ -5,18 +5,26 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
+from receipt_cli.authoring.site_search import find_site
 from receipt_cli.cli.output import ColorChoice, note, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, OnEnd, OnFailure, OnStall, Option, Stall
-from receipt_cli.follow.hooks import Happening
-from receipt_cli.follow.jobs import JobState
+from receipt_cli.derive import Options, plan_reading
+from receipt_cli.documents.canonical import canonical_line
+from receipt_cli.errors import ExitCode
+from receipt_cli.follow.hooks import STALL_S, Happening, Hooks
+from receipt_cli.follow.jobs import JobState, watch_jobs
+from receipt_cli.render.scale import duration
+from receipt_cli.render.terminal.progress import Screen, shows_progress
+from receipt_cli.render.watching import job_record, render_watch
 
 
 def watch(
     paths: Annotated[list[str], Argument("PATH...", "Logs, or folders whose logs are watched, those that are new, too.")],
-    once: Annotated[bool, Option(help="Read what there is, print the table, and exit.")] = False,
-    until_over: Annotated[bool, Option(help="Exit once every job is done, has failed, or has stalled.")] = False,
+    once: Annotated[bool, Option("--once", help="Read what there is, print the table, and exit.")] = False,
+    until_over: Annotated[bool, Option("--until-over", help="Exit once every job is done, has failed, or has stalled.")] = False,
     stall: Stall = None,
     on_failure: OnFailure = None,
     on_end: OnEnd = None,
@@ -33,12 +41,6 @@ def watch(
 
     Example: receipt watch logs/ --stall 900 --on-failure 'notify-send failed'
     """
-    from receipt_cli.authoring.site_search import find_site
-    from receipt_cli.derive import Options, plan_reading
-    from receipt_cli.follow.hooks import STALL_S, Hooks
-    from receipt_cli.follow.jobs import watch_jobs
-    from receipt_cli.render.terminal.progress import Screen, shows_progress
-
     gc.enable()  # this may take days
     on_screen = not once and not json_output and shows_progress(sys.stdout)
     commands: dict[Happening, str | None] = {"failure": on_failure, "end": on_end, "stall": on_stall}
@@ -66,23 +68,15 @@ def watch(
             write_stdout(b"".join(_record(job) for job in states) if json_output else _table(states, color, None))
     note(hooks.failed)
     if (once or until_over) and any(job.state in ("failed", "nan") for job in states):
-        from receipt_cli.errors import ExitCode
-
         sys.exit(ExitCode.NO)
 
 
 def _table(states: Sequence[JobState], color: ColorChoice, rows: int | None) -> str:
-    from receipt_cli.render.watching import render_watch
-
     return render_watch(states, style(color), rows=rows)
 
 
 def _line(happening: Happening, job: JobState, json_output: bool) -> str | bytes:
     """Return what happened to a job, as a line of text or of JSON."""
-    from datetime import UTC, datetime
-
-    from receipt_cli.render.scale import duration
-
     if json_output:
         return _record(job, happening)
     why = {"failure": job.reason or "", "end": "completed", "stall": f"no output for {duration(int(job.silent_s))}"}[happening]
@@ -90,7 +84,4 @@ def _line(happening: Happening, job: JobState, json_output: bool) -> str | bytes
 
 
 def _record(job: JobState, happening: Happening | None = None) -> bytes:
-    from receipt_cli.documents.canonical import canonical_line
-    from receipt_cli.render.watching import job_record
-
     return canonical_line(({"event": happening} if happening is not None else {}) | job_record(job))

@@ -2,9 +2,3 @@
 
 A rule is stated only if it holds for every document that this project has ever written.
 """
-
-from receipt_cli.rooms import doors
-
-__getattr__, __dir__ = doors(
-    __name__, {kind: f"{kind.upper()}_RULES" for kind in ("receipt", "header", "evaluation", "ablation", "gpu_profile")}
-)

@@ -6,6 +6,7 @@ and, for derived parts, by ``receipt verify``.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from receipt_cli.documents.canonical import CAPTURED, is_touched
@@ -56,8 +57,6 @@ def _times(document: Document) -> Broken:
 
 def _seconds(text: str) -> float:
     """Return the time since 1970 of an RFC 3339 text in UTC; a leap second is the second after it."""
-    from datetime import datetime
-
     whole, leap = (text[:17] + "59" + text[19:], 1.0) if text[17:19] == "60" else (text, 0.0)
     date, dot, rest = whole.removesuffix("Z").partition(".")
     try:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 from receipt_cli.documents.invariants.rule import Broken, Document, Rule, pointer
-from receipt_cli.lazy_pattern import compile_later
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from receipt_cli.patterns import compile_later
 
 FAILING = ("failed", "out_of_memory", "timeout", "preempted", "node_failure", "cancelled")
 SLACK_S = 300.0
@@ -87,8 +85,6 @@ def _is_before(a: str, b: str, slack: float) -> bool:
 
 
 def _moment(text: str) -> datetime:
-    from datetime import datetime
-
     return datetime.fromisoformat(text.removesuffix("Z").partition(".")[0])
 
 

@@ -1,4 +1,4 @@
-"""A tracker for Hugging Face Accelerate: the lines of what a script passes to ``accelerator.log``."""
+"""A tracker for Hugging Face Accelerate: prints the values passed to ``accelerator.log``."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PLANNED = ("max_train_steps", "max_steps", "num_training_steps")
 
 
 class AccelerateTracker(GeneralTracker):
-    """``Accelerator(log_with=AccelerateTracker())`` prints what the script logs; ``end_training`` prints the end.
+    """``Accelerator(log_with=AccelerateTracker())`` prints the logged values; ``end_training`` prints the end.
 
-    ``init_trackers`` begins the run; of its configuration the seed, the planned steps, the steps of accumulation and the
-    model are printed. Names such as ``train/loss``, ``lr`` and ``eval_loss`` become those of the metric registry, others are
-    kept. Without a ``step`` records are numbered. ``tokens_per_step``: tokens of all ranks in one optimizer step.
+    ``init_trackers`` begins the run and prints from its configuration the seed, planned steps, accumulation steps and model.
+    Names such as ``train/loss``, ``lr`` and ``eval_loss`` become those of the metric registry; others are kept. Records
+    without a ``step`` are numbered. ``tokens_per_step``: tokens of all ranks in one optimizer step.
     """
 
     name = "receipt"
     requires_logging_directory = False
     main_process_only = False
-    """Each process asks the log itself, which prints on rank 0."""
+    """False, because each process asks the log itself, which prints on rank 0."""
 
     def __init__(self, *, tokens_per_step: int | None = None, all_ranks: bool = False, stream: TextIO | None = None) -> None:
         super().__init__()
@@ -36,12 +36,12 @@ class AccelerateTracker(GeneralTracker):
 
     @property
     def tracker(self) -> AccelerateTracker:
-        """The tracker itself: there is nothing behind it."""
+        """The tracker itself: it wraps no other object."""
         return self
 
     @harmless
     def store_init_configuration(self, values: Mapping[str, Any]) -> None:
-        """Print the facts of the run. Accelerate calls it from ``init_trackers``, where that is given a configuration."""
+        """Print the facts of the run. ``init_trackers`` calls it if it has a configuration."""
         state = PartialState()
         seed, accumulated = (values.get(name) for name in ("seed", "gradient_accumulation_steps"))
         model = values.get("model_name_or_path")

@@ -1,4 +1,4 @@
-"""A callback for the Trainer of Hugging Face Transformers, and for trainers derived from it (TRL, sentence-transformers)."""
+"""A callback for the Trainer of Hugging Face Transformers and trainers derived from it (TRL, sentence-transformers)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _EVALUATION = {
     "eval_steps_per_second": "eval_steps_per_s",
 }
 _SINCE_THE_START = frozenset({"train_runtime", "train_tokens_per_second", "num_input_tokens_seen"})
-"""What the Trainer adds to each record where it counts tokens: totals and means since the start, which the log prints itself."""
+"""Values that a Trainer with token counts adds to each record: totals and means since the start."""
 
 
 class HuggingFaceCallback(TrainerCallback):
-    """``trainer.add_callback(HuggingFaceCallback())`` prints what the Trainer logs, every ``logging_steps`` steps.
+    """``trainer.add_callback(HuggingFaceCallback())`` prints the Trainer's logs, every ``logging_steps`` steps.
 
-    The loss is the Trainer's mean over the steps since its last record and over all ranks, the norm of the gradients that
-    before clipping. Tokens per second need ``include_num_input_tokens_seen`` of the Trainer, or ``tokens_per_step`` (of all
-    ranks, in one optimizer step).
+    The loss is the Trainer's mean over all ranks and the steps since its last record; the gradient norm is from before
+    clipping. Tokens per second need the Trainer's ``include_num_input_tokens_seen``, or ``tokens_per_step`` (of all ranks, in
+    one optimizer step).
     """
 
     def __init__(self, *, tokens_per_step: int | None = None, all_ranks: bool = False, stream: TextIO | None = None) -> None:
@@ -65,9 +65,9 @@ class HuggingFaceCallback(TrainerCallback):
 
     @harmless
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        """Print a step line of what is logged about the training."""
+        """Print a step line with the logged training values."""
         logs = logs or {}
-        if "train_loss" in logs:  # the record of the end
+        if "train_loss" in logs:  # the final record
             self._training_time_s = logs.get("train_runtime")
             return
         left_out = {name for name in logs if name.startswith("eval_")} | _SINCE_THE_START
@@ -98,5 +98,5 @@ class HuggingFaceCallback(TrainerCallback):
 
 
 def _parameters(model: Any) -> int | None:
-    """Return the number of parameters, those of quantised weights counted as the model counts them."""
+    """Return the number of parameters, with quantised weights counted as the model counts them."""
     return int(model.num_parameters()) if hasattr(model, "num_parameters") else count_parameters(model)

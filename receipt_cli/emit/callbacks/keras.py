@@ -13,10 +13,10 @@ _TRAINING = {"accuracy": "train_accuracy"}
 
 
 class KerasCallback(keras.callbacks.Callback):
-    """``model.fit(..., callbacks=[KerasCallback()])`` prints the first, each ``every``-th and the last step of an epoch.
+    """``model.fit(..., callbacks=[KerasCallback()])`` prints the first, every ``every``-th and the last step of an epoch.
 
-    The loss and the metrics are those of Keras: means since the start of the epoch. Keras does not pass gradients, so their
-    norm is left out. ``tokens_per_step``: tokens of all ranks in one step.
+    Loss and metrics are Keras' means since the start of the epoch. Keras does not pass gradients, so their norm is missing.
+    ``tokens_per_step``: tokens of all ranks in one step.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class KerasCallback(keras.callbacks.Callback):
 
     @harmless
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Note where the training begins."""
+        """Note the step at which training begins."""
         self._begun = False
         self._step = int(self.model.optimizer.iterations)
 
@@ -63,9 +63,9 @@ class KerasCallback(keras.callbacks.Callback):
 
     @harmless
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Print a step, if it is due."""
+        """Print a step if it is due."""
         ended = self._first + batch + 1
-        while self._step < ended:  # Keras may pass over batches (steps_per_execution)
+        while self._step < ended:  # Keras may skip batches (steps_per_execution)
             self._step += 1
             self._log.count_step()
         if self._is_due(batch):
@@ -75,12 +75,12 @@ class KerasCallback(keras.callbacks.Callback):
 
     @harmless
     def on_test_begin(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Begin the time of an evaluation."""
+        """Start timing an evaluation."""
         self._log.lap()
 
     @harmless
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Print an evaluation: ``loss`` is the loss of the validation data."""
+        """Print an evaluation; its ``loss`` is the validation loss."""
         values = {f"val_{name}": value for name, value in (logs or {}).items()}
         self._log.eval(self._step, values, duration_s=self._log.lap(), rank=process_rank())
 

@@ -1,4 +1,4 @@
-"""A callback for the Trainer of Lightning, by either of its names: ``lightning`` and ``pytorch_lightning``."""
+"""A callback for Lightning's Trainer, under either name: ``lightning`` or ``pytorch_lightning``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from receipt_cli.emit.callbacks.run_log import RunLog, count_parameters, harmles
 
 PACKAGE = "pytorch_lightning" if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules else "lightning"
 _WHOLE = frozenset({"SingleDeviceStrategy", "DDPStrategy"})
-"""Strategies under which each rank has all parameters and, at the optimizer's step, the gradients of all ranks."""
+"""Strategies in which each rank has all parameters and, at the optimizer's step, the gradients of all ranks."""
 
 if PACKAGE == "lightning":
     from lightning import __version__
@@ -22,11 +22,11 @@ else:
 
 
 class LightningCallback(Callback):
-    """``Trainer(callbacks=[LightningCallback()])`` prints the first, each ``every``-th and the last step.
+    """``Trainer(callbacks=[LightningCallback()])`` prints the first, every ``every``-th and the last step.
 
-    The loss is that of the batches of the step on rank 0, the norm of the gradients that before clipping; it is left out
-    under strategies that shard. Evaluations contain what is logged under names such as ``val_loss`` and ``valid/acc``.
-    ``tokens_per_step``: tokens of all ranks in one optimizer step.
+    The loss is of the step's batches on rank 0. The gradient norm is from before clipping, and missing under sharding
+    strategies. Evaluations contain values logged under names such as ``val_loss`` and ``valid/acc``. ``tokens_per_step``:
+    tokens of all ranks in one optimizer step.
     """
 
     def __init__(
@@ -62,14 +62,14 @@ class LightningCallback(Callback):
 
     @harmless
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
-        """Leave the time of writing a checkpoint out of the step that follows it."""
+        """Exclude the time of writing a checkpoint from the next step."""
         if self._saved:
             self._saved = False
             self._log.lap()
 
     @harmless
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
-        """Note the learning rate and the norm of the gradients, if the step will be printed."""
+        """Note the learning rate and the gradient norm if the step will be printed."""
         if self._optimizer or not is_due(trainer.global_step + 1, self._every, self._planned):
             return
         self._optimizer["learning_rate"] = optimizer.param_groups[0]["lr"]
@@ -78,7 +78,7 @@ class LightningCallback(Callback):
 
     @harmless
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Print a step, if it is complete and due."""
+        """Print a step if it is complete and due."""
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
         if loss is not None:
             self._losses.append(loss.detach())
@@ -89,19 +89,19 @@ class LightningCallback(Callback):
         losses, values = self._losses, self._optimizer
         self._losses, self._optimizer = [], {}
         if is_due(step, self._every, self._planned):
-            if losses:  # Lightning has divided each by the number of batches
+            if losses:  # Lightning divided each by the number of batches
                 values = {"loss": float(sum(losses)) / len(losses) * trainer.accumulate_grad_batches, **values}
             self._log.step(step, {**values, "epoch": trainer.current_epoch})
             self._log.lap()
 
     @harmless
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin the time of an evaluation."""
+        """Start timing an evaluation."""
         self._log.lap()
 
     @harmless
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        """Print an evaluation, but for Lightning's check of the validation loop before the first step."""
+        """Print an evaluation, except Lightning's sanity check before the first step."""
         took = self._log.lap()
         if not trainer.sanity_checking:
             _, values = by_split(dict(trainer.callback_metrics))
@@ -109,7 +109,7 @@ class LightningCallback(Callback):
 
     @harmless
     def on_save_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: Any) -> None:
-        """Print a checkpoint, which is about to be written: where, and for how long, Lightning does not pass."""
+        """Print a checkpoint that is about to be written; Lightning does not pass its path and duration."""
         self._log.checkpoint(trainer.global_step)
         self._saved = True
 

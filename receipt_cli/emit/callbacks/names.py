@@ -1,4 +1,4 @@
-"""Names of metrics that people give to their trainers, as names of the metric registry."""
+"""Map metric names from training scripts to names of the metric registry."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _TRAINING = {
 _EVALUATION = {"loss": "val_loss", "perplexity": "val_perplexity", "ppl": "val_perplexity"}
 _SHARES = frozenset({"acc", "accuracy"})
 _AMBIGUOUS = {"perplexity": "ppl"}
-"""Names of the registry that people also write for another quantity (of the validation data), and what is printed for them."""
+"""Registry names that scripts also use for another quantity (of validation data) → the name printed instead."""
 
 
 def by_split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the training values and the evaluation values, by the first word of each name; a bare name is of the training.
+    """Return (training values, evaluation values), split by the first word of each name; a bare name is a training value.
 
-    Names with one meaning get that of the registry (``train/lr`` → ``learning_rate``, ``valid_loss`` → ``val_loss``); an
-    accuracy only where it is a share from 0 to 1 of a named split. Others are kept.
+    Unambiguous names get their registry name (``train/lr`` → ``learning_rate``, ``valid_loss`` → ``val_loss``); an accuracy only
+    if it has a split and is between 0 and 1. Other names are kept.
     """
     training: dict[str, Any] = {}
     evaluation: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def by_split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def printable(values: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers in ``values`` under names that a line can contain; a tensor of one element is a number."""
+    """Return the numbers in ``values`` under printable names; a tensor with one element is a number."""
     found = {}
     for name, value in values.items():
         number = _number(value)

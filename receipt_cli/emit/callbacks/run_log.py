@@ -1,4 +1,4 @@
-"""Print the lines of one training for a callback: on one rank, with step times and memory, and without ever raising."""
+"""Print the lines of a training for a callback: on one rank, with step times and memory, without ever raising."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from receipt_cli.emit.callbacks.names import printable
 from receipt_cli.emit.step_printer import TEXT_FACTS, StepPrinter
 
 RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-"""Variables of launchers (torchrun, Open MPI, MPICH, Slurm) that contain the rank of a process; the first that is set counts."""
+"""Variables in which launchers (torchrun, Open MPI, MPICH, Slurm) put a process's rank; the first that is set counts."""
 _MAX_TEXT = 200
 
 Hook = TypeVar("Hook", bound=Callable[..., None])
@@ -22,9 +22,9 @@ Hook = TypeVar("Hook", bound=Callable[..., None])
 class RunLog:
     """The lines of one training. Only rank 0 prints, unless ``all_ranks`` is true: then each line contains its rank.
 
-    ``tokens_per_step`` is the number of tokens of all ranks in one optimizer step; it is printed at the start, and with it
-    ``tokens_per_s``. The time of a step is that between two laps: what ``lap`` measures otherwise (an evaluation, a
-    checkpoint) is no part of it.
+    ``tokens_per_step`` is the number of tokens of all ranks in one optimizer step; it is printed at the start, and gives
+    ``tokens_per_s``. A step lasts from one lap to the next; time taken by other calls of ``lap`` (an evaluation, a checkpoint)
+    does not count.
     """
 
     def __init__(self, *, tokens_per_step: int | None = None, all_ranks: bool = False, stream: TextIO | None = None) -> None:
@@ -38,10 +38,10 @@ class RunLog:
         self._mark = 0.0
 
     def begin(self, *, rank: int, planned_steps: float | None = None, tokens_seen: int = 0, **facts: int | str | None) -> None:
-        """Start a run and print its facts: names of ``NUMBER_FACTS`` and ``TEXT_FACTS``, those that are None or empty left out.
+        """Start a run and print its facts (``NUMBER_FACTS``, ``TEXT_FACTS``); None and empty values are left out.
 
-        ``planned_steps`` is left out where it is not a positive whole number (trainers write -1 or infinity for "no limit").
-        ``tokens_seen`` are the tokens of earlier runs that this one goes on from.
+        ``planned_steps`` is left out unless it is a positive finite number (trainers write -1 or infinity for "no limit").
+        ``tokens_seen`` are the tokens of earlier runs that this one continues.
         """
         planned = int(planned_steps) if planned_steps is not None and 0 < planned_steps < 2**53 else None
         self._open(rank, planned)
@@ -52,20 +52,20 @@ class RunLog:
             self._printer.header(**{name: _fact(name, value) for name, value in facts.items() if value not in (None, "")})
 
     def lap(self) -> float:
-        """Return the seconds since the last lap, and begin the next one."""
+        """Return the seconds since the last lap, and start the next."""
         now = time.perf_counter()
         took, self._mark = now - self._mark, now
         return took
 
     def count_step(self) -> None:
-        """Count an optimizer step that began with the last lap and ends now."""
+        """Count an optimizer step from the last lap until now."""
         self._seconds += self.lap()
         self._steps += 1
 
     def step(self, step: int, values: Mapping[str, Any], *, tokens_seen: int | None = None) -> None:
-        """Print a step with ``values``, the mean time of the steps since the last printed one, tokens per second and memory.
+        """Print a step: ``values``, mean time of the steps since the last printed one, tokens per second, memory.
 
-        ``tokens_seen`` are the tokens of all ranks up to now, where the trainer counts them.
+        ``tokens_seen`` are the tokens of all ranks so far, if the trainer counts them.
         """
         steps, seconds = self._steps, self._seconds
         tokens = None if self._tokens_per_step is None else self._tokens_per_step * steps
@@ -82,7 +82,7 @@ class RunLog:
         self._printer.step_values(step, printable({**measured, **memory(), **values}))
 
     def eval(self, step: int, values: Mapping[str, Any], *, duration_s: float | None = None, rank: int = 0) -> None:
-        """Print an evaluation after ``step``; one before the training begins opens the log for ``rank``."""
+        """Print an evaluation after ``step``; before training has begun, open the log for ``rank`` first."""
         if not self._is_open:
             self._open(rank, None)
         numbers = printable(values)
@@ -100,7 +100,7 @@ class RunLog:
             self._printer.end(step, training_time_s=training_time_s)
 
     def warn(self, error: Exception) -> None:
-        """Log a warning about the first failure, to the logger ``receipt_cli.emit``; nothing about further ones."""
+        """Log a warning about the first failure to the logger ``receipt_cli.emit``; ignore later ones."""
         if not self._warned:
             self._warned = True
             import logging  # 10 ms, for nothing in most runs
@@ -118,25 +118,25 @@ class RunLog:
 
 
 def harmless(hook: Hook) -> Hook:
-    """Make a method of a callback, which has its ``RunLog`` in ``_log``, return where it would raise: a failure is a warning."""
+    """Decorate a callback method to warn through ``self._log`` instead of raising."""
 
     @wraps(hook)
     def called(self: Any, *given: Any, **named: Any) -> None:
         try:
             hook(self, *given, **named)
-        except Exception as error:  # of whatever kind: a line is worth less than a training
+        except Exception as error:  # any error: a line is worth less than a training
             self._log.warn(error)
 
     return cast(Hook, called)
 
 
 def is_due(step: int, every: int, planned_steps: float | None) -> bool:
-    """Return whether to print a step, counted from 1: the first, the last that is planned, and each ``every``-th one."""
+    """Return whether to print a step, counted from 1: the first, the last planned, and every ``every``-th."""
     return step == 1 or step % every == 0 or step == planned_steps
 
 
 def process_rank() -> int:
-    """Return the rank of this process: that of torch.distributed, else that of the launcher; 0 without either."""
+    """Return the rank of this process from torch.distributed, else from the launcher, else 0."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized():
         return int(torch.distributed.get_rank())
@@ -147,13 +147,13 @@ def process_rank() -> int:
 
 
 def torch_version() -> str | None:
-    """Return the version of torch, where it is loaded."""
+    """Return the version of torch if it is loaded."""
     torch = sys.modules.get("torch")
     return None if torch is None else str(torch.__version__)
 
 
 def memory() -> dict[str, int]:
-    """Return the memory that torch has on this process's GPU, in bytes, and the resident memory of this process."""
+    """Return torch's memory on this process's GPU and the resident memory of this process, in bytes."""
     found: dict[str, int] = {}
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -169,7 +169,7 @@ def memory() -> dict[str, int]:
 
 
 def count_parameters(model: Any) -> int | None:
-    """Return the number of parameters of a torch module that is whole on this process; None for one in shards."""
+    """Return the number of parameters of a torch module, or None if it is sharded."""
     parameters = list(model.parameters())
     if any(type(each).__name__ == "FlatParameter" or hasattr(each, "ds_numel") for each in parameters):
         return None

@@ -1,4 +1,4 @@
-"""The lines of a training loop that is written out in PyTorch. Does not import torch itself."""
+"""Print the lines of a hand-written PyTorch training loop, without importing torch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from receipt_cli.emit.callbacks.run_log import RunLog, count_parameters, harmles
 
 
 class TorchLoop:
-    """``loop = TorchLoop(model, optimizer)`` before the loop; ``loop.step(loss)`` behind ``optimizer.step()``.
+    """``loop = TorchLoop(model, optimizer)`` before the loop; ``loop.step(loss)`` after ``optimizer.step()``.
 
-    Steps are counted from 1, on from ``start_step``; the first, each ``every``-th and the last are printed, and only these
-    wait for the device to have the loss. The learning rate is that of the optimizer's first group at its last step. As a
-    context manager it prints the end unless an exception passes. ``tokens_per_step``: tokens of all ranks in one optimizer
-    step; ``facts``: others of ``StepPrinter.header``.
+    Steps count from 1, or after ``start_step``. The first, every ``every``-th and the last are printed; only these wait for the
+    device to have the loss. The learning rate is that of the optimizer's first group at its last step. As a context manager
+    it prints the end unless an exception passes. ``tokens_per_step``: tokens of all ranks in one optimizer step; ``facts``:
+    further facts of ``StepPrinter.header``.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class TorchLoop:
 
     @harmless
     def step(self, loss: Any, **metrics: Any) -> None:
-        """Count a step, and print it if it is due: ``loop.step(loss, grad_norm=norm)`` with what ``clip_grad_norm_`` returns."""
+        """Count a step and print it if due; ``metrics`` such as ``grad_norm=clip_grad_norm_(…)``."""
         self._step += 1
         self._log.count_step()
         if is_due(self._step, self._every, self._planned):
@@ -62,14 +62,14 @@ class TorchLoop:
 
     @harmless
     def eval(self, **metrics: Any) -> None:
-        """Print an evaluation: ``loop.eval(val_loss=…)``. The time since the last step is no part of the next one."""
+        """Print an evaluation: ``loop.eval(val_loss=…)``. The time since the last step does not count for the next."""
         named = {name if name.startswith(("val", "eval")) else f"val_{name}": value for name, value in metrics.items()}
         self._log.eval(self._step, by_split(named)[1], rank=process_rank())
         self._log.lap()
 
     @harmless
     def checkpoint(self, path: str | None = None) -> None:
-        """Print a checkpoint. The time since the last step is no part of the next one."""
+        """Print a checkpoint. The time since the last step does not count for the next."""
         self._log.checkpoint(self._step, path=path)
         self._log.lap()
 

@@ -4,5 +4,3 @@ In: the columns of the chosen grammars. Out: ``rows.CompactRows``: the rows to m
 
 Law: the receipt is the one that single objects give, to the last bit. ``events.build`` alone imports this package.
 """
-
-PUBLIC = {"selection": "compact"}

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from receipt_cli.events.compact.frame import LONGEST, Frame, labels
 from receipt_cli.events.rows import MAX_EPOCHS, Read, RowRun
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
-from receipt_cli.lazy_dataclass import replace
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, gathered, picked, scratch, slices

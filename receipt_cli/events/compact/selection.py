@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from receipt_cli.events.compact.rank_copies import set_aside
 from receipt_cli.events.compact.regular import find_passing, find_runs, passed_by, surroundings, worth_it
 from receipt_cli.events.rows import CompactRows, KeptRows, ProgressBars, Read, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.lazy_dataclass import replace
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.spill import ascends, pieces
 from receipt_cli.scan.columns import RuleColumns

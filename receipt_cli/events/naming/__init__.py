@@ -6,10 +6,11 @@ or the opening lines of the blocks.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from receipt_cli.events.naming.blocks import ranks_of
 from receipt_cli.events.naming.named import NamedSingly, Notes
 from receipt_cli.grammar.model import Rule
-from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns

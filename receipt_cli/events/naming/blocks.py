@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from receipt_cli.grammar.model import Block, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.array_types import Array, Integers, Mask
 from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.records.envelope import NO_RANK

@@ -12,6 +12,7 @@ from receipt_cli.definitions.units import read_number
 from receipt_cli.importers.json_text import JsonText, NotJson, Number, Value
 from receipt_cli.importers.model import DeclaredStatistic, ForeignRun
 from receipt_cli.importers.trackers.curves import Curves
+from receipt_cli.importers.values import as_number, spelled_number
 
 CSV, LINES, HISTORY = "metrics-csv", "metrics-jsonl", "keras-history"
 _STEPS = ("global_step", "trainer/global_step", "train/global_step", "step", "iteration", "iter", "steps", "epoch")
@@ -103,9 +104,10 @@ def _read_row(
     label = _label(row) if own else ""
     for number, (name, cell) in enumerate(zip(names, row, strict=True)):
         if cell.strip() and number not in times and (number > 2 if own else number != at):
-            value = read_number(cell.strip())
+            text = spelled_number(cell)
+            value = read_number(text)
             if value is not None:
-                curves.add(step, name, value if not math.isfinite(value) else cell.strip(), line=line, clock=clock, label=label)
+                curves.add(step, name, text if math.isfinite(value) else value, line=line, clock=clock, label=label)
     if not own and names[at].lower() == "epoch":
         curves.add(step, "epoch", row[at].strip(), line=line, clock=clock)
 
@@ -187,7 +189,7 @@ def _flat(record: Mapping[str, Value]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for key, value in record.items():
         inner = {f"{key}/{name}": inner for name, inner in value.items()} if isinstance(value, dict) else {key: value}
-        found += [(name, str(number)) for name, number in inner.items() if isinstance(number, Number)]
+        found += [(name, str(number)) for name, value in inner.items() if (number := as_number(value)) is not None]
     return found
 
 

@@ -18,7 +18,7 @@ from receipt_cli.importers.json_text import JsonText, NotJson, Number, Value
 from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import read_beside
 from receipt_cli.importers.trackers.curves import Curves
-from receipt_cli.importers.values import Fields
+from receipt_cli.importers.values import Fields, as_number
 from receipt_cli.importers.wandb_summary import METADATA, read_config, read_metadata
 from receipt_cli.io.protobuf import Malformed, fields, parts, signed, text
 
@@ -161,9 +161,9 @@ class _Reading:
             return
         clock = _number(row.get("_timestamp"))
         for name, value in row.items():
-            known = isinstance(value, Number) or value in ("NaN", "Infinity", "-Infinity")
-            if known and name != step_name and not name.startswith("_"):
-                self.curves.add(int(number), name, str(value), clock=float("nan") if clock is None else clock)
+            printed = as_number(value)
+            if printed is not None and name != step_name and not name.startswith("_"):
+                self.curves.add(int(number), name, str(printed), clock=float("nan") if clock is None else clock)
 
     def _own(self) -> None:
         """Add figures and names of a run that we exported."""

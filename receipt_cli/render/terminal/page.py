@@ -6,8 +6,8 @@ All text for people goes through ``Page``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.render.scale import count
 from receipt_cli.render.terminal.style import Role, Style
 from receipt_cli.render.terminal.text import cells, clean, disarm, elide, pad, wrap

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 from receipt_cli.render.scale import byte_size, count
 from receipt_cli.render.terminal.style import Style
 from receipt_cli.render.terminal.text import cells, clean, elide_middle

@@ -5,9 +5,8 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, TextIO
-
-from receipt_cli.lazy_dataclass import dataclass
 
 ColorChoice = Literal["auto", "always", "never"]
 Role = Literal["plain", "heading", "strong", "dim", "good", "warn", "bad", "accent", "blue", "magenta"]

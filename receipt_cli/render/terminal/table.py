@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Style
 from receipt_cli.render.terminal.text import cells, elide, pad

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unicodedata import category, east_asian_width
 
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 ELLIPSIS = "…"
 CLEAN_LIMIT = 4000

@@ -11,6 +11,7 @@ from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import starts
 from receipt_cli.scan.extraction.block import bind_row, find_block_row, is_other
 from receipt_cli.scan.extraction.labelled import keep_labelled
+from receipt_cli.scan.extraction.mapping import find_mappings
 from receipt_cli.scan.extraction.model import (
     DROPPED,
     MAX_EVENTS,
@@ -65,8 +66,6 @@ def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None 
         elif rule.pairs is not None:
             events = list(find_pairs(rule, rule.pairs, record, box))
         elif rule.mapping is not None:
-            from receipt_cli.scan.extraction.mapping import find_mappings
-
             events = list(find_mappings(rule, rule.mapping, record, box))
         else:
             return (find_row if rule.table is not None else find_block_row)(rule, record, box)

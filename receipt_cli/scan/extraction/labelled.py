@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.grammar.model import Rule
-from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later, regex_later
+from receipt_cli.patterns import compile_later, regex_later
 from receipt_cli.scan.extraction.model import DROPPED, MAX_KEY, TIME_BOX_S, Extraction, Span, read_unregistered
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from time import monotonic, process_time
 from typing import TypeAlias
 
@@ -10,7 +11,6 @@ import regex
 
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Field, Rule
-from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.problems import MAX_EXCERPT
 
 TIME_BOX_S = 2.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from receipt_cli.grammar.model import Pairs, Rule
-from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.scan.extraction.model import (
     MAX_EVENTS,
     MAX_KEY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from receipt_cli.grammar.model import Rule, Table
-from receipt_cli.lazy_pattern import regex_later
+from receipt_cli.patterns import regex_later
 from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_text, read_unregistered
 
 _WORD = regex_later(rb"[^ \t\n\r\x0b\f]++")

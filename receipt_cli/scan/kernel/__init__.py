@@ -6,8 +6,3 @@ In: normalised whole records (bytes) and the layouts that were learned of their 
 Law: the body is the one that the patterns give record by record, to the last bit. Without the compiled file everything
 works, more slowly. ``scan.engine`` alone imports this package, and ``scan.presence`` to ask for it.
 """
-
-PUBLIC = {
-    "loading": "load_kernel",
-    "reader": "KernelReader",
-}

@@ -6,11 +6,11 @@ import json
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from receipt_cli.grammar.model import Field, Rule
-from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.records.envelope import MASK, before
 from receipt_cli.records.place import form_of, read_host

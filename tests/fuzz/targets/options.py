@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from receipt_cli.cli.reader import read
 from receipt_cli.errors import UsageError
 from receipt_cli.importers.wall_time import read_wall
 from receipt_cli.receipts.production import Request, produce_from, read_attachment
 from tests.fuzz.feed import Feed
+from tests.tools.usage import read
 
 
 def target(data: bytes) -> None:
@@ -21,8 +21,8 @@ def target(data: bytes) -> None:
         elif which == 1:
             read_attachment(text if "=" not in text else text.partition("=")[0] + "=s3://" + text.partition("=")[2])
         elif which == 2:
-            function, values = read(text.split("\0"))
-            assert callable(function) and all(name.isidentifier() for name in values)
+            call = read(text.split("\0"))
+            assert call is None or (callable(call[0]) and all(name.isidentifier() for name in call[1]))
         else:
             list(produce_from(Request(path="x", name=text, lane=text), lambda *_: ()))
     except UsageError as error:

@@ -125,11 +125,11 @@ def test_what_the_work_raises_is_raised(pool: LocalPool) -> None:
 
 
 def test_closing_ends_work_that_goes_on(pool: LocalPool) -> None:
-    running = pool.run(work, ["now", "sleep 60", "sleep 60"], [1, 1, 1])
+    running = pool.run(work, ["now", "sleep 3600", "sleep 3600"], [1, 1, 1])
     next(running)
     started = time.monotonic()
     pool.close()
-    assert time.monotonic() - started < 50
+    assert time.monotonic() - started < 1800
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not say")

@@ -13,7 +13,7 @@ class AuthenticationError(Exception):
 
 def test_a_missing_token_is_named_with_the_ways_to_pass_it() -> None:
     error = refused(AuthenticationError("Token authentication is enabled but no token was found. Ensure that"), "10.0.0.1:6379")
-    assert (error.message, error.where) == ("the Ray cluster wants a token", "10.0.0.1:6379")
+    assert (error.message, error.where) == ("the Ray cluster requires a token", "10.0.0.1:6379")
     assert error.why == "Token authentication is enabled but no token was found"
     assert "RAY_AUTH_TOKEN_PATH" in error.try_
 

@@ -1,7 +1,6 @@
 """Single lines against the shipped catalogue, and the parts of the loader."""
 
 import pickle
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -267,10 +266,8 @@ def test_no_literal_no_search() -> None:
 
 
 def test_a_search_that_takes_too_long_is_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markers, "SEARCH_SECONDS", 0.05)
-    started = time.perf_counter()
+    monkeypatch.setattr(markers, "SEARCH_SECONDS", 0.05)  # without it, the search would not end
     assert marker(r"(?:(?:a|b|ab)*)*z").search(b"ab" * 4000 + b"boom!") is None
-    assert time.perf_counter() - started < 5
 
 
 HEADS = (b"", b"[rank0]: ", b"2026-01-02 03:04:05 ", b"    ", b"x ", b"\x1b[31m", b"ERROR (Worker pid=12, ip=10.0.0.1) ")

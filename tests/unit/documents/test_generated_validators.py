@@ -14,9 +14,11 @@ import jsonschema
 import pytest
 
 import hatch_build
+from receipt_cli.api.commands import validate
+from receipt_cli.definitions import schema_check
 from receipt_cli.definitions.schema_check import generated_validator
 from receipt_cli.documents.schemas import get_schema, list_schemas
-from receipt_cli.documents.validate import KINDS, validate_document
+from receipt_cli.documents.validate import KINDS, _validator, validate_document
 from receipt_cli.receipts.versions import SCHEMA_VERSION
 from tests.tools.examples import costly
 
@@ -169,22 +171,27 @@ def test_a_keyword_that_draft_7_may_not_share_stops_the_build(schema: Any) -> No
 
 
 def test_without_jsonschema_the_first_error_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    from receipt_cli.documents import validate
-
     document = receipts()[0]
     assert validate_document(document) == []
     document["run"]["name"] = 5
     monkeypatch.setitem(sys.modules, "jsonschema", None)
-    validate._validator.cache_clear()
+    _validator.cache_clear()
     (found,) = validate_document(document)
     assert (found.pointer, found.reason) == ("", "data.run.name must be string or null")
 
 
 def test_without_generated_validators_jsonschema_judges(monkeypatch: pytest.MonkeyPatch) -> None:
-    from receipt_cli.documents import validate
-
-    monkeypatch.setattr(validate, "generated_validator", lambda kind, version: None)
+    monkeypatch.setattr(schema_check, "generated_validator", lambda kind, version: None)
     document = receipts()[0]
     assert validate_document(document) == []
     document["run"]["name"] = 5
     assert [found.pointer for found in validate_document(document)] == ["/run/name"]
+
+
+def test_receipt_validate_asks_jsonschema_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(schema_check, "generated_validator", lambda kind, version: pytest.fail("asked"))
+    document, file = receipts()[0], tmp_path / "a.receipt.json"
+    for name, places in (("a", []), (5, ["/run/name"])):
+        document["run"]["name"] = name
+        file.write_text(json.dumps(document))
+        assert [found.pointer for found in validate([file])] == places

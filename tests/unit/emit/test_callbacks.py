@@ -63,11 +63,11 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     made["keras.backend"].__dict__["backend"] = lambda: "numpy"
     rank = SimpleNamespace(process_index=0, num_processes=2)
     made["accelerate.state"].__dict__["PartialState"] = lambda: rank
-    for name in emit.CALLBACKS:
-        monkeypatch.delitem(sys.modules, f"receipt_cli.emit.{name}", raising=False)
+    for name in emit.CALLBACKS.values():
+        monkeypatch.delitem(sys.modules, f"receipt_cli.emit.callbacks.{name}", raising=False)
     yield
-    for name in emit.CALLBACKS:
-        sys.modules.pop(f"receipt_cli.emit.{name}", None)
+    for name in emit.CALLBACKS.values():
+        sys.modules.pop(f"receipt_cli.emit.callbacks.{name}", None)
 
 
 def model(count: int = 33) -> Any:

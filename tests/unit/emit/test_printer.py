@@ -112,7 +112,7 @@ def test_numbers_are_printed_with_all_their_digits(value: Any, text: str) -> Non
 @pytest.mark.parametrize("name", ["", "a b", "a=b", "1st", "größe", "a\n", "step", "planned_steps", "x" * 201])
 def test_a_name_stands_in_a_line_or_is_refused(name: str) -> None:
     printer, log = plain()
-    with pytest.raises(ValueError, match="name of a metric"):
+    with pytest.raises(ValueError, match="metric name"):
         printer.step_values(1, {"loss": 1.0, name: 1.0})
     assert log.writes == []
 

@@ -11,7 +11,7 @@ from receipt_cli.header.accelerators import accelerator_facts, grouped
 from receipt_cli.header.document import merge
 
 MIB = 1 << 20
-UNKNOWN = "accelerators: unknown, no tool of this machine lists any"
+UNKNOWN = "accelerators: unknown; neither NVML, nvidia-smi nor rocm-smi lists any"
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_a_tool_that_fails_is_a_note(tmp_path: Path) -> None:
 def test_a_tool_that_says_something_else_is_a_note(tmp_path: Path) -> None:
     value, notes = inventory(tool(tmp_path, "nvidia-smi", "No devices were found\n"))
     assert value is None
-    assert notes == ["accelerators: nvidia-smi printed a line that is no device", UNKNOWN]
+    assert notes == ["accelerators: nvidia-smi printed a line that is not a device", UNKNOWN]
 
 
 def test_a_tool_that_hangs_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

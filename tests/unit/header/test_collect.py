@@ -139,7 +139,7 @@ def test_git_facts_of_another_commit_are_not_mixed_in() -> None:
     header, notes = collect_header(environ=environ, header_file=document, log_facts=[], here=None, now=None)
     assert header["git"] == {"commit": "a" * 40, "branch": None, "dirty": None, "message": None}
     assert header["hardware"]["cpu_count"] == 8
-    assert notes == ["git: file is at another commit than env:RECEIPT_GIT_COMMIT: git facts left out"]
+    assert notes == ["git: file has another commit than env:RECEIPT_GIT_COMMIT; its git facts are left out"]
 
 
 @pytest.mark.parametrize("short", ["bbbb", "b" * 40])

@@ -227,7 +227,7 @@ BAD_LEAVES = [
     ("/collected_at", "2026-01-31", "RFC 3339"),
     ("/collected_at", "2026-01-31T12:00:00+00:00", "RFC 3339"),
     ("/collected_at", "2026-01-31T12:00:00.5Z", "RFC 3339"),
-    ("/collected_at", "2026-02-30T12:00:00Z", "exists"),
+    ("/collected_at", "2026-02-30T12:00:00Z", "valid date"),
 ]
 
 
@@ -328,10 +328,10 @@ def test_the_note_on_unknown_keys_is_bounded_and_printable() -> None:
         ('{"a": NaN}', "NaN"),
         ('{"a": -Infinity}', "infinity"),
         ('{"a": 1e999}', "too large"),
-        ('{"a": 1, "a": 2}', "twice"),
-        ('{"a": {"b": 1, "b": 1}}', "twice"),
+        ('{"a": 1, "a": 2}', "duplicate"),
+        ('{"a": {"b": 1, "b": 1}}', "duplicate"),
         ('{"a": ' + "9" * 5000 + "}", "too long"),
-        ('{"a": ' + "[" * 60000 + "}", "not JSON"),
+        ('{"a": ' + "[" * 60000 + "}", "nested"),
     ],
 )
 def test_text_that_is_no_json_object_is_refused_without_quoting_it(text: str, why: str) -> None:

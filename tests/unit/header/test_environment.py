@@ -117,7 +117,7 @@ def test_unknown_keys_of_the_blob_are_ignored_and_reported() -> None:
         ('{"hardware": {"cpu_count": "8"}}', "/hardware/cpu_count"),
         ('{"flags": {"a": [1]}}', "/flags/a"),
         ('{"software": {"packages": {"x": "\\ud800"}}}', "/software/packages"),
-        ('{"commit": "abcd", "commit": "abce"}', "twice"),
+        ('{"commit": "abcd", "commit": "abce"}', "duplicate"),
     ],
 )
 def test_a_bad_blob_is_named_and_not_quoted(text: str, why: str) -> None:

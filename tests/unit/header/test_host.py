@@ -2,7 +2,6 @@ import importlib.metadata
 import os
 import platform
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -10,8 +9,7 @@ import pytest
 
 from receipt_cli.header import host
 from receipt_cli.header.document import merge
-from receipt_cli.header.host import DISTRIBUTIONS, cuda_of, host_facts, installed_version, now_rfc3339, own_interpreter
-from receipt_cli.header.values import checked
+from receipt_cli.header.host import DISTRIBUTIONS, cuda_of, host_facts, installed_version, own_interpreter
 
 
 def fake_distribution(folder: Path, name: str, metadata: str) -> None:
@@ -96,13 +94,6 @@ def test_a_folder_whose_name_is_no_utf8_is_left_out() -> None:
     assert "/cwd" not in {fact.pointer for fact in facts}
     assert len(notes) == 1
     assert notes[0].startswith("host: /cwd left out")
-
-
-def test_the_clock_is_utc_with_whole_seconds() -> None:
-    now = now_rfc3339()
-    assert checked("/collected_at", now) == now
-    read = datetime.strptime(now, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    assert abs((datetime.now(UTC) - read).total_seconds()) < 60
 
 
 def test_the_list_of_distributions_is_sorted_and_leaves_out_torch() -> None:

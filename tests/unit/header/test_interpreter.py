@@ -66,7 +66,7 @@ def test_an_active_environment_is_the_jobs(tmp_path: Path) -> None:
 def test_without_a_python_nothing_of_ours_is_said(tmp_path: Path) -> None:
     found, notes = software(tmp_path, {"PATH": str(tmp_path)})
     assert found["python"] is found["torch"] is found["packages"] is None
-    assert len(notes) == 1 and "not known" in notes[0]
+    assert len(notes) == 1 and "unknown" in notes[0]
 
 
 def test_our_own_is_described_where_it_is_the_jobs(tmp_path: Path) -> None:

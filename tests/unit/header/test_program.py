@@ -55,8 +55,8 @@ def test_a_program_that_cannot_start_is_a_value(tmp_path: Path) -> None:
     for path in (broken, tmp_path / "missing", tmp_path):
         result = run_program([str(path)], environ={})
         assert result.status is None
-        assert "does not start" in result.problem
-    assert "does not start" in run_program([str(broken)], environ={"A": "\x00"}).problem
+        assert "did not start" in result.problem
+    assert "did not start" in run_program([str(broken)], environ={"A": "\x00"}).problem
 
 
 def test_only_absolute_folders_of_the_path_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ def test_a_record_is_read_by_the_table_of_its_format() -> None:
     assert isinstance(record, dict)
     values = read_record(record, NAMES, problems, 1, "/0")
     assert (values.step, values.metrics, values.meanings) == (12, {"step_time_s": 0.25}, {"step_time_s": (None, "mean")})
-    assert (values.others, values.facts, problems.count) == ({"extra": 3.0, "unknown": 4.0}, {"seed": 7.0}, 0)
+    assert (values.others, values.facts, problems.kinds.total()) == ({"extra": 3.0, "unknown": 4.0}, {"seed": 7.0}, 0)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_fields_are_read_by_their_path() -> None:
     fields = Fields(JsonText('{"a": {"n": 3, "neg": -1, "half": 0.5, "s": " x ", "t": "NaN"}}').value(), problems, "file#")
     assert (fields.count("a", "n"), fields.whole("a", "neg"), fields.words("a", "s")) == (3, -1, "x")
     assert fields.number(metric("step_time_s", "ms"), "a", "n") == 0.003
-    assert (fields.whole("a", "missing"), fields.words("a", "n"), problems.count) == (None, None, 0)
+    assert (fields.whole("a", "missing"), fields.words("a", "n"), problems.kinds.total()) == (None, None, 0)
     assert (fields.count("a", "neg"), fields.whole("a", "half"), fields.seconds("a", "t")) == (None, None, None)
     assert [(p.kind, p.detail.partition(":")[0]) for p in problems.first] == [
         ("value_out_of_range", "file#/a/neg"), ("wrong_type", "file#/a/half"), ("value_out_of_range", "file#/a/t")
@@ -55,4 +55,4 @@ def test_only_the_first_problems_are_kept() -> None:
     problems = ProblemCounter()
     for number in range(30):
         problems.add("wrong_type", number, "detail")
-    assert (problems.count, len(problems.first)) == (30, 20)
+    assert (problems.kinds.total(), len(problems.first)) == (30, 20)

@@ -86,7 +86,7 @@ def test_a_wait_below_is_interrupted_through_two_stages() -> None:
 
     def items() -> Generator[int, None, None]:
         yield 1
-        never.wait(20)
+        never.wait(600)
         yield 2
 
     below = Ahead(items(), interrupt=never.set)
@@ -96,7 +96,6 @@ def test_a_wait_below_is_interrupted_through_two_stages() -> None:
 
     ahead = Ahead(passed(), interrupt=below.close)
     assert next(ahead) == 1
-    start = time.monotonic()
     ahead.close()
-    assert time.monotonic() - start < 5
+    assert never.is_set()
     assert list(ahead) == []

@@ -54,6 +54,11 @@ TABLES: dict[str, tuple[str, dict[str, object]]] = {
         {"steps": (12, 0, 11), "loss": LOSS, "val_loss": (5.5, 5.5)},
     ),
     "single blanks": (table("epoch loss", "{n} {x:.1f}"), {"steps": (12, 0, 11), "loss": LOSS}),
+    "another writer below the header": (
+        table("step,loss\nSanity checking ...\ncheck 0,77.5\nSanity check passed", "{n},{x:.1f}"),
+        {"steps": (12, 0, 11), "loss": LOSS},
+    ),
+    "two words above the rows": (table("step,loss\nall done", "{n},{x:.1f}"), {"steps": (12, 0, 11), "loss": LOSS}),
 }
 
 
@@ -92,6 +97,7 @@ def test_a_number_in_a_rule_counts_epochs_behind_heads(head: str, rule: str, tmp
     "text",
     [
         table("layer  parameters  size", "{n}  {x:.1f}  3"),
+        table("step,loss\n" + "of others\n" * 20, "{n},{x:.1f}"),
         table("name,loss,value", "{n},{x:.1f}"),  # a name too many
         table("loss,size", "0.5,{n}"),  # a setting
         table("loss,total loss,loss", "{x},{x},{x}"),  # which of them?

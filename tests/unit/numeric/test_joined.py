@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.numeric import Joined
+from receipt_cli.numeric.arrays import Joined
 
 parts = st.lists(st.tuples(st.booleans(), st.lists(st.floats(allow_nan=False), max_size=5)), max_size=4)
 bounds = st.none() | st.integers(-12, 12)

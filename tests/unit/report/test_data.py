@@ -162,7 +162,7 @@ def test_a_metric_that_a_lane_prints_no_more_is_a_sign(absent: Sequence[int], wa
     found = vanished(lane)
     assert [place for place, gone in enumerate(found) if gone] == want
     told = {(sign.about, sign.example) for gone in found for sign in gone}
-    assert told == ({("mfu_ratio is printed no more in 8xh100-base · base", "last in 8xh100-base-007")} if want else set())
+    assert told == ({("mfu_ratio is no longer printed in 8xh100-base · base", "last in 8xh100-base-007")} if want else set())
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,6 @@ def test_keys_alone_are_a_set() -> None:
 @pytest.mark.parametrize(("key", "value"), [(b"a", b"b"), (b"ab", b""), (b"abc", b"d"), (b"a", b"bcd")])
 def test_a_row_of_another_width_is_refused(key: bytes, value: bytes) -> None:
     rows = PackedRows(2, 1)
-    with pytest.raises(ValueError, match="no row"):
+    with pytest.raises(ValueError, match="do not fit"):
         rows.add(key, value)
     assert len(rows) == 0

@@ -83,5 +83,5 @@ def test_series_are_found_by_their_log(tmp_path: Path, product: Any) -> None:
     other = json.loads(json.dumps(product.document))
     other["derivation"]["log"]["sha256"] = "0" * 64
     assert files.primary(other) is None
-    with pytest.raises(InputError, match="no such folder of series"):
+    with pytest.raises(InputError, match="no such folder"):
         SeriesFiles(tmp_path / "none", skipped.append)

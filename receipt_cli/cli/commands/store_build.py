@@ -1,4 +1,4 @@
-"""``receipt rederive``: an archive of logs in, a store of receipts out."""
+"""``receipt store build``: an archive of logs in, a store of receipts out."""
 
 from __future__ import annotations
 
@@ -10,19 +10,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from heapq import merge
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
+from receipt_cli.authoring.site_search import find_site
+from receipt_cli.batch.coordinator import Batch, Progress
+from receipt_cli.batch.coordinator import rederive as derive_all
+from receipt_cli.batch.discovery import moment, read_list, walk
+from receipt_cli.batch.labels import Labels, read_mapping
+from receipt_cli.batch.model import REASONS, Engine, Manner, Report
+from receipt_cli.batch.pool import LocalPool
+from receipt_cli.batch.remote import is_url
+from receipt_cli.batch.summary import Tally, find_causes, left_out_report, report_document
 from receipt_cli.cli.output import ColorChoice, note_some, print_line, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
+from receipt_cli.definitions.search_path import find_folders
+from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.errors import ExitCode, UsageError
-
-if TYPE_CHECKING:
-    from receipt_cli.batch.coordinator import Progress
-    from receipt_cli.batch.model import Engine, Report
-    from receipt_cli.batch.summary import Tally
+from receipt_cli.io.duckdb import check_installed
+from receipt_cli.render.batch import render_change, render_quarantine, render_summary
+from receipt_cli.render.terminal.progress import BatchBar, BatchLines, shows_progress
 
 
-def rederive(
+def build(
     paths: Annotated[
         list[str] | None,
         Argument("PATH...", "Logs, folders of logs, patterns ('runs/**/*.log') and URLs (s3://, gs://, …)."),
@@ -46,17 +55,21 @@ def rederive(
         str | None, Option(metavar="CSV", help="Columns path (or pattern), name, lane, preset; before the templates.")
     ] = None,
     all_runs: Annotated[
-        bool, Option("--all-runs", off="--last-run", help="A receipt for every run of a log, the default; or for its last.")
+        bool, Option("--all-runs/--last-run", help="A receipt for every run of a log, the default; or for its last.")
     ] = True,
     grammar: Grammar = None,
-    series: Annotated[bool, Option(help="Write the records of each run, too, to STORE/series: the report draws them.")] = False,
+    series: Annotated[
+        bool, Option("--series", help="Write the records of each run, too, to STORE/series: the report draws them.")
+    ] = False,
     since: Annotated[
         str | None, Option(metavar="TIME", help="Only files changed since: 2026-01-31, RFC 3339, or an age (36h, 7d).")
     ] = None,
-    list_left_out: Annotated[bool, Option(help="List every path that is no log, and why.")] = False,
+    list_left_out: Annotated[bool, Option("--list-left-out", help="List every path that is no log, and why.")] = False,
     json_output: Json = False,
-    dry_run: Annotated[bool, Option(help="Write nothing; list every value that would be added, removed or changed.")] = False,
-    again: Annotated[bool, Option(help="Derive every log again, also those that are done or in quarantine.")] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Write nothing; list every value that would be added, removed or changed.")
+    ] = False,
+    again: Annotated[bool, Option("--again", help="Derive every log again, also those that are done or in quarantine.")] = False,
     color: Color = "auto",
 ) -> None:
     """Derive a receipt of every log of an archive into a store.
@@ -68,25 +81,15 @@ def rederive(
     are no logs, ordered by path. Exits 0 when every log has its receipt, else with the worst code of those in quarantine: 3 for
     a log that cannot be read, 70 for one that crashed its process or met an internal error; 6 when the store cannot be written.
 
-    Example: receipt rederive logs/ --store runs/ --lane '{dir}'
+    Example: receipt store build logs/ --store runs/ --lane '{dir}'
     """
-    from receipt_cli.authoring.site_search import find_site
-    from receipt_cli.batch.coordinator import Batch, rederive
-    from receipt_cli.batch.discovery import moment, read_list, walk
-    from receipt_cli.batch.labels import Labels, read_mapping
-    from receipt_cli.batch.model import Manner
-    from receipt_cli.batch.remote import is_url
-    from receipt_cli.batch.summary import Tally, left_out_report
-    from receipt_cli.definitions.search_path import find_folders
-    from receipt_cli.io.duckdb import check_installed
-
     if is_url(store):
         raise UsageError("a store is a folder", where=store, try_="copy its files there afterwards: they never change")
     gc.enable()  # main() counts on a short life
     started = time.monotonic()
     every = [*(paths or ()), *(read_list(paths_from) if paths_from is not None else ())]
     if not every:
-        raise UsageError("no path is given", try_="receipt rederive FOLDER --store DIR")
+        raise UsageError("no path is given", try_="receipt store build FOLDER --store DIR")
     given = {"name": name, "lane": lane, "preset": preset}
     labels = Labels({key: text for key, text in given.items() if text is not None}, read_mapping(mapping) if mapping else ())
     if series:
@@ -100,7 +103,7 @@ def rederive(
     tally = Tally()
     try:
         with _progress() as bar, _engine(engine, workers) as made:
-            done = rederive(archive.logs, Batch(Path(store), made, again, dry_run, bar, manner, labels, archive.base))
+            done = derive_all(archive.logs, Batch(Path(store), made, again, dry_run, bar, manner, labels, archive.base))
             others = sorted((*archive.left_out, *done.left_out), key=lambda each: each.name)
             for report in merge(done.reports, map(left_out_report, others), key=lambda each: each.log.name):
                 tally.add(report)
@@ -124,8 +127,6 @@ def _engine(name: str, workers: int | None) -> Iterator[Engine]:
 
         made = RayEngine(count)
     else:
-        from receipt_cli.batch.pool import LocalPool
-
         made = LocalPool(count)
     try:
         yield made
@@ -140,8 +141,6 @@ def _cores() -> int:
 
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
-    from receipt_cli.render.terminal.progress import BatchBar, BatchLines, shows_progress
-
     if not shows_progress(sys.stderr):
         yield BatchLines(print_line)
         return
@@ -152,17 +151,11 @@ def _progress() -> Iterator[Progress | None]:
 def _tell(report: Report, json_output: bool, dry_run: bool, list_left_out: bool, color: ColorChoice) -> None:
     """Print the outcome of one path."""
     if json_output:
-        from receipt_cli.batch.summary import report_document
-        from receipt_cli.documents.canonical import canonical_line
-
         write_stdout(canonical_line(report_document(report, compared=dry_run)))
     elif report.reason is not None:
         if list_left_out:
             write_stdout(f"left out ({report.reason})  {_escaped(report.log.name)}\n")
     elif dry_run and report.same_as is None and report.change in ("written", "replaced"):
-        from receipt_cli.batch.summary import find_causes
-        from receipt_cli.render.batch import render_change
-
         causes = find_causes(report.differences)
         write_stdout(render_change(report.log.name, report.change, report.differences, style(color), causes))
 
@@ -173,9 +166,6 @@ def _escaped(path: str) -> str:
 
 
 def _summary(tally: Tally, seconds: float, store: str, dry_run: bool, color: ColorChoice) -> str:
-    from receipt_cli.batch.model import REASONS
-    from receipt_cli.render.batch import render_quarantine, render_summary
-
     shown = style(color)
     counts = {name: tally.changes[name] for name in ("written", "replaced", "unchanged", "quarantined", "gone")}
     counts |= {"same bytes as another": tally.same}

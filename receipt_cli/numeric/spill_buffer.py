@@ -1,7 +1,7 @@
 """Growable buffers: in memory up to a shared limit, then in unlinked temporary files.
 
-A file's pages are written out and given back when memory is short; those of the process are not. Where the disk is full
-or there is no place for a temporary file, the memory is the process's after all.
+If memory is short, the system can drop the pages of a file, but not a process's own. If the disk is full or no temporary
+file can be made, the buffer stays in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, TypeVar
 from weakref import WeakSet, finalize
 
 from receipt_cli.errors import UsageError
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.patterns import compile_later
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind", bound="np.generic")
 
 VARIABLE = "RECEIPT_MEMORY"
-"""The environment variable that sets the bound: ``512MiB``, ``4GB``, or bytes."""
+"""Environment variable of the limit: ``512MiB``, ``4GB``, or bytes."""
 BOUND = 64 << 20
-"""Bytes of columns that stay in memory if it is not set."""
+"""Default limit of column bytes in memory."""
 SHOWN = 8 << 20
-"""Bytes of columns in files that are looked at before their pages are the system's alone again: they stay in its cache."""
+"""Bytes of file-backed columns read before their pages are released to the system's cache."""
 HUGE = 2 << 20
-"""Bytes of a large page: one fault instead of 512. Rooms of more than half of that ask for them."""
+"""Bytes of a huge page, which replaces 512 page faults by one; buffers larger than half of it request huge pages."""
 GROWTH = 4
-"""A room that is too small grows by at least a part in so many."""
+"""Buffers grow by at least 1 / ``GROWTH`` of their size."""
 _WRITTEN = 1 << 16
-"""Bytes that are written to a file at once: a call for each few rows takes five times as long."""
+"""Bytes collected for one write: a call for every few rows takes five times as long."""
 _SIZE = compile_later(r"\s*([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
 _held = 0
-"""Bytes of memory that all rooms hold; what is in files does not count."""
+"""Bytes of memory held by all buffers; files do not count."""
 _shown = 0
-"""Bytes of rooms in files that were looked at since their pages were given back."""
+"""Bytes of file-backed buffers read since pages were last released."""
 _mapped = 0
-"""Of ``_count_mapped``, when pages were given back last."""
+"""Result of ``_count_mapped`` when pages were last released."""
 _statm = 0, -1
-"""A process, and the open file in which the system says what is in it."""
+"""A process id, and the open file with that process's memory use."""
 _filed: WeakSet[mmap] = WeakSet()
-"""The memory of rooms in files: it may outlive them, while arrays show it."""
+"""Memory maps of file-backed buffers; arrays may keep one alive after its buffer is gone."""
 
 
 def bound() -> int:
-    """Return how many bytes all rooms may hold in memory. Raises ``UsageError``."""
+    """Return the limit of all buffers in memory, in bytes. Raises ``UsageError``."""
     stated = os.environ.get(VARIABLE, "")
     if not stated.strip():
         return BOUND
@@ -60,34 +60,34 @@ def bound() -> int:
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
-class Room:
-    """``size`` bytes that keep their content when they grow. Zero at first.
+class SpillBuffer:
+    """``size`` bytes, zero at first, that keep their content when they grow.
 
-    Arrays from ``view`` stay valid after it grows; they may show the content from before.
+    Arrays from ``view`` stay valid after growth, but may show the old content.
     """
 
     __slots__ = ("__weakref__", "_at", "_counted", "_file", "_map", "_waiting", "size")
 
     def __init__(self, size: int) -> None:
-        """Take ``size`` bytes, rounded up to whole pages. Raises ``UsageError`` where the bound is not a size."""
+        """Take ``size`` bytes, rounded up to whole pages. Raises ``UsageError`` if ``RECEIPT_MEMORY`` is not a size."""
         self.size = 0
         self._counted = 0
         self._file: IO[bytes] | None = None
         self._map: mmap | None = None
-        self._waiting = bytearray()  # for byte `_at` of the file
+        self._waiting = bytearray()  # unwritten bytes for offset `_at` of the file
         self._at = 0
         self.grow(size)
 
     @property
     def on_disk(self) -> bool:
-        """True when the bytes are in a file."""
+        """Whether the bytes are in a file."""
         return self._file is not None
 
     def grow(self, size: int) -> None:
-        """Hold ``size`` bytes at least."""
+        """Grow to at least ``size`` bytes."""
         if size <= self.size:
             return
-        self.settle()
+        self.flush()
         step = HUGE if size > HUGE // 2 else PAGESIZE
         size = -(-max(size, self.size + self.size // GROWTH) // step) * step
         if self._file is None and _held + size - self.size > bound():
@@ -97,9 +97,9 @@ class Room:
         self.size = size
 
     def write(self, at: int, data: bytes | memoryview) -> None:
-        """Put bytes at byte ``at``; there is room for them. A view from before shows them after ``settle``."""
+        """Put bytes at offset ``at``, inside the buffer. Earlier views show them after ``flush``."""
         if at != self._at + len(self._waiting):
-            self.settle()
+            self.flush()
         if self._file is None or (not self._waiting and len(data) >= _WRITTEN):
             self._put(at, data)
             return
@@ -107,10 +107,10 @@ class Room:
             self._at = at
         self._waiting += data
         if len(self._waiting) >= _WRITTEN:
-            self.settle()
+            self.flush()
 
-    def settle(self) -> None:
-        """Put what waits for more of it where it belongs."""
+    def flush(self) -> None:
+        """Flush buffered writes."""
         if self._waiting:
             waiting, self._waiting = self._waiting, bytearray()
             self._put(self._at, waiting)
@@ -121,30 +121,30 @@ class Room:
             self._map[at : at + len(data)] = data
 
     def numbers(self, code: str, start: int, count: int) -> memoryview:
-        """Return as ``view``, without numpy, for the code of an array."""
+        """Return as ``view`` does, without numpy, for an array type code."""
         assert self._map is not None
         if self._file is not None:
-            self.settle()
+            self.flush()
             show(8 * count)
         return memoryview(self._map).cast(code)[start : start + count]  # type: ignore[call-overload, no-any-return]
 
     def view(self, dtype: type[Kind], start: int, count: int) -> NDArray[Kind]:
-        """Return ``count`` numbers of eight bytes from number ``start`` on, as a view."""
+        """Return a view of ``count`` eight-byte numbers from number ``start`` on."""
         import numpy as np
 
         assert self._map is not None
         if self._file is not None:
-            self.settle()
+            self.flush()
             show(8 * count)
         return np.frombuffer(self._map, dtype, count, 8 * start)
 
     def _on_disk(self, size: int) -> bool:
-        """Let the file be ``size`` bytes and hold what was there; return False where it cannot."""
+        """Resize the file to ``size`` bytes and move the content there; return whether that worked."""
         assert self._file is not None
         descriptor = self._file.fileno()
         done = self.size if self._map is not None and not self._counted else 0
         try:
-            _allocate(descriptor, done, size - done)  # what is written to a mapped file later must have its place
+            _allocate(descriptor, done, size - done)  # reserve disk space: a write to a mapped file cannot fail safely
             made = mmap(descriptor, size)
         except (OSError, ValueError):
             self._file.close()
@@ -161,7 +161,7 @@ class Room:
         return True
 
     def _in_memory(self, size: int) -> None:
-        small = self.size < HUGE <= size  # its pages would stay as they are
+        small = self.size < HUGE <= size  # resizing would keep its small pages
         if self._map is None or not self._counted or small or not self._resized(size):
             made = _anonymous(size)
             _ask_for_large_pages(made, size)
@@ -173,7 +173,7 @@ class Room:
         self._count(size)
 
     def _resized(self, size: int) -> bool:
-        """Let the system move the pages, where it can and no view of them lives."""
+        """Let the system move the pages if it can and no view of them exists; return whether it did."""
         assert self._map is not None
         try:
             self._map.resize(size)
@@ -186,13 +186,13 @@ class Room:
         self._counted = size
 
     def lend(self) -> None:
-        """Let the bytes count as held until no view of them lives, however long the room does."""
+        """Keep the bytes counted as held while a view of them exists, even after the buffer is gone."""
         assert self._map is not None
         _hold(self._counted)
         finalize(self._map, _hold, -self._counted).atexit = False
 
     def __del__(self) -> None:
-        """Give the bytes back, once no view of them lives."""
+        """Give the bytes back as soon as no view of them exists."""
         self._count(0)
         if self._file is not None:
             self._file.close()
@@ -204,9 +204,9 @@ def _hold(size: int) -> None:
 
 
 def show(size: int) -> None:
-    """Count bytes of files that are looked at; where they are many, give back all pages of files.
+    """Count ``size`` bytes read from files; after ``SHOWN`` of them, release the pages of all files.
 
-    Few of the bytes may be needed of what is shown: none are given back as long as few are in the process.
+    Nothing is released while few of these bytes are in the process.
     """
     global _shown, _mapped
     _shown += size
@@ -220,7 +220,7 @@ def show(size: int) -> None:
 
 
 def _count_mapped() -> int | None:
-    """Return how many bytes of files are in this process; None where the system does not say."""
+    """Return the bytes of files that are mapped into this process; None if the system does not report it."""
     global _statm
     process = os.getpid()
     try:
@@ -232,7 +232,7 @@ def _count_mapped() -> int | None:
 
 
 def _give_back(shown: mmap) -> None:
-    """Take the pages of a file out of the process; they come back as they are looked at."""
+    """Release a file's pages from the process; access reads them back."""
     if hasattr(shown, "madvise"):
         from mmap import MADV_DONTNEED
 
@@ -241,7 +241,7 @@ def _give_back(shown: mmap) -> None:
 
 
 def _written(file: IO[bytes], at: int, data: bytes | bytearray | memoryview) -> bool:
-    """Write to a file by a call, which takes a third of the time of a mapped file's pages; False where that cannot be."""
+    """Write to a file by a call, three times as fast as through mapped pages; return whether it worked."""
     try:
         return os.pwrite(file.fileno(), data, at) == len(data)
     except (AttributeError, OSError):
@@ -274,7 +274,7 @@ def _temporary() -> IO[bytes] | None:
 
 
 def _allocate(descriptor: int, start: int, length: int) -> None:
-    """Give a file ``length`` bytes more from ``start`` on, for good. Raises ``OSError`` where there is no place."""
+    """Reserve ``length`` more bytes of a file from ``start`` on. Raises ``OSError`` if the disk is full."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, start, length)
         return

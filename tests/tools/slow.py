@@ -1,0 +1,61 @@
+"""What ``make test`` leaves to ``make test-all``, beside tests that are marked slow where they stand.
+
+Of a file in ``KEPT``, ``make test`` runs only the tests that are named, by function or by function and case; of a file in
+``LEFT`` all but those. ``make test`` keeps the properties, the goldens, and of each of secrets,
+hostile input, faults, ``run``, ``watch`` and ``follow`` what shows that it holds at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+KEPT = {
+    "cli/test_faults.py": "test_an_operation_that_fails[parse -o-2] test_how_an_end_is_judged test_a_quota "
+    "test_nothing_is_answered test_what_is_no_receipt_is_passed_over test_a_definition_that_cannot_be_read_is_no_fault_of_a_log "
+    "test_what_the_system_refuses_is_no_bug_of_ours",
+    "cli/test_follow.py": "test_a_file_that_grows_gives_the_receipt_of_the_finished_file[known] test_silence_ends_it "
+    "test_a_signal_ends_it_with_the_receipt_of_what_had_come[ctrl-c]",
+    "cli/test_hostile.py": "test_hostile[a million phases] test_hostile[members of gzip] test_hostile[escapes and marks] "
+    "test_the_hidden_run_is_not_found_where_a_step_is_missing test_what_unpacks_to_far_more_than_a_log_does",
+    "cli/test_run.py": "test_success test_exception test_sigterm_is_passed_on test_signals_reach_the_command_once "
+    "test_a_command_that_is_not_there test_a_log_that_cannot_grow_leaves_the_command_alone",
+    "cli/test_run_transparent.py": "test_nothing_differs[success] test_nothing_differs[killed] test_what_cannot_be_recovered "
+    "test_a_parse_meets_a_log_without_its_receipt",
+    "cli/test_secrets_of_answers.py": "test_an_attestation_states_none",
+    "cli/test_secrets_of_stores.py": "test_files_of_trackers test_settings",
+    "cli/test_watch.py": "test_each_log_has_its_state_and_the_figures_of_now test_a_screen_follows_new_output_and_new_logs "
+    "test_commands_run_once_for_each_log_with_its_receipt test_commands_without_following_are_refused",
+}
+LEFT = {
+    "cli/test_attest.py": "test_the_signature_is_one_of_dsse test_keys_in_pem_sign_too",
+    "cli/test_bad_input.py": "test_a_bomb[bz2] test_a_bomb[xz] test_a_bomb[zst] test_200_mb_without_a_newline "
+    "test_two_million_blank_lines test_a_pattern_that_calls_itself",
+    "cli/test_determinism.py": "test_a_log_of_many_pieces test_in_any_environment",
+    "cli/test_hostile_receipts.py": "test_a_store_keeps_and_tells_it_as_text[from 10] "
+    "test_a_store_keeps_and_tells_it_as_text[from 20]",
+    "cli/test_mcp.py": "test_answers_are_bounded_in_rows_bytes_and_time",
+    "cli/test_rederive.py": "test_two_batches_at_once_make_one_store test_an_archive_behind_a_url "
+    "test_ctrl_c_ends_cleanly_and_the_next_run_goes_on",
+    "cli/test_secrets.py": "test_a_secret_in_every_metric_line_is_in_no_draft test_a_log_that_nobody_knows",
+    "cli/test_site.py": "test_a_slow_pattern_stays_within_its_time",
+    "cli/test_store_questions.py": "test_several_ask_at_once",
+    "cli/test_verify.py": "test_later_grammars_change_no_answer",
+}
+
+
+def one_in(every: int, cases: Iterable[Any]) -> list[Any]:
+    """Return ``cases`` for a test, of which ``make test`` runs one in ``every`` and leaves the others to ``make test-all``."""
+    rows = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*row, marks=pytest.mark.slow if number % every else ()) for number, row in enumerate(rows)]
+
+
+def is_slow(file: str, function: str, case: str) -> bool:
+    """Return whether ``make test`` leaves out a test of ``file``, below ``tests/``; ``case`` is its whole name."""
+
+    def named(names: str) -> bool:
+        return f" {function} " in f" {names} " or f" {case} " in f" {names} "
+
+    return (file in KEPT and not named(KEPT[file])) or (file in LEFT and named(LEFT[file]))
