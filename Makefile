@@ -53,7 +53,7 @@ demo: $(CORE) ## install into .venv, parse a recorded training log, show its sum
 	say 'receipt parse $(DEMO_LOG) -o build/demo.receipt.json'; rm -f build/demo.receipt.json; \
 	$(BIN)/receipt parse '$(DEMO_LOG)' -o build/demo.receipt.json; \
 	say 'receipt show build/demo.receipt.json'; $(BIN)/receipt show build/demo.receipt.json; \
-	say 'receipt validate build/demo.receipt.json'; $(BIN)/receipt validate build/demo.receipt.json
+	say 'receipt schema check build/demo.receipt.json'; $(BIN)/receipt schema check build/demo.receipt.json
 
 .PHONY: test
 test: $(DEV) $(COMPILED) $(KERNEL) ## ruff, mypy --strict and the tests but the slow ones, side by side

@@ -4,7 +4,8 @@ python -m benchmarks.edited FOLDER [--logs 2000] [--workers 2] [--largest BYTES]
 
 A copy has another name, other seeds, and other last digits in a tenth of its decimal numbers; its steps and its structure stay.
 The archive contains the logs themselves too: of every copy there must be as many runs as of its log, and a time where its log
-has one. Each file of the archive must have a line of ``receipt rederive --json`` with an outcome, and a reason if it is left out.
+has one. Each file of the archive must have a line of ``receipt store build --json`` with an outcome, and a
+reason if it is left out.
 """
 
 from __future__ import annotations

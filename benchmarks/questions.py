@@ -3,7 +3,7 @@
 python -m benchmarks.questions FOLDER [--receipts 10000]
 
 The logs of the folder are derived; their receipts are then stored again and again under other digests, each with a place and
-its kept row, as ``receipt rederive`` does. Each command is a process of its own; the least of three runs counts, but for first
+its kept row, as ``receipt store build`` does. Each command is a process of its own; the least of three runs counts, but for first
 questions, which are asked once: with the rows that the batch kept, and without any cache.
 """
 

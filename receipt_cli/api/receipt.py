@@ -55,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> Receipt:
     wrong = next((finding for finding in validate_bytes(data, where) if finding.severity == "error"), None)
     if wrong is not None:
         why = f"{wrong.pointer or 'the document'}: {wrong.reason}"
-        raise InputError("is not a valid receipt", where=where, why=why, try_=f"receipt validate {where}")
+        raise InputError("is not a valid receipt", where=where, why=why, try_=f"receipt schema check {where}")
     document = json.loads(data)
     if not document["schema_version"].startswith("receipt/"):
         raise InputError("is a document of another kind", where=where, why=f"its schema_version is {document['schema_version']}")

@@ -31,14 +31,14 @@ class Comparison(View):
     """Differences of runs from the first; ``to_dict()`` is the output of ``receipt compare --json``.
 
     Each of ``contrasts`` compares a group of runs with the ``baseline``. ``worse``: whether any is worse or not comparable, as
-    for ``--exit-code``. ``notes`` are sentences for the user.
+    for ``--fail``. ``notes`` are sentences for the user.
     """
 
     __slots__ = ()
 
 
 class Migration(View):
-    """A document in a newer version; ``to_dict()`` is its file's row in the output of ``receipt migrate --json``.
+    """A document in a newer version; ``to_dict()`` is its file's row in the output of ``receipt schema migrate --json``.
 
     ``versions`` are the versions that it went through, its own first. ``data`` is the new document's bytes, or the original's
     if it was up to date.
@@ -48,7 +48,7 @@ class Migration(View):
 
 
 class Finding(View):
-    """One finding on a document; ``to_dict()`` is its row in the output of ``receipt validate --json``.
+    """One finding on a document; ``to_dict()`` is its row in the output of ``receipt schema check --json``.
 
     ``severity`` is ``error`` or ``note``. ``refusal`` is the exception for a file that could not be judged.
     """

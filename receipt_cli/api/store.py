@@ -19,7 +19,7 @@ _ID = re.compile(r"[0-9a-f]{4,64}\Z")
 
 
 class Store:
-    """The receipts that ``receipt rederive`` and ``receipt store add`` keep in a folder.
+    """The receipts that ``receipt store build`` and ``receipt store add`` keep in a folder.
 
     Raises ``InputError`` if the folder does not exist. Queries need DuckDB: ``pip install 'receipt-cli[store]'``.
     """

@@ -64,6 +64,8 @@ class Gates:
     unknown: Unknown = Unknown()
     allow_truncated: bool = False
     """Whether a log that stops before its run ends may pass."""
+    allow_unknown: bool = False
+    """Whether a log in which no step was recognised may pass, if nothing says that the run failed."""
 
 
 DEFAULT = Gates()

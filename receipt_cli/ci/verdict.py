@@ -17,6 +17,13 @@ State = Literal["passed", "failed", "unknown", "noted"]
 SCHEMA_VERSION = "verdict/1.0"
 _MAX_REASONS = 3
 _WORDS = {True: "true", False: "false", None: "unknown"}
+_HEALTH = {
+    "finite_losses": ("a loss is not finite", "finite losses"),
+    "zero_exit_code": ("exit code not 0", "0"),
+    "has_steps": ("no training step", "steps"),
+    "no_oom": ("out of memory", "enough memory"),
+}
+"""What a core check found if it is false, and what health wants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,7 @@ class Ruling:
     @property
     def sentence(self) -> str:
         """The ruling in one line."""
-        wanted = f"; wanted: {self.wanted}" if self.wanted else ""
+        wanted = f", wanted {self.wanted}" if self.wanted else ""
         return f"{self.found}{wanted}{f' ({self.reason})' if self.reason else ''}"
 
 
@@ -89,7 +96,7 @@ def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None) -
     """Return the verdict of the gates on the receipt ``document``; ``baseline`` is None without one."""
     checks: dict[str, bool | None] = document["checks"]
     rulings = [
-        *_checks(checks, gates),
+        *_checks(document, gates),
         *_failure(document, gates),
         *(_bound(document, bound, gates) for bound in gates.bounds),
         *(_change(change, gates, baseline) for change in gates.changes),
@@ -98,7 +105,10 @@ def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None) -
     return Verdict(tuple(rulings), baseline, fine is True, proven(checks))
 
 
-def _checks(checks: Mapping[str, bool | None], gates: Gates) -> Iterator[Ruling]:
+def _checks(document: Mapping[str, Any], gates: Gates) -> Iterator[Ruling]:
+    checks: dict[str, bool | None] = document["checks"]
+    stated = [document.get("run"), (document.get("derivation") or {}).get("options")]
+    exit_code = next((part["exit_code"] for part in stated if part and part.get("exit_code")), None)
     asked = [name for name in gates.require if name not in ("healthy", "proven")]
     for name in dict.fromkeys([*checks, *asked]):  # a receipt of an older version may lack a check
         answer = checks.get(name)
@@ -108,14 +118,21 @@ def _checks(checks: Mapping[str, bool | None], gates: Gates) -> Iterator[Ruling]
         required = proof or health or name in asked
         fails = required and answer is False
         if answer is None:
-            fails = proof or (health and name == "has_steps") or (name in asked and gates.unknown.checks == "fail")
+            fails = (
+                proof
+                or (health and name == "has_steps" and not gates.allow_unknown)
+                or (name in asked and gates.unknown.checks == "fail")
+            )
         reason = None
         if answer is None and fails:
             reason = "a proof is required" if proof else "the gates require an answer"
         elif answer is False and not fails:
             reason = "not required by the gates"
-        wanted = "true" if proof or name in asked else "not false" if health else ""
-        yield Ruling("check", name, answer, fails, wanted, _WORDS[answer], reason)
+        wrong, want = _HEALTH.get(name, ("false", "true"))
+        if name == "zero_exit_code" and exit_code:
+            wrong = f"exit code {exit_code}"
+        wanted = want if proof or health or name in asked else ""
+        yield Ruling("check", name, answer, fails, wanted, wrong if answer is False else _WORDS[answer], reason)
 
 
 def _failure(document: Mapping[str, Any], gates: Gates) -> Iterator[Ruling]:
@@ -124,6 +141,7 @@ def _failure(document: Mapping[str, Any], gates: Gates) -> Iterator[Ruling]:
     if failure is None or any(checks.get(name) is False for name in CORE):
         return
     allowed = gates.allow_truncated and failure["reason"] == TRUNCATED
+    allowed = allowed or (gates.allow_unknown and healthy(checks, failure) is None)
     required = "healthy" in gates.require or "proven" in gates.require
     reason = "allowed" if allowed else None if required else "not required by the gates"
     yield Ruling(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -16,14 +17,15 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command, get_install_completion_arguments
 
 from receipt_cli import __version__
-from receipt_cli.cli.commands import COMMANDS, GROUPS, load, names
+from receipt_cli.cli import output
+from receipt_cli.cli.commands import ALIASES, COMMANDS, GROUPS, load, summaries
+from receipt_cli.cli.help import group_help, short_help
 from receipt_cli.cli.output import note, write_stdout
-from receipt_cli.cli.parameters import FromSettings, PassedOn, Was
+from receipt_cli.cli.parameters import FromSettings, PassedOn, Was, everywhere
 from receipt_cli.cli.settings import Settings, find_settings, variable
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.scan.presence import has_kernel
 
-ABOUT = "Turn the log of a training run into a small, typed record that still opens and compares years later."
 COMPLETION = "_RECEIPT_COMPLETE"
 """Environment variable by which a shell asks for completions."""
 HELP = ("-h, --help", "Print this help and exit.")
@@ -42,19 +44,20 @@ class Command(TyperCommand):
         """``path`` is the name with that of the group before it."""
         super().__init__(path.rpartition(" ")[2], context_settings={**_SETTINGS, "allow_extra_args": True}, rich_markup_mode=None)
         self.path = path
+        group, _, name = path.rpartition(" ")
+        self.short_help = summaries(group)[name]
 
     def load(self) -> Command:
         """Import the function, read its parameters and return the command."""
         if self.callback is not None:
             return self
         function = load(self.path)
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command()(function)
-        made = get_command(app)
-        self.callback, self.params = made.callback, made.params
+        made, shared = _typed(function), _typed(everywhere).params
+        own = {param.name for param in made.params}
+        self._shared = [param for param in shared if param.name not in own]
+        self.callback, self.params = made.callback, [*made.params, *self._shared]
         self.about, _, self.example = (inspect.getdoc(function) or "").partition("\n\nExample: ")
-        self.short_help = self.about.partition("\n\n")[0]
-        hints = get_type_hints(function, include_extras=True)
+        hints = get_type_hints(everywhere, include_extras=True) | get_type_hints(function, include_extras=True)
         renamed, defaults = {}, {}
         for param in self.params:
             kind, _, *marks = get_args(hints[param.name])
@@ -98,6 +101,8 @@ class Command(TyperCommand):
         folders = self.settings.values.get("path")
         if folders is not None and self.path != "config":  # which reports where a value comes from
             os.environ.setdefault(variable("path"), folders.value)
+        shared = {param.name: ctx.params.pop(param.name) for param in self._shared}
+        output.be_quiet(shared.get("quiet", False))
         return super().invoke(ctx)
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
@@ -144,19 +149,26 @@ class Group(TyperGroup):
         return self.params
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return names(self.path)
+        return list(summaries(self.path))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         path = f"{self.path} {cmd_name}".lstrip()
+        path = ALIASES.get(path, path)
         if path in GROUPS:
-            return Group(name=path, help=GROUPS[path], context_settings=_SETTINGS, rich_markup_mode=None)
+            return Group(name=path, short_help=summaries()[path], context_settings=_SETTINGS, rich_markup_mode=None)
         return Command(path) if path in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            similar = get_close_matches(args[0], self.list_commands(ctx), n=2)
-            raise UsageError(f"no such command: {args[0]}{_similar(similar)}", try_=_help_of(self.path))
+            raise self._unknown(args[0])
         return super().resolve_command(ctx, args)
+
+    def _unknown(self, word: str) -> UsageError:
+        if not self.path and (os.path.lexists(word) or "." in word or os.sep in word):
+            command = "show" if word.endswith(".json") else "parse"
+            return UsageError(f"no such command: {word}", try_=f"receipt {command} {shlex.quote(word)}")
+        similar = get_close_matches(word, self.list_commands(None), n=2)
+        return UsageError(f"no such command: {word}{_similar(similar)}", try_=_help_of(self.path))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args in ([], ["--"]) and not ctx.resilient_parsing:
@@ -165,20 +177,8 @@ class Group(TyperGroup):
         with _refusing(self):
             return super().parse_args(ctx, args)
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Options"):
-            formatter.write_dl([*map(option_row, self.params), HELP])
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _summary(f"{self.path} {name}".lstrip())) for name in self.list_commands(ctx)])
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        if not self.path:
-            with formatter.section("Exit codes"):
-                formatter.write_dl([(str(code.value), code.meaning) for code in ExitCode])
-
-
-def _summary(path: str) -> str:
-    return GROUPS[path] if path in GROUPS else Command(path).load().about.partition("\n\n")[0]
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(group_help(self.path) if self.path else short_help())
 
 
 def _metavar(kind: Any) -> str:
@@ -197,7 +197,7 @@ def bounds(param: Any) -> str:
 def option_row(param: Any) -> tuple[str, str]:
     """Return how help shows an option: its spellings with the name of its value, and what it does."""
     label = " / ".join([", ".join(sorted(param.opts, key=len)), *param.secondary_opts])
-    default = f"default: {param.default}" if param.default not in (None, False) else ""
+    default = f"default: {param.default}" if param.default is not None and not param.is_flag else ""
     extra = "; ".join(filter(None, [default, bounds(param), "required" if param.required else ""]))
     return label if param.is_flag else f"{label} {param.metavar}", f"{param.help}  [{extra}]" if extra else param.help or ""
 
@@ -212,9 +212,16 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _typed(function: Callable[..., None]) -> Any:
+    """Return the command that Typer makes of a function."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(function)
+    return get_command(app)
+
+
 def make_group() -> Any:
     """Return ``receipt`` as a group of Typer's."""
-    app = typer.Typer(cls=Group, help=ABOUT, add_completion=False, rich_markup_mode=None, context_settings=_SETTINGS)
+    app = typer.Typer(cls=Group, add_completion=False, rich_markup_mode=None, context_settings=_SETTINGS)
 
     @app.callback()
     def receipt(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from receipt_cli.cli.commands import summaries
+
 
 def _grammars() -> Iterable[tuple[str, str]]:
     from receipt_cli.authoring.site_search import find_site
@@ -44,11 +46,16 @@ def _runs() -> Iterable[tuple[str, str]]:
         yield from ((text, row["log_path"] or "run") for text in (row["name"], row["run_id"][:12]) if text)
 
 
+def _commands() -> Iterable[tuple[str, str]]:
+    return summaries().items()
+
+
 VALUES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "grammar": _grammars,
     "metric": _metrics,
     "lane": _lanes,
     "run": _runs,
+    "command": _commands,
 }
 """Each kind of values that an argument or option ``completes``, and what lists them."""
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
 
-from receipt_cli.errors import ExitCode, OutputError, ReceiptError
+from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
+from receipt_cli.io.atomic import write_atomically
 
 if TYPE_CHECKING:
     from receipt_cli.comparison.policy import Policy
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
 
 ColorChoice = Literal["auto", "always", "never"]
 """When output is coloured: auto is on a terminal without NO_COLOR."""
+
+
+_quiet = False
+
+
+def be_quiet(quiet: bool) -> None:
+    """Print no notes and no progress from here on, or print them again."""
+    global _quiet
+    _quiet = quiet
 
 
 def tell(error: ReceiptError) -> None:
@@ -38,7 +48,7 @@ def fail(error: ReceiptError) -> NoReturn:
 
 def note(lines: Iterable[str]) -> None:
     """Print notes on stderr."""
-    for line in lines:
+    for line in () if _quiet else lines:
         print_line(f"receipt: note: {line}")
 
 
@@ -60,7 +70,7 @@ def print_line(text: str) -> None:
 @contextmanager
 def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
     """Yield a progress bar for reading the log ``name``, or None where stderr is not a terminal."""
-    if sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
+    if _quiet or sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
         yield None
         return
     from receipt_cli.render.terminal.progress import ReadingBar, shows_progress
@@ -108,6 +118,16 @@ def write_json(value: Any) -> None:
     except ValueError:  # also a UnicodeEncodeError; only a damaged document holds such values
         data = json.dumps(_finite(value), indent=2, allow_nan=False).encode("ascii")
     write_stdout(data + b"\n")
+
+
+def write_markdown(path: Path, text: str) -> None:
+    """Write ``text`` to ``path``, or to stdout for ``-``. Raises ``ReceiptError``, also for a file of another kind."""
+    if str(path) == "-":
+        write_stdout(text)
+        return
+    if path.exists() and path.suffix not in (".md", ".markdown"):
+        raise UsageError("--markdown would replace a file that is no .md", where=str(path), try_="--markdown - prints it")
+    write_atomically(path, text.encode("utf-8"))
 
 
 def _finite(value: Any) -> Any:

@@ -43,12 +43,17 @@ def Option(
     )
 
 
+JobExit = Annotated[
+    int | None, Option("--job-exit", metavar="N", help="The exit code of the training command."), Was("exit-code")
+]
 Json = Annotated[bool, Option("--json", help="Print JSON for machines on stdout.")]
 Color = Annotated[Literal["auto", "always", "never"], Option(help="Colour the output: auto is on a terminal without NO_COLOR.")]
 Grammar = Annotated[
     str | None,
     Option("-g", "--grammar", metavar="ID@vN", help="Parse the log with this grammar (or YAML file) only.", completes="grammar"),
 ]
+Markdown = Annotated[Path | None, Option("--markdown", help="Write the answer as Markdown to this file; - prints it.")]
+Quiet = Annotated[bool, Option("-q", "--quiet", help="Print no notes and no progress.")]
 RunName = Annotated[str | None, Option(metavar="NAME", help="Name of the run."), FromSettings("name")]
 Lane = Annotated[
     str | None,
@@ -88,3 +93,7 @@ OnStall = Annotated[
     str | None, Option("--on-stall", metavar="CMD", help="Run this command once nothing was printed for --stall seconds.")
 ]
 Stall = Annotated[int | None, Option(least=1, metavar="SECONDS", help="Silence that is a stall; default: 600.")]
+
+
+def everywhere(quiet: Quiet = False, color: Color = "auto") -> None:
+    """Have the options of every command."""

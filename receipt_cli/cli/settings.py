@@ -15,7 +15,7 @@ SETTINGS = {
     "name": "Name of the run.",
     "preset": "Name of the recipe.",
     "store": "Store whose runs may be given by digest, name or path.",
-    "gates": "YAML file of what a run must prove, for receipt ci.",
+    "gates": "YAML file of what a run must prove, for receipt check.",
     "policy": "YAML file of the fields that block a comparison, warn or are ignored.",
     "path": "Folders of definitions that do not ship; a list in a file.",
 }

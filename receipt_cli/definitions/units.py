@@ -169,23 +169,24 @@ def find_ratio(unit: str, usual: str) -> Decimal | None:
     What counts as a unit here are times, FLOPS and rates: ``ktokens/s`` is 1000 of ``token/s``.
     """
     one, other = _measure(unit), _measure(usual)
-    return one.factor / other.factor if one is not None and other is not None and one.dimension == other.dimension else None
+    if one is None or other is None or one[0].dimension != other[0].dimension:
+        return None
+    return one[0].factor * other[1] / (other[0].factor * one[1])
 
 
-def _measure(unit: str) -> Unit | None:
-    """Return the size of a printed unit, and what it counts; a megabyte may be 2**20 bytes."""
+def _measure(unit: str) -> tuple[Unit, Decimal] | None:
+    """Return what a printed unit counts, and in how many seconds; a megabyte may be 2**20 bytes."""
     known = UNITS.get(_SUFFIXES.get(unit, ""))
     if known is not None and known.dimension in ("time", "flops"):
-        return known
+        return known, Decimal(1)
     what, _, per = unit.partition("/")
-    time, prefix = UNITS.get(_SUFFIXES.get(per, "")), UNITS.get(_SUFFIXES.get(what[:1], ""))
+    time, prefix = UNITS.get(_SUFFIXES.get(per, "")), UNITS["one"]
     if time is None or time.dimension != "time":
         return None
-    size = 1 / time.factor
-    if what[:1] in "kKMGT" and prefix is not None and len(what) > 2:
-        size, what = size * prefix.factor, what[1:]
+    if what[:1] in "kKMGT" and len(what) > 2:
+        prefix, what = UNITS[_SUFFIXES[what[0]]], what[1:]
     what = what.lower().removesuffix("s")
-    return Unit("token" if what == "tok" else what, size)
+    return Unit("token" if what == "tok" else what, prefix.factor), time.factor
 
 
 def _read_hms(text: str) -> float | None:

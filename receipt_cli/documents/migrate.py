@@ -144,7 +144,7 @@ def migrate_bytes(data: bytes, file: Path, to: str | None = None) -> MigratedFil
     Raises ``InputError`` where it is no valid document, and what ``migrate`` raises.
     """
     if has_errors(validate_bytes(data, str(file))):
-        raise InputError("is not a valid document", where=str(file), try_=f"receipt validate {file}")
+        raise InputError("is not a valid document", where=str(file), try_=f"receipt schema check {file}")
     document = json.loads(data)
     try:
         moved = migrate(document, to)

@@ -1,4 +1,4 @@
-"""Check a document that a job made against its contract, as ``receipt validate`` does.
+"""Check a document that a job made against its contract, as ``receipt schema check`` does.
 
 A valid document needs only the standard library. jsonschema, if installed, reports all errors of an invalid one; else only
 the first error of its structure is reported.

@@ -147,7 +147,7 @@ class GoodputTracker:
         return _goodput(totals)
 
     def compute_badput_breakdown(self) -> dict[str, float]:
-        """Return seconds by category, the rest of the wall as ``idle`` (at least 0), and ``wall_time``."""
+        """Return seconds by category, the rest of the wall time as ``idle`` (at least 0), and ``wall_time``."""
         totals = self._totals()
         seconds = {name: totals.counted[_PLACES[name]] / _NS for name in BREAKDOWN}
         left = totals.wall - sum(totals.counted[_PLACES[name]] for name in BREAKDOWN)

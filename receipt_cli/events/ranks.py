@@ -120,8 +120,9 @@ def sole_rank(events: list[Event], unseen: Iterable[int] = ()) -> list[Event]:
         begin = [e for before, e in pairwise([None, *events]) if e and (before is None or e.line != before.last_line)]
         counts = _counts(begin, placed=False)  # what stands behind another record in one line has no place for a label
         bare = {key for key, found in counts.items() if 2 * found[NO_RANK] > found.total() > found[NO_RANK]}
+        labelled = {rule_of(event) for event in events if bare and event.rank == rank} - bare
         for event in events:
-            event.rank = event.rank if bare and rule_of(event) in bare else rank
+            event.rank = rank if not bare or rule_of(event) in labelled else event.rank
     return events
 
 

@@ -73,7 +73,7 @@ class Gathered:
     @property
     def twins(self) -> dict[int, int]:
         """By rank, the rank whose lines it repeats in the file that both print into."""
-        return {rank: other for stream in self.streams for part in stream.parts for rank, other in part.copies.twins.items()}
+        return {rank: of for stream in self.streams for part in stream.parts for rank, of in part.copies.duplicate_of.items()}
 
     def tail(self, line: int | None) -> tuple[bytes, bool]:
         """Return the last bytes of the stream that contains ``line``, else of the time line, and whether more precede."""

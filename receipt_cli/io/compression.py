@@ -33,7 +33,7 @@ Read = Callable[[int], bytes]
 
 
 def compression_of(head: bytes) -> str | None:
-    """Return the compression that a file with this ``head`` (``HEAD`` bytes) has, or None."""
+    """Return the compression that a file with this ``head`` (at least ``HEAD`` bytes) has, or None."""
     return next((name for name, known in COMPRESSIONS.items() if known.is_head(head)), None)
 
 

@@ -37,7 +37,7 @@ _TURNS = (*((turn, _COMPARED) for turn in (1, 2, 4, 8, 16, 32, 64)), *((turn, LO
 class Copies(NamedTuple):
     """Copies in a log: copying rank → rank whose lines it repeats; and the copied lines' numbers, ascending from 1."""
 
-    twins: dict[int, int]
+    duplicate_of: dict[int, int]
     lines: Sequence[int]
 
 
@@ -132,24 +132,24 @@ def _blanked(text: bytes, copies: Copies, before: int = 0) -> bytes:
 
 def _search(text: bytes) -> Copies:
     lines = text.split(b"\n")
-    told = [number for number, line in enumerate(lines) if line.strip()]
-    twins: dict[int, int] = {}
+    nonblank = [number for number, line in enumerate(lines) if line.strip()]
+    duplicate_of: dict[int, int] = {}
     copies: list[int] = []
     if _is_labelled(lines):
         ranks: dict[int, list[int]] = {}
         bodies: dict[int, list[bytes]] = {}
-        for number in told:
+        for number in nonblank:
             rank, body = split_rank(lines[number])
             if rank != NO_RANK:
                 ranks.setdefault(rank, []).append(number)
                 bodies.setdefault(rank, []).append(body)
-        twins = _twins(bodies)
-        copies = [number for rank in twins for number in ranks[rank]]
-    shown = [lines[number] for number in told]
-    if not twins and 2 * len({*shown}) <= len(shown):  # else the processes are not equal
+        duplicate_of = _duplicates(bodies)
+        copies = [number for rank in duplicate_of for number in ranks[rank]]
+    shown = [lines[number] for number in nonblank]
+    if not duplicate_of and 2 * len({*shown}) <= len(shown):  # else the processes are not equal
         found = _copies(shown)
-        copies = [number for number, copy in zip(told, found, strict=True) if copy] if found else _in_turns(lines, told)
-    return Copies(twins, sorted(number + 1 for number in copies)) if copies else NO_COPIES
+        copies = [number for number, copy in zip(nonblank, found, strict=True) if copy] if found else _in_turns(lines, nonblank)
+    return Copies(duplicate_of, sorted(number + 1 for number in copies)) if copies else NO_COPIES
 
 
 def _is_labelled(lines: Sequence[bytes]) -> bool:
@@ -177,7 +177,7 @@ def _promise(lines: Sequence[bytes]) -> bool:
     return any(longer[: len(shorter)] == shorter for at, shorter in enumerate(pairs) for longer in pairs[at + 1 :])
 
 
-def _twins(bodies: dict[int, list[bytes]]) -> dict[int, int]:
+def _duplicates(bodies: dict[int, list[bytes]]) -> dict[int, int]:
     """Return copying rank → leader; the leader prints most lines, the lowest rank of several."""
     if len(bodies) < 2:
         return {}
@@ -205,22 +205,22 @@ def _copies(lines: Sequence[bytes]) -> list[bool] | None:
     return next((found for hypothesis in tried if (found := _separated(lines, *hypothesis)) is not None), None)
 
 
-def _in_turns(lines: Sequence[bytes], told: Sequence[int]) -> list[int]:
+def _in_turns(lines: Sequence[bytes], nonblank: Sequence[int]) -> list[int]:
     """Return the indices of copies if processes alternate after a constant number of lines.
 
-    ``told`` holds the indices of non-blank lines. Returns [] without copies, and if the log may be appended to itself.
+    ``nonblank`` holds the indices of non-blank lines. Returns [] without copies, and if the log may be appended to itself.
     """
-    every = lines[: told[-1] + 1] if told else []
+    every = lines[: nonblank[-1] + 1] if nonblank else []
     near = range(1, min(len(every), 2 * _LONGEST_TURN) + 1)
     again = next((n for n in near if all(map(eq, islice(every, n, None), every))), len(every))
-    for times in _process_numbers([every[number] for number in told]):
+    for times in _process_numbers([every[number] for number in nonblank]):
         size = -(-len(every) // times)
         period = min(again, size)
         for turn in range(1, min(_LONGEST_TURN, size // 2, period // 2) + 1):
             rest = len(every) % (turn * times)  # the last turn of each may be shorter
             if rest % times == 0 and all(_alike(every, at, turn, times) for at in range(0, len(every), turn * times)):
                 last = len(every) - rest
-                return [at for at in told if (at % (turn * times) >= turn if at < last else at >= last + rest // times)]
+                return [at for at in nonblank if (at % (turn * times) >= turn if at < last else at >= last + rest // times)]
     return []
 
 
@@ -244,13 +244,13 @@ def _separated(lines: Sequence[bytes], times: int, period: int, turn: int, most:
     size = len(lines) // times
     first: list[bytes] = []
     places = [0] * (times - 1)
-    standing = {0: [*range(times - 1)]}  # place → processes there, ascending: they are interchangeable
+    at_place = {0: [*range(times - 1)]}  # place → processes there, ascending: they are interchangeable
     copy: list[bool] = []
     writer: int | None = None
     for at, line in enumerate(lines):
         if writer is None or places[writer] == len(first) or first[places[writer]] != line:
             writer = None
-            for place, numbers in sorted(standing.items(), key=lambda each: each[1][0]):
+            for place, numbers in sorted(at_place.items(), key=lambda each: each[1][0]):
                 behind = len(first) - place
                 if not behind or first[place] != line or (behind < turn and len(first) < size):
                     continue
@@ -268,10 +268,10 @@ def _separated(lines: Sequence[bytes], times: int, period: int, turn: int, most:
                 return None
         else:
             place = places[writer]
-            standing[place].remove(writer)
-            if not standing[place]:
-                del standing[place]
-            insort(standing.setdefault(place + 1, []), writer)
+            at_place[place].remove(writer)
+            if not at_place[place]:
+                del at_place[place]
+            insort(at_place.setdefault(place + 1, []), writer)
             places[writer] = place + 1
         copy.append(writer is not None)
     return copy if all(place == size for place in places) else None

@@ -148,7 +148,7 @@ def read_head(file: BinaryIO) -> bytes:
 def arrange(paths: Sequence[str], names: Sequence[str] | None = None) -> list[list[LogFile]]:
     """Return the files as streams: the parts of a rotated file form one, oldest first.
 
-    ``names`` replace the paths where the files were called otherwise.
+    ``names`` are the original names of the files if their paths differ.
     """
     names = names_of(paths) if names is None else names
     ranks = _ranks(names)

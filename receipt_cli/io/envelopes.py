@@ -68,27 +68,27 @@ _LEVEL_WORDS = frozenset(("DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITIC
 
 
 class Unpacker:
-    """Unpacks a stream of bytes, in pieces of any size, to the same bytes."""
+    """Unpack a stream of bytes; the result does not depend on how the stream is cut into pieces."""
 
     def __init__(self, native: Any = None) -> None:
-        """``native``: the compiled kernel, which gives the same sooner."""
+        """``native``: the compiled kernel, which is faster with the same result."""
         self._native = native
         self._open = b""
-        self._begun = False  # a byte order mark says nothing of UTF-8
-        self._passing = False  # within a line that is too long to be kept
-        self._parts: dict[bytes, tuple[bytes, bytes]] = {}  # by stream: the head of a cut line, and the parts so far
-        self._document: bool | None = None  # an indented document of events; None until enough of it was seen
-        self._timed = False  # by seconds before every line; known together with ``_document``
+        self._begun = False  # a byte order mark was looked for
+        self._passing = False  # inside a line that is too long to hold back
+        self._parts: dict[bytes, tuple[bytes, bytes]] = {}  # stream → head of a cut line, and its parts so far
+        self._document: bool | None = None  # whether it is an indented document of events; None until known
+        self._timed = False  # whether ``ts -s`` seconds precede every line; set with ``_document``
         self._time = b""
-        self._ended = False  # entries of Docker's have their line ends; known together with ``_document``
+        self._ended = False  # whether Docker entries have line ends; set with ``_document``
         self.emptied: array[int] = array("q")
-        """Numbers of the lines that are empty, ascending from 1: parts of a line that a later one ends."""
+        """Numbers of the empty lines, ascending from 1: parts of a cut line that a later line completes."""
         self.line_count = 0
-        """Line ends in what was given so far."""
+        """Line ends in the text returned so far."""
         self._kept_parts = False
 
     def mark(self) -> Callable[[Any], Unpacker]:
-        """Return what makes an unpacker that goes on from here, given the compiled kernel or None."""
+        """Return a function that makes an unpacker to go on from here, given the compiled kernel or None."""
         here, parts, count = copy(self), dict(self._parts), len(self.emptied)
 
         def go_on(native: Any) -> Unpacker:
@@ -99,7 +99,7 @@ class Unpacker:
         return go_on
 
     def feed(self, block: bytes) -> bytes:
-        """Return the lines that end in ``block``; the open one is kept."""
+        """Return the lines that end in ``block``; hold back an unfinished one."""
         whole = self._whole_lines(block)
         if self._passing:
             first = whole.find(b"\n") + 1
@@ -125,7 +125,7 @@ class Unpacker:
         return text
 
     def _whole_lines(self, block: bytes) -> bytes:
-        """Return what is kept and the lines that end in ``block``, and keep the open one."""
+        """Return the held-back text and the lines that end in ``block``; hold back the unfinished one."""
         end = block.rfind(b"\n") + 1
         if self._begun and end:
             whole = b"".join((self._open, memoryview(block)[:end])) if self._open or end < len(block) else block
@@ -140,7 +140,7 @@ class Unpacker:
         return data[:end]
 
     def rest(self) -> bytes:
-        """Return what is kept, unpacked as if the log ended here; nothing changes."""
+        """Return the held-back text, unpacked as if the log ended here; changes nothing."""
         other = Unpacker()
         other._parts, other._time = dict(self._parts), self._time
         end = self._open.rfind(b"\n") + 1
@@ -153,7 +153,7 @@ class Unpacker:
         return text + b"\r" * bool(cut and text[-1:].strip()) + cut
 
     def _lines(self, text: bytes) -> tuple[bytes, int]:
-        """Return whole lines unpacked, and their line ends."""
+        """Return whole lines unpacked, and the number of their line ends."""
         if self._document:
             events = b"".join(self._event(line) for line in text.splitlines())
             return events, events.count(b"\n")
@@ -173,7 +173,7 @@ class Unpacker:
         self._kept_parts = False
 
     def _objects(self, text: bytes) -> bytes:
-        """Return whole lines with the objects among them unpacked: a line is one if its first brace begins an object."""
+        """Return whole lines with packed ones unpacked; a line may be packed if its first brace begins an object."""
         made: list[bytes] = []
         done, found = 0, _BRACE.search(text)
         while found is not None:
@@ -189,7 +189,7 @@ class Unpacker:
         return b"".join((*made, text[done:])) if made else text
 
     def _unpack(self, packed: bytes) -> bytes:
-        """Return the line that an object packs, or the object where it packs none."""
+        """Return the line inside a packed object, or the object unchanged if it packs none."""
         if not (_OBJECT.match(packed) and _HAS_LINE.search(packed)):
             return packed
         start = packed.index(b"{")
@@ -207,7 +207,7 @@ class Unpacker:
         return head + _on_one_line(text)
 
     def _part(self, found: re.Match[bytes]) -> bytes:
-        """Return a line of CRI with the parts before it; nothing for a part that others follow."""
+        """Return a CRI line joined with the parts before it, or "" for a part that is continued."""
         time, stream, kind, text = found.groups()
         if stream not in self._parts and kind == b"F":
             return found[0]
@@ -224,7 +224,7 @@ class Unpacker:
         return b""
 
     def _event(self, line: bytes) -> bytes:
-        """Return the line of an event of an indented document with its end, and nothing for other keys."""
+        """Return the log line, with its end, in a line of an indented document; "" for other keys."""
         time = _EVENT_TIME.match(line)
         if time is not None:
             self._time = _stamp(json.loads(time[1])) or b""
@@ -239,14 +239,14 @@ class Unpacker:
 
 
 def _cut_line(text: bytes, start: int) -> int:
-    """Return the next place from ``start`` on of the words before a part of a line, or -1."""
+    """Return the next offset, from ``start`` on, of the words before a part of a cut line, or -1."""
     return min((at for words in _CUT_LINE if (at := text.find(words, start)) >= 0), default=-1)
 
 
 def _first_part(text: bytes, at: int, find: Callable[[bytes, int], int]) -> int:
-    """Return where the first line begins that is a part of a line which a runtime cut, or -1.
+    """Return the offset of the first line that is a part of a cut line, or -1.
 
-    ``find`` is ``_cut_line`` or as fast as it can be, ``at`` the first place that it finds.
+    ``find`` is ``_cut_line`` or a faster equivalent; ``at`` is the first offset that it finds.
     """
     while at >= 0:
         start = text.rfind(b"\n", 0, at) + 1
@@ -262,17 +262,17 @@ def _may_be_document(text: bytes) -> bool:
 
 
 def _is_document(text: bytes) -> bool:
-    """True for the indented array of events that ``aws logs`` and ``gcloud logging read`` print."""
+    """Return whether the text begins an indented array of events, as ``aws logs`` and ``gcloud logging read`` print it."""
     return _DOCUMENT.match(text) is not None and _EVENT_KEY.search(text[: 2 * _LOOKED_AT]) is not None
 
 
 def _is_ended(text: bytes) -> bool:
-    """True if entries of Docker's keep their line ends."""
+    """Return whether Docker entries keep their line ends."""
     return text.startswith(b'{"log') and _ENDED.search(text[:_LOOKED_AT]) is not None
 
 
 def _is_timed(text: bytes) -> bool:
-    """True where seconds that never fall precede every line, and words stand behind some: with numbers alone they are a cell."""
+    """Return whether non-decreasing seconds precede every line, and words follow some; only numbers would be table cells."""
     lines = [line for line in text[:_LOOKED_AT].split(b"\n")[:-1] if line.strip()]
     found = [match for line in lines if (match := _SECONDS.match(line)) is not None]
     if len(found) < max(_FEWEST_SECONDS, len(lines)) or not any(_WORDS.search(match.string, match.end()) for match in found):
@@ -281,12 +281,12 @@ def _is_timed(text: bytes) -> bool:
 
 
 def _line_of(packed: bytes, beside: str = "", depth: int = 1) -> tuple[bytes, bytes] | None:
-    """Return the head and the line that the object ``packed`` packs, or None for an object that is a record of its own.
+    """Return the head and the line packed in the object ``packed``, or None if the object is a record of its own.
 
-    ``beside``: a time that may stand before the object.
+    ``beside``: a time that may precede the object.
     """
     try:
-        outer = _DECODER.decode(packed.decode("utf-8", "surrogatepass"))  # loads looks for other encodings first
+        outer = _DECODER.decode(packed.decode("utf-8", "surrogatepass"))  # json.loads would first detect the encoding
     except (ValueError, RecursionError):
         return None
     if not isinstance(outer, dict):
@@ -299,7 +299,7 @@ def _line_of(packed: bytes, beside: str = "", depth: int = 1) -> tuple[bytes, by
     times = (*(entry[name] for name in _TIMES if name in entry), beside)
     time = next((stamp for value in times if (stamp := _stamp(value)) is not None), b"")
     stream = entry.get("stream") if entry.get("stream") in ("stdout", "stderr") else None
-    level = _level(entry) if key != "textPayload" and inner is outer else b""  # Cloud Logging calls all of stderr an error
+    level = _level(entry) if key != "textPayload" and inner is outer else b""  # Cloud Logging marks all of stderr as errors
     if not (time or stream or level) or any(_is_figure(name, value) for name, value in entry.items()):
         return None
     raised = (entry[name] for name in _RAISED if name in entry)
@@ -316,7 +316,7 @@ def _line_of(packed: bytes, beside: str = "", depth: int = 1) -> tuple[bytes, by
 
 
 def _text(value: object) -> str | None:
-    """Return the text of a line; journald gives one with control characters as the numbers of its bytes."""
+    """Return the text of a line; journald gives a line with control characters as a list of byte values."""
     if isinstance(value, list) and value and all(isinstance(byte, int) and 0 <= byte < 256 for byte in value):
         return bytes(value).decode("utf-8", "replace")
     return value if isinstance(value, str) else None
@@ -327,7 +327,7 @@ def _is_figure(name: str, value: object) -> bool:
 
 
 def _stamp(value: object) -> bytes | None:
-    """Return a time as the head of a line, or None: an ISO time as it is, a number as seconds since 1970."""
+    """Return a time as the head of a line, or None: an ISO time unchanged, a number as seconds since 1970."""
     if isinstance(value, str):
         if _STAMP.match(value):
             return value.encode() + b" "
@@ -358,7 +358,7 @@ def _journal(entry: Mapping[str, Any]) -> bytes:
 
 
 def _on_one_line(text: bytes) -> bytes:
-    """Return a text without the line end behind it; the ends inside become redraws."""
+    """Return a text without its final line end; line ends inside become redraws."""
     text = text.removesuffix(b"\n").removesuffix(b"\r")
     return text.replace(b"\r\n", b"\r").replace(b"\n", b"\r") if b"\n" in text else text
 
@@ -366,7 +366,7 @@ def _on_one_line(text: bytes) -> bytes:
 def unpacked(
     blocks: Iterator[bytes], unpacker: Unpacker, note: Callable[[bytes], None] | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the text of ``blocks`` unpacked; ``note`` is called with each block once the unpacker has read it."""
+    """Yield the text of ``blocks`` unpacked; call ``note`` with each block after the unpacker has read it."""
     for block in blocks:
         text = unpacker.feed(block)
         if note is not None:

@@ -34,7 +34,7 @@ _MAGIC = {
     b"\xcf\xfa\xed\xfe": _EXECUTABLE,
     b"\xca\xfe\xba\xbe": _EXECUTABLE,
     b"SQLite format 3\0": FileKind("an SQLite database", "receipt import {0}, if it is MLflow's"),
-    b"PAR1": FileKind("a Parquet file", "receipt report STORE --series FOLDER"),
+    b"PAR1": FileKind("a Parquet file", "receipt report STORE --series-from FOLDER"),
     b":W&B": FileKind("a run file of W&B", "receipt import {0}"),
     b"%PDF-": FileKind("a PDF", "receipt parse LOG, the text that the job printed"),
     b"\x89PNG\r\n": _IMAGE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -103,12 +103,14 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
 def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
     """Return whether the records of a group are those of a plain one with other words before them: another model's."""
     shapes = [g.main.shape for g in (group, plain)]
-    behind = len(shapes[1].columns) - _place(plain)
+    behind = len(shapes[1].columns) - _place(plain, max)
     texts = [re.findall(rb"[^\W\d_]+", b" ".join(shape.literals[:-behind]).lower()) for shape in shapes]
     rests = [(shape.literals[-behind:], [column.kind for column in shape.columns[-behind:]]) for shape in shapes]
     more = len(texts[0]) - len(texts[1])
     if more < 1 or rests[0] != rests[1] or 2 * plain.count < group.count:
         return False
+    if len(shapes[0].columns) - len(shapes[1].columns) > _place(group, min):
+        return False  # it counts before what it prints more
     first, last = group.span
     if (last < plain.span[0] or plain.span[1] < first) and MANY * group.count > plain.count:
         return False  # another stage
@@ -119,10 +121,10 @@ def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
     return False
 
 
-def _place(group: Group) -> int:
-    """Return the place of the first counter of a group, or of its first metric."""
+def _place(group: Group, choose: Callable[[list[int]], int]) -> int:
+    """Return the place of the counter of a group that ``choose`` takes of two, or of its first metric if none counts."""
     main = group.main
-    return min([at for at in (main.counter.step, main.counter.epoch) if at is not None] or [*main.roles][:1])
+    return choose([at for at in (main.counter.step, main.counter.epoch) if at is not None] or [*main.roles][:1])
 
 
 MANY = 4

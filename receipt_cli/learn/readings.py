@@ -77,7 +77,7 @@ class Reading:
     def family(self) -> tuple[bytes, ...]:
         """The key of one kind of records: the literals up to the counter, or to the first metric."""
         counters = [at for at in (self.counter.step, self.counter.epoch) if at is not None]
-        literals = self.shape.literals[: min(counters or list(self.roles)[:1]) + 1]
+        literals = self.shape.literals[: max(counters or list(self.roles)[:1]) + 1]
         kinds = ",".join(self.shape.columns[at].kind for at in counters).encode()
         if self.glued >= 0 and len(literals) == self.glued + 2:
             literals = [literals[-1].lstrip(b"] ")]  # the same record, once behind a bar and once not

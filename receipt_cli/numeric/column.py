@@ -13,8 +13,8 @@ from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.room import Room
 from receipt_cli.numeric.spill import picked
+from receipt_cli.numeric.spill_buffer import SpillBuffer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,17 +35,17 @@ class Cells(Sequence[N], Generic[N]):
     """A column of int64 (code ``q``) or float64 (code ``d``).
 
     It has one of three states: ``_few``, a growing array or a fixed numpy array; ``_count`` times the value ``_same``;
-    or ``_count`` entries in ``_room``.
+    or ``_count`` entries in ``_buffer``.
     """
 
-    __slots__ = ("_code", "_count", "_few", "_room", "_same")
+    __slots__ = ("_buffer", "_code", "_count", "_few", "_same")
 
     def __init__(self, code: str, values: Iterable[N] = ()) -> None:
         self._code = code
         self._few: array[N] | Array | None = array(code, values)
         self._count = 0
         self._same: array[N] | None = None
-        self._room: Room | None = None
+        self._buffer: SpillBuffer | None = None
 
     @classmethod
     def read(cls, code: str, data: Any) -> Cells[Any]:
@@ -120,8 +120,8 @@ class Cells(Sequence[N], Generic[N]):
         """Return all entries (int64 or float64 [n]), read-only; the column must not grow while the array is in use."""
         import numpy as np
 
-        if self._room is not None:
-            return self._room.view(self._dtype, 0, self._count)
+        if self._buffer is not None:
+            return self._buffer.view(self._dtype, 0, self._count)
         if self._same is not None:
             return np.broadcast_to(np.frombuffer(self._same, self._dtype), self._count)
         return np.frombuffer(self._few, self._dtype) if isinstance(self._few, array) else self._few  # type: ignore[return-value]
@@ -137,8 +137,8 @@ class Cells(Sequence[N], Generic[N]):
     @property
     def _held(self) -> array[N] | memoryview:
         """All entries as Python numbers; not for a repeated value."""
-        if self._room is not None:
-            return self._room.numbers(self._code, 0, self._count)
+        if self._buffer is not None:
+            return self._buffer.numbers(self._code, 0, self._count)
         return self._few if isinstance(self._few, array) else memoryview(self._few)  # type: ignore[arg-type]
 
     def _bytes(self) -> bytes | memoryview:
@@ -166,7 +166,7 @@ class Cells(Sequence[N], Generic[N]):
         if isinstance(few, array) and len(few) + count <= FEW:
             few.frombytes(data)
         elif count and not self._counts(data, count):
-            self._roomy(len(self) + count).write(8 * self._count, data)
+            self._buffer_for(len(self) + count).write(8 * self._count, data)
             self._count += count
 
     def extend_array(self, values: Array) -> None:
@@ -187,8 +187,8 @@ class Cells(Sequence[N], Generic[N]):
         if not shift and self._grows_by(values):
             self._count += len(values)
             return
-        room = self._roomy(count + len(values))
-        end = room.view(self._dtype, count, len(values))
+        buffer = self._buffer_for(count + len(values))
+        end = buffer.view(self._dtype, count, len(values))
         if shift:
             np.add(values, shift, out=end)
         else:
@@ -198,7 +198,7 @@ class Cells(Sequence[N], Generic[N]):
     def _counts(self, data: bytes | memoryview, count: int) -> bool:
         """Store the column and the ``count`` entries of ``data`` as one repeated value; return whether they are all equal."""
         first = bytes(data[:8])
-        if self._room is not None or data != first * count:
+        if self._buffer is not None or data != first * count:
             return False
         if self._same is None:
             if self._bytes() != first * len(self):
@@ -211,7 +211,7 @@ class Cells(Sequence[N], Generic[N]):
 
     def _grows_by(self, values: Array) -> bool:
         """Store the column and ``values`` as one repeated value; return whether they are all equal."""
-        if self._room is not None or not _all_equal(values):
+        if self._buffer is not None or not _all_equal(values):
             return False
         ours = self._same or self._few
         first = values[:1].tobytes()
@@ -220,16 +220,16 @@ class Cells(Sequence[N], Generic[N]):
         self._same, self._count, self._few = array(self._code, first), len(self), None
         return True
 
-    def _roomy(self, count: int) -> Room:
+    def _buffer_for(self, count: int) -> SpillBuffer:
         """Return a buffer that holds the entries and has room for ``count``."""
-        if self._room is None:
+        if self._buffer is None:
             held = self._bytes()
-            room = Room(8 * count)
-            room.write(0, held)
-            self._count, self._room = len(held) // 8, room
+            buffer = SpillBuffer(8 * count)
+            buffer.write(0, held)
+            self._count, self._buffer = len(held) // 8, buffer
             self._few = self._same = None
-        self._room.grow(8 * count)
-        return self._room
+        self._buffer.grow(8 * count)
+        return self._buffer
 
 
 def _equal(code: str, first: bytes, count: int) -> Cells[Any]:

@@ -1,4 +1,4 @@
-"""Process long columns in pieces, and build new ones in buffers that may spill to disk (see ``room``)."""
+"""Process long columns in pieces, and build new ones in buffers that may spill to disk (see ``spill_buffer``)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from receipt_cli.numeric.room import Room
-from receipt_cli.numeric.room import show as count_shown
+from receipt_cli.numeric.spill_buffer import SpillBuffer
+from receipt_cli.numeric.spill_buffer import show as count_shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ def scratch(dtype: type[Kind], count: int) -> NDArray[Kind]:
     return _scratch(dtype, count)[0]
 
 
-def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], Room | None]:
+def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], SpillBuffer | None]:
     """Return as ``scratch``, and the buffer if it is in a file."""
     import numpy as np
 
@@ -41,11 +41,11 @@ def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], Room | None]
     if size < _LARGE:
         return np.empty(count, dtype), None
 
-    room = Room(size)
-    made = room.view(dtype, 0, count)
-    if room.on_disk:
-        return made, room
-    room.lend()
+    buffer = SpillBuffer(size)
+    made = buffer.view(dtype, 0, count)
+    if buffer.on_disk:
+        return made, buffer
+    buffer.lend()
     return made, None
 
 
@@ -53,16 +53,16 @@ def gathered(dtype: type[Kind], count: int, parts: Iterable[NDArray[Any]]) -> ND
     """Return the ``count`` numbers of all ``parts``, in order."""
     import numpy as np
 
-    made, room = _scratch(dtype, count)
+    made, buffer = _scratch(dtype, count)
     at = 0
     for part in parts:
-        if room is None:
+        if buffer is None:
             made[at : at + len(part)] = part
         elif len(part):
-            room.write(8 * at, np.ascontiguousarray(part, dtype).data.cast("B"))
+            buffer.write(8 * at, np.ascontiguousarray(part, dtype).data.cast("B"))
         at += len(part)
-    if room is not None:
-        room.settle()
+    if buffer is not None:
+        buffer.flush()
     return made
 
 

@@ -42,9 +42,9 @@ def read_given(
             product = produce(Request(path=file, exit_code=exit_code, workers=workers or AUTO, progress=bar, environ=environ))
         return product.document, product
     if exit_code is not None:
-        raise UsageError("--exit-code goes with a log; a receipt has its own", where=file)
+        raise UsageError("--job-exit goes with a log; a receipt has its own", where=file)
     if has_errors(validate_bytes(data, file)):
-        raise InputError("is not a valid receipt", where=file, try_=f"receipt validate {file}")
+        raise InputError("is not a valid receipt", where=file, try_=f"receipt schema check {file}")
     document: dict[str, Any] = json.loads(data)
     if not document["schema_version"].startswith("receipt/"):
         raise InputError(f"is a document of another kind: {document['schema_version']}", where=file)

@@ -236,7 +236,7 @@ def _declared(request: Request) -> dict[str, Any]:
     if code is None:
         return declared
     if not -(2**31) <= code < 2**32:
-        raise UsageError(f"--exit-code {code} is out of range", why="must be between -2147483648 and 4294967295")
+        raise UsageError(f"--job-exit {code} is out of range", why="must be between -2147483648 and 4294967295")
     return {**declared, "exit_code": code}
 
 

@@ -45,6 +45,8 @@ _DECIMAL_COMMA = compile_later(rb",\d++(?!\.\d|,\d)|,\d{3}\.\d")
 _BEGUN, _THREE = compile_later(rb"\d,\Z"), compile_later(rb"\d{3}\.\d")
 """What begins before a number, and a number that thousands may precede."""
 _TAIL = compile_later(rb"#|\.[A-Za-z#]|[A-Za-z_]\w*")
+_HEAD = compile_later(rb"-\d|\[[A-Za-z]")
+"""How the head of another record may begin: with a date, of which digits are taken for those of the number, or a bracket."""
 _UNIT = compile_later(
     rb"[ \t]?((?:[kKMGT]|[kKMGT]i)?(?:B|[A-Za-z]{1,9}/(?:s|sec|second|min)|FLOPS?)|ns|us|ms|s|secs?|seconds?|min|h)(?![\w/])"
 )
@@ -226,7 +228,8 @@ def _doubt(record: bytes, spec: Field | None, event: Extraction, span: Span) -> 
         return PART
     if _BEGUN.match(record[max(0, span[0] - 2) : span[0]]) and (b"." not in text or _THREE.match(text)):
         return PART
-    if record[end : end + 1] == b"#" or (event.end == end and text[-1:] in b"0123456789." and _TAIL.match(record, end)):
+    open_end = event.end == end and text[-1:] in b"0123456789."
+    if record[end : end + 1] == b"#" or _HEAD.match(record, end) or (open_end and _TAIL.match(record, end)):
         return None if _UNIT.match(record, end) or record[end : end + 1] in b"eExX%" else GLUED
     return None
 

@@ -101,7 +101,7 @@ class Store:
     def check_exists(self) -> None:
         """Raise ``InputError`` if the store does not exist."""
         if not self.root.is_dir():
-            raise InputError("no such store", where=str(self.root), try_="receipt rederive LOGS --store DIR makes one")
+            raise InputError("no such store", where=str(self.root), try_="receipt store build LOGS --store DIR makes one")
 
     @property
     def scratch(self) -> Path:
@@ -288,7 +288,9 @@ def _log_of(document: Mapping[str, Any]) -> str:
     launches = derivation.get("launches")
     if launches is not None and launches["used"] != launches["count"]:
         run = f"run {launches['used']} of {launches['count']} in its log"
-        raise UsageError(f"the receipt is of {run}", why="receipts of a log's runs are stored together", try_="receipt rederive")
+        raise UsageError(
+            f"the receipt is of {run}", why="receipts of a log's runs are stored together", try_="receipt store build"
+        )
     log = derivation["log"]["sha256"]
     if not isinstance(log, str) or _DIGEST.match(log) is None:
         raise UsageError("the receipt does not name its log", why="/derivation/log/sha256 is not a digest")

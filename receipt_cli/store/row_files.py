@@ -39,7 +39,7 @@ class RowFiles(NamedTuple):
 
     @property
     def places(self) -> tuple[Path, ...]:
-        """The files of the places."""
+        """Paths of the log's place files."""
         return tuple(self.root / name for name in self.place_names)
 
 

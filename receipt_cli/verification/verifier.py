@@ -100,7 +100,7 @@ def read_receipt(data: bytes, where: str) -> tuple[Document, tuple[Finding, ...]
         unread = found.rule == "json_value"  # then nothing else was looked at
         if unread or (needed and found.rule.startswith("schema")):
             why = f"{found.pointer or 'the document'}: {found.reason}"
-            raise InputError("is not a valid receipt", where=where, why=why, try_=f"receipt validate {where}")
+            raise InputError("is not a valid receipt", where=where, why=why, try_=f"receipt schema check {where}")
     return document, findings
 
 

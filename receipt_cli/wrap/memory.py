@@ -13,7 +13,7 @@ FIRST_S = 0.05
 LEAST_S = 1.0
 """Seconds between two samples: ``FIRST_S`` at first, doubled each time up to ``LEAST_S``."""
 SHARE = 1000
-"""After that, pause between samples as a multiple of the last one's CPU time: a thousandth of one core."""
+"""Later pauses between samples, as a multiple of the last sample's CPU time: a thousandth of one core."""
 RECENT_S = 30.0
 """Seconds before the end of the command within which an out-of-memory kill is attributed to it."""
 _CGROUPS = Path("/sys/fs/cgroup")

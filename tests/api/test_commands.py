@@ -109,8 +109,8 @@ class TestMigrate:
     def test_nothing_is_written_unless_asked(self, old: Path, invoke: Invoke) -> None:
         before = old.read_bytes()
         found = receipt_cli.migrate(old)
-        assert [found.to_dict()] == json.loads(invoke("migrate", old, "--json").stdout)
-        assert found.data == invoke("migrate", old).stdout
+        assert [found.to_dict()] == json.loads(invoke("schema", "migrate", old, "--json").stdout)
+        assert found.data == invoke("schema", "migrate", old).stdout
         assert (found.versions[0], found.written, old.read_bytes()) == ("receipt/1.0", None, before)
         assert json.loads(found.data)["schema_version"] == found.versions[-1]
         assert found.differences[0].pointer == "/schema_version"
@@ -128,7 +128,7 @@ class TestMigrate:
         copy.parent.mkdir()
         copy.write_bytes(before)
         found = receipt_cli.migrate(old, in_place=True)
-        printed = json.loads(invoke("migrate", copy, "--in-place", "--json").stdout)[0]
+        printed = json.loads(invoke("schema", "migrate", copy, "--in-place", "--json").stdout)[0]
         assert found.original_kept is not None and Path(found.original_kept).read_bytes() == before
         assert old.read_bytes() == copy.read_bytes() == found.data
         assert found.to_dict()["differences"] == printed["differences"]
@@ -156,7 +156,7 @@ class TestValidate:
         unknown = save(tmp_path / "unknown.json", {"schema_version": "receipt/7.0"})
         files = [receipt, wrong, unknown, newer, tmp_path / "none.json", LOG]
         found = receipt_cli.validate(files)
-        assert [finding.to_dict() for finding in found] == json.loads(invoke("validate", *files, "--json").stdout)
+        assert [finding.to_dict() for finding in found] == json.loads(invoke("schema", "check", *files, "--json").stdout)
         assert {finding.rule for finding in found} >= {"unknown_version", "unreadable", "newer_minor", "schema.required"}
         refused = {finding.file: finding.refusal for finding in found if finding.refusal is not None}
         assert {name: type(error) for name, error in refused.items()} == {

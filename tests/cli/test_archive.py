@@ -173,7 +173,7 @@ def test_every_path_has_an_outcome_with_a_reason(invoke: Invoke, archive: Path, 
     again = invoke(*given, "--list-left-out").stdout.decode()
     assert "left out (receipt)  two.out" in again and "left out (store)  receipts/" in again
     assert re.search(r"left out: a receipt: receipt store add +2\n", again)
-    named = invoke("rederive", archive / "two.out", "--store", tmp_path / "other", "--list-left-out")
+    named = invoke("store", "build", archive / "two.out", "--store", tmp_path / "other", "--list-left-out")
     assert "left out (receipt)  two.out" in named.stdout.decode()
 
 

@@ -389,7 +389,7 @@ class TestDocuments:
 
     def test_every_unreadable_file_is_told(self, tmp_path: Path, invoke: Invoke) -> None:
         (tmp_path / "newer.json").write_text('{"schema_version": "receipt/99.0"}')
-        done = invoke("validate", tmp_path / "one", tmp_path / "newer.json", tmp_path / "two")
+        done = invoke("schema", "check", tmp_path / "one", tmp_path / "newer.json", tmp_path / "two")
         assert done.code == 5
         assert done.stderr.count("receipt: error: ") == 3
 

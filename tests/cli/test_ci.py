@@ -1,4 +1,4 @@
-"""``receipt ci`` through the command line: what it writes is read back by other people's parsers."""
+"""``receipt check`` through the command line: what it writes is read back by other people's parsers."""
 
 from __future__ import annotations
 
@@ -52,45 +52,49 @@ def gates(path: Path, text: str) -> Path:
 
 class TestVerdict:
     def test_a_healthy_run_passes_without_a_file(self, tmp_path: Path, invoke: Invoke) -> None:
-        done = invoke("ci", log(tmp_path / "run.log"), "--exit-code", "0")
+        done = invoke("check", log(tmp_path / "run.log"), "--job-exit", "0")
         assert done.code == 0
-        assert done.stdout.decode().startswith("✓ passed")
+        assert done.stdout.decode().startswith("healthy: ")
+        again = invoke(
+            "ci", tmp_path / "run.log", "--exit-code", "0", "--gates", gates(tmp_path / "g.yaml", "require: [healthy]")
+        )
+        assert (again.code, again.stdout.decode().startswith("✓ passed")) == (0, True)
 
     def test_a_failed_check_and_a_failed_gate_exit_with_one(self, tmp_path: Path, crashed: Path, invoke: Invoke) -> None:
-        assert invoke("ci", crashed).code == 1
+        assert invoke("check", crashed).code == 1
         limit = gates(tmp_path / "g.yaml", "require: []\nmetrics: {step_time_s: {median: {at_most: 350 ms}}}")
-        done = invoke("ci", log(tmp_path / "ok.log"), "--gates", limit, "--json")
+        done = invoke("check", log(tmp_path / "ok.log"), "--gates", limit, "--json")
         assert done.code == 1
         assert [r["name"] for r in done.document["rulings"] if r["fails"]] == ["step_time_s.median"]
         assert (done.document["passed"], done.document["healthy"]) == (False, True)
 
     def test_a_log_and_its_receipt_are_judged_alike(self, tmp_path: Path, invoke: Invoke) -> None:
         run, limit = log(tmp_path / "run.log"), gates(tmp_path / "g.yaml", "metrics: {loss: {last: {at_most: 7}}}")
-        first = invoke("ci", run, "--gates", limit, "-o", tmp_path / "r.json", "--json")
-        again = invoke("ci", tmp_path / "r.json", "--gates", limit, "--json")
+        first = invoke("check", run, "--gates", limit, "-o", tmp_path / "r.json", "--json")
+        again = invoke("check", tmp_path / "r.json", "--gates", limit, "--json")
         assert first.document == again.document
-        assert invoke("validate", tmp_path / "r.json").code == 0
+        assert invoke("schema", "check", tmp_path / "r.json").code == 0
 
     def test_a_slower_run_fails_against_its_baseline(self, tmp_path: Path, invoke: Invoke) -> None:
         slow, fast = log(tmp_path / "slow.log", ms=440), log(tmp_path / "fast.log")
         limit = gates(tmp_path / "g.yaml", "metrics: {step_time_s: {change: {worse_by_at_most: 5%, interval: required}}}")
-        done = invoke("ci", slow, "--baseline", fast, "--gates", limit)
+        done = invoke("check", slow, "--baseline", fast, "--gates", limit)
         assert done.code == 1
         assert "+10.0 %" in done.stdout.decode() or "+9.9" in done.stdout.decode()
-        assert invoke("ci", fast, "--baseline", slow, "--gates", limit).code == 0
+        assert invoke("check", fast, "--baseline", slow, "--gates", limit).code == 0
 
     def test_the_log_of_a_receipt_gives_it_an_interval(self, tmp_path: Path, invoke: Invoke) -> None:
         run, base = log(tmp_path / "run.log", ms=440), log(tmp_path / "base.log")
         limit = gates(tmp_path / "g.yaml", "metrics: {step_time_s: {change: {worse_by_at_most: 5%, interval: required}}}")
         assert invoke("parse", run, "-o", tmp_path / "r.json").code == 0
-        assert invoke("ci", tmp_path / "r.json", "--baseline", base, "--gates", limit).code == 0  # unknown
-        assert invoke("ci", tmp_path / "r.json", "--log", run, "--baseline", base, "--gates", limit).code == 1
-        other = invoke("ci", tmp_path / "r.json", "--log", base, "--baseline", base, "--gates", limit)
+        assert invoke("check", tmp_path / "r.json", "--baseline", base, "--gates", limit).code == 0  # unknown
+        assert invoke("check", tmp_path / "r.json", "--log", run, "--baseline", base, "--gates", limit).code == 1
+        other = invoke("check", tmp_path / "r.json", "--log", base, "--baseline", base, "--gates", limit)
         assert (other.code, "does not give this receipt" in other.stderr) == (0, True)
 
     def test_changes_without_a_baseline_are_unknown_and_said_so(self, tmp_path: Path, invoke: Invoke) -> None:
         limit = gates(tmp_path / "g.yaml", "metrics: {loss: {change: {worse_by_at_most: 5%}}}")
-        done = invoke("ci", log(tmp_path / "run.log"), "--gates", limit)
+        done = invoke("check", log(tmp_path / "run.log"), "--gates", limit)
         assert (done.code, "no --baseline" in done.stderr) == (0, True)
 
     @pytest.mark.parametrize(
@@ -98,10 +102,10 @@ class TestVerdict:
         [(["--gates", "missing.yaml"], 3), (["--baseline", "missing.json"], 3), (["--log", "run.log"], 2), (["--junit", "."], 6)],
     )
     def test_what_cannot_work_has_its_own_exit_code(self, tmp_path: Path, invoke: Invoke, options: list[str], code: int) -> None:
-        assert invoke("ci", log(tmp_path / "run.log"), *options).code == code
+        assert invoke("check", log(tmp_path / "run.log"), *options).code == code
 
     def test_a_gates_file_with_a_mistake_is_refused(self, tmp_path: Path, invoke: Invoke) -> None:
-        done = invoke("ci", log(tmp_path / "run.log"), "--gates", gates(tmp_path / "g.yaml", "require: [helthy]"))
+        done = invoke("check", log(tmp_path / "run.log"), "--gates", gates(tmp_path / "g.yaml", "require: [helthy]"))
         assert (done.code, "healthy?" in done.stderr) == (5, True)
 
 
@@ -118,7 +122,7 @@ class TestGitHub:
 
     def test_page_outputs_and_annotations_come_unasked(self, github: tuple[Path, Path], crashed: Path, invoke: Invoke) -> None:
         github[0].write_text("before=1\n")
-        done = invoke("ci", crashed)
+        done = invoke("check", crashed)
         outputs = dict(line.split("=", 1) for line in github[0].read_text().splitlines())
         assert outputs["before"] == "1"
         assert (outputs["passed"], outputs["healthy"], outputs["failure_reason"]) == ("false", "false", "traceback")
@@ -129,15 +133,15 @@ class TestGitHub:
         assert "100%25" in commands[0]
 
     def test_with_json_they_go_to_stderr(self, github: tuple[Path, Path], crashed: Path, invoke: Invoke) -> None:
-        done = invoke("ci", crashed, "--json")
+        done = invoke("check", crashed, "--json")
         assert done.document["passed"] is False
         assert "::error file=run.log" in done.stderr
 
     def test_they_may_be_left_out(self, github: tuple[Path, Path], crashed: Path, invoke: Invoke) -> None:
-        assert b"::error" not in invoke("ci", crashed, "--no-annotations").stdout
+        assert b"::error" not in invoke("check", crashed, "--no-annotations").stdout
 
-    def test_no_text_of_a_log_is_a_command(self, crashed: Path, invoke: Invoke) -> None:
-        shown = invoke("ci", crashed).stdout.decode()
+    def test_no_text_of_a_log_is_a_command(self, tmp_path: Path, crashed: Path, invoke: Invoke) -> None:
+        shown = invoke("check", crashed, "--gates", gates(tmp_path / "g.yaml", "require: [healthy]")).stdout.decode()
         assert "add-mask" in shown
         assert "##[" not in shown
         assert not re.search(r"(?m)^\s*::", shown)
@@ -145,7 +149,7 @@ class TestGitHub:
     def test_annotations_are_bounded(self, tmp_path: Path, invoke: Invoke) -> None:
         fields = "\n".join(f"  /summary/none{i}: {{at_least: 1}}" for i in range(30))
         done = invoke(
-            "ci", log(tmp_path / "run.log"), "--annotations", "--gates", gates(tmp_path / "g.yaml", f"fields:\n{fields}")
+            "check", log(tmp_path / "run.log"), "--annotations", "--gates", gates(tmp_path / "g.yaml", f"fields:\n{fields}")
         )
         errors = [line for line in done.stdout.decode().splitlines() if line.startswith("::error")]
         assert len(errors) == 10
@@ -155,7 +159,7 @@ class TestGitHub:
         self, github: tuple[Path, Path], crashed: Path, invoke: Invoke
     ) -> None:
         github[1].write_bytes(b"x" * (1024 * 1024 - 2000))
-        invoke("ci", crashed)
+        invoke("check", crashed)
         page = github[1].read_bytes()
         assert len(page) <= 1024 * 1024
         assert b"left out, for the page would be too large: " in page
@@ -163,13 +167,13 @@ class TestGitHub:
 
     def test_a_full_page_stays_as_it_is(self, github: tuple[Path, Path], crashed: Path, invoke: Invoke) -> None:
         github[1].write_bytes(b"x" * 1024 * 1024)
-        assert invoke("ci", crashed).code == 1
+        assert invoke("check", crashed).code == 1
         assert github[1].stat().st_size == 1024 * 1024
 
 
 class TestSummary:
     def test_foreign_text_shows_and_does_nothing(self, tmp_path: Path, crashed: Path, invoke: Invoke) -> None:
-        invoke("ci", crashed, "--summary", tmp_path / "s.md")
+        invoke("check", crashed, "--summary", tmp_path / "s.md")
         page = (tmp_path / "s.md").read_text()
         fenced = re.compile(r"(?ms)^(`{3,})text\n.*?^\1$")
         prose = fenced.sub("", page)
@@ -181,18 +185,18 @@ class TestSummary:
 
     def test_no_secret_leaves_the_log(self, tmp_path: Path, crashed: Path, invoke: Invoke) -> None:
         files = {name: tmp_path / name for name in ("summary", "junit", "sarif", "dotenv", "output")}
-        invoke("ci", crashed, "--annotations", *(f"--{name}={file}" for name, file in files.items()))
+        invoke("check", crashed, "--annotations", *(f"--{name}={file}" for name, file in files.items()))
         assert all(SECRET not in file.read_text() for file in files.values())
         assert "[redacted:hf]" in files["summary"].read_text()
 
     def test_a_fence_in_the_tail_does_not_close_ours(self, tmp_path: Path, invoke: Invoke) -> None:
         run = log(tmp_path / "run.log", end="````\n# heading\nTraceback (most recent call last):\nValueError: x\n")
-        invoke("ci", run, "--summary", tmp_path / "s.md")
+        invoke("check", run, "--summary", tmp_path / "s.md")
         assert "`````text\n" in (tmp_path / "s.md").read_text()
 
     def test_the_comparison_stands_in_it(self, tmp_path: Path, invoke: Invoke) -> None:
         run, base = log(tmp_path / "run.log"), log(tmp_path / "base.log", ms=440)
-        invoke("ci", run, "--baseline", base, "--summary", tmp_path / "s.md")
+        invoke("check", run, "--baseline", base, "--summary", tmp_path / "s.md")
         page = (tmp_path / "s.md").read_text()
         assert "Comparison with the baseline" in page
         assert "<code>base.log</code> and <code>run.log</code>" in page
@@ -211,7 +215,7 @@ class TestReports:
 
     def test_junit_is_read_by_junitparser(self, tmp_path: Path, crashed: Path, invoke: Invoke) -> None:
         junitparser = pytest.importorskip("junitparser", reason="the extra test has it")
-        invoke("ci", crashed, "--junit", tmp_path / "j.xml", "--gates", gates(tmp_path / "g.yaml", self.FILE))
+        invoke("check", crashed, "--junit", tmp_path / "j.xml", "--gates", gates(tmp_path / "g.yaml", self.FILE))
         found = junitparser.JUnitXml.fromfile(str(tmp_path / "j.xml"))
         cases = {case.name: case for suite in found for case in suite}
         results = {name: [type(r).__name__ for r in case.result] for name, case in cases.items()}
@@ -237,7 +241,7 @@ class TestReports:
             "skipped": (set(), set(), {"type", "message"}),
             "system-out": (set(), set(), set()),
         }
-        invoke("ci", crashed, "--junit", tmp_path / "j.xml", "--gates", gates(tmp_path / "g.yaml", self.FILE))
+        invoke("check", crashed, "--junit", tmp_path / "j.xml", "--gates", gates(tmp_path / "g.yaml", self.FILE))
         root = ET.parse(tmp_path / "j.xml").getroot()
         assert root.tag == "testsuites"
         seen = set()
@@ -250,7 +254,7 @@ class TestReports:
 
     def test_junit_holds_any_text(self, tmp_path: Path, invoke: Invoke) -> None:
         end = "Traceback (most recent call last):\nValueError: ]]> & < \x1b[31m \x00 \ufffe \u202e 💥\n"
-        invoke("ci", log(tmp_path / "run.log", end=end), "--junit", tmp_path / "j.xml")
+        invoke("check", log(tmp_path / "run.log", end=end), "--junit", tmp_path / "j.xml")
         assert "💥" in "".join(ET.parse(tmp_path / "j.xml").getroot().itertext())
 
     @pytest.mark.parametrize("given", ["log", "receipt", "receipt and log", "folder", "stdin"])
@@ -268,7 +272,7 @@ class TestReports:
                 (tmp_path / "ranks" / f"rank{rank}.log").write_text(text if rank else log(tmp_path / "x.log").read_text())
             source = "ranks"
         stdin = crashed.read_bytes() if given == "stdin" else b""
-        invoke("ci", "-" if given == "stdin" else source, *more, "--sarif", tmp_path / "s.json", stdin=stdin)
+        invoke("check", "-" if given == "stdin" else source, *more, "--sarif", tmp_path / "s.json", stdin=stdin)
         document = json.loads((tmp_path / "s.json").read_text())
         Draft4Validator(schema_of_sarif()).validate(document)
         run = document["runs"][0]
@@ -282,7 +286,7 @@ class TestReports:
         assert place == want.get(given, [("run.log", 64)])
 
     def test_dotenv_is_closed(self, tmp_path: Path, crashed: Path, invoke: Invoke) -> None:
-        invoke("ci", crashed, "--dotenv", tmp_path / "d.env")
+        invoke("check", crashed, "--dotenv", tmp_path / "d.env")
         lines = (tmp_path / "d.env").read_text().splitlines()
         assert all(re.fullmatch(r"RECEIPT_[A-Z_]+=[a-z0-9_]*", line) for line in lines)
         assert "RECEIPT_PASSED=false" in lines

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipt_cli.cli.app import Command, run
-from receipt_cli.cli.commands import COMMANDS, GROUPS, load, names
+from receipt_cli.cli.commands import ALIASES, COMMANDS, GROUPS, SECTIONS, load, summaries
+from receipt_cli.cli.help import ABOUT
 from receipt_cli.errors import ExitCode, UsageError
 from tests.tools.usage import read
 
@@ -47,22 +48,27 @@ def values(*words: str) -> dict[str, Any]:
         ("parse -- -a --json", {"logs": ["-a", "--json"]}),
         ("parse a --attach k=u --attach=k=v", {"logs": ["a"], "attach": ["k=u", "k=v"]}),
         ("parse a --color never", {"logs": ["a"], "color": "never"}),
-        ("check a --exit-code 1 --proven", {"file": "a", "exit_code": 1, "proven": True}),
-        ("check a --exit-code -1", {"file": "a", "exit_code": -1}),
-        ("ci a --no-annotations", {"file": "a", "annotations": False}),
-        ("ci a --annotations --baseline x --baseline y", {"file": "a", "annotations": True, "baseline": ["x", "y"]}),
+        ("check a --job-exit 1 --proven", {"file": "a", "exit_code": 1, "proven": True}),
+        ("check a --job-exit -1", {"file": "a", "exit_code": -1}),
+        ("check a --no-annotations", {"file": "a", "annotations": False}),
+        ("check a --annotations --baseline x --baseline y", {"file": "a", "annotations": True, "baseline": ["x", "y"]}),
         ("run --name x -- python t.py -o y", {"name": "x", "command": ["python", "t.py", "-o", "y"]}),
         ("run -q python -- --json", {"quiet": True, "command": ["python", "--", "--json"]}),
         ("run --output r true", {"output": Path("r"), "command": ["true"]}),
         ("run --out r true", {"output": Path("r"), "command": ["true"]}),
         ("compare a b --tolerance 1e-3", {"runs": ["a", "b"], "tolerance": 0.001}),
-        ("rederive --store s", {"store": "s"}),
-        ("rederive a b --store s --again", {"paths": ["a", "b"], "store": "s", "again": True}),
+        ("store build --store s", {"store": "s"}),
+        ("store build a b --store s --again", {"paths": ["a", "b"], "store": "s", "again": True}),
         ("verify r a b -g x -g y", {"receipt": "r", "logs": ["a", "b"], "grammar": [Path("x"), Path("y")]}),
         ("grammar lint", {}),
         ("store query s", {"store": Path("s")}),
         ("store stats s goodput --by week", {"store": Path("s"), "question": "goodput", "by": "week"}),
         ("export a --to csv", {"file": "a", "to": "csv"}),
+        ("parse a --exit-code 3", {"logs": ["a"], "exit_code": 3}),
+        ("compare a b --exit-code", {"runs": ["a", "b"], "fail": True}),
+        ("compare a b --series s", {"runs": ["a", "b"], "series": Path("s")}),
+        ("store ask s best --last 3", {"store": Path("s"), "question": "best", "limit": 3}),
+        ("ci a --summary s.md", {"file": "a", "markdown": Path("s.md")}),
     ],
 )  # fmt: skip
 def test_what_a_line_means(line: str, want: dict[str, Any]) -> None:
@@ -104,6 +110,20 @@ def test_what_is_refused(line: str, what: str) -> None:
     assert shown.endswith(f"\n  try: receipt {command} --help".replace("  --help", " --help"))
 
 
+@pytest.mark.parametrize(
+    ("word", "way"),
+    [
+        ("run.log", "receipt parse run.log"),
+        ("logs/my run", "receipt parse 'logs/my run'"),
+        ("a.receipt.json", "receipt show a.receipt.json"),
+    ],
+)
+def test_a_file_in_place_of_a_command_is_told_one(word: str, way: str) -> None:
+    with pytest.raises(UsageError, match="no such command") as refused:
+        read([word])
+    assert refused.value.try_ == way
+
+
 WORDS = ["parse", "grammar", "a.log", "-", "--", "--json", "-o", "--workers", "--attach", "k=u", "7", "-1", "\x1b", "\udcff"]
 
 
@@ -125,7 +145,7 @@ def test_help_is_printed_whatever_else_is_missing(command: str, capfdbinary: pyt
     for asked in (["-h"], ["--help"], *([["--help", "a", "b", "c"]] if command in COMMANDS else [])):
         run([*words, *asked])
         out, err = capfdbinary.readouterr()
-        assert (out.startswith(f"Usage: receipt {command}".rstrip().encode() + b" "), err) == (True, b"")
+        assert (f"Usage: receipt {command}".rstrip().encode() + b" " in out, err) == (True, b"")
 
 
 @pytest.mark.parametrize("path", sorted(COMMANDS))
@@ -139,13 +159,43 @@ def test_help_shows_each_parameter(path: str, capfdbinary: pytest.CaptureFixture
     assert re.search(r"<(str|int|float|path|list)|x>=|\[\[|--no-(?!annotations)", shown) is None  # no type of Python's
 
 
-def test_help_of_all_lists_commands_and_exit_codes(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    run(["--help"])
-    lines = capfdbinary.readouterr().out.decode().splitlines()
-    commands = lines[lines.index("Commands:") + 1 : lines.index("Exit codes:") - 1]
-    assert [line.split()[0] for line in commands if line[2] != " "] == names()  # what goes on is indented
-    codes = [line.split(maxsplit=1) for line in lines[lines.index("Exit codes:") + 1 :]]
+def shown(*words: str, capfdbinary: pytest.CaptureFixture[bytes]) -> list[str]:
+    run(words)
+    return capfdbinary.readouterr().out.decode().splitlines()
+
+
+def test_help_fits_a_screen_and_help_all_has_every_command(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    short, full = shown("--help", capfdbinary=capfdbinary), shown("help", "--all", capfdbinary=capfdbinary)
+    assert (len(short) <= 30, short[0]) == (True, ABOUT.split("\n")[0])
+    assert max(map(len, [*short, *full])) <= 80
+    listed: dict[str, list[str]] = {}
+    for line in full:
+        if line.startswith("  "):
+            list(listed.values())[-1].append(line.split()[0])
+        elif line:
+            listed[line] = []
+    top = [name for title in SECTIONS for name in listed[title] if name not in GROUPS]
+    members = [f"{group} {name}" for group in GROUPS for name in listed[f"receipt {group}"]]
+    assert sorted(COMMANDS) == sorted([*top, *members])
+    assert [line.split()[0] for line in short if line.startswith("  ")] == list(summaries())[: -len(SECTIONS["More"])]
+
+
+def test_help_of_a_topic(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    codes = [line.split(maxsplit=1) for line in shown("help", "exit-codes", capfdbinary=capfdbinary)[1:]]
     assert codes == [[str(int(code)), code.meaning] for code in ExitCode]
+    for topic in ("store", "store build", "parse"):
+        assert shown("help", *topic.split(), capfdbinary=capfdbinary) == shown(*topic.split(), "--help", capfdbinary=capfdbinary)
+    with pytest.raises(UsageError, match="no such command: pars"):
+        run(["help", "pars"])
+
+
+@pytest.mark.parametrize(("old", "new"), ALIASES.items())
+def test_a_name_of_an_earlier_release_is_accepted_and_not_shown(
+    old: str, new: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert new in COMMANDS
+    assert shown(old, "--help", capfdbinary=capfdbinary) == shown(*new.split(), "--help", capfdbinary=capfdbinary)
+    assert not any(line.startswith(f"  {old} ") for line in shown("help", "--all", capfdbinary=capfdbinary)[:40])
 
 
 def test_nothing_asked_for_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,21 +203,21 @@ def test_nothing_asked_for_is_wrong_usage(capsys: pytest.CaptureFixture[str]) ->
         with pytest.raises(SystemExit) as stopped:
             run(words)
         assert stopped.value.code == ExitCode.USAGE
-        assert capsys.readouterr().err.startswith("Usage: receipt")
+        assert "Usage: receipt" in capsys.readouterr().err
 
 
 def test_a_group_has_its_commands_and_every_command_its_function() -> None:
     assert {name.partition(" ")[0] for name in COMMANDS if " " in name} == set(GROUPS)
-    assert names("store") == ["add", "ls", "query", "stats", "export", "show", "diff", "ask", "tag", "note", "exclude"]
     for name in COMMANDS:
-        assert {each.name for each in Command(name).load().params} == set(inspect.signature(load(name)).parameters)
+        known = {each.name for each in Command(name).load().params}
+        assert known == set(inspect.signature(load(name)).parameters) | {"quiet", "color"}
 
 
 @pytest.mark.parametrize(
     ("words", "want"),
     [
         ("receipt gram", ["grammar"]),
-        ("receipt grammar l", ["list", "lint", "learn"]),
+        ("receipt grammar l", ["list", "learn", "lint"]),
         ("receipt parse --wo", ["--workers"]),
         ("receipt parse --color a", ["auto", "always"]),
     ],

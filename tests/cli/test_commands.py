@@ -110,7 +110,7 @@ class TestParse:
         assert document["header"]["git"]["commit"] == "0123abcd" * 5
         assert document["header"]["hardware"]["ram_bytes"] == captured["header"]["hardware"]["ram_bytes"]
         assert document["header"]["sources"]["/hardware/ram_bytes"] == "file"
-        assert invoke("validate", path).code == 0
+        assert invoke("schema", "check", path).code == 0
 
     def test_the_environment_wins_over_the_header_file(
         self, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
@@ -218,11 +218,11 @@ class TestCheck:
 
     def test_proven_wants_an_exit_code(self, invoke: Invoke) -> None:
         assert invoke("check", "--proven", LOG).code == 1
-        assert invoke("check", "--proven", "--exit-code", "0", LOG).code == 0
-        assert invoke("check", "--exit-code", "1", LOG).code == 1
+        assert invoke("check", "--proven", "--job-exit", "0", LOG).code == 0
+        assert invoke("check", "--job-exit", "1", LOG).code == 1
 
     def test_an_exit_code_beside_a_receipt_would_be_passed_over(self, receipt: Path, invoke: Invoke) -> None:
-        done = invoke("check", receipt, "--exit-code", "1")
+        done = invoke("check", receipt, "--job-exit", "1")
         assert done.code == 2
         assert "goes with a log" in done.stderr
 
@@ -239,11 +239,11 @@ class TestValidate:
         document["checks"]["has_steps"] = None
         bad = receipt.with_name("bad.json")
         bad.write_text(json.dumps(document))
-        assert invoke("validate", receipt).stdout == b"1 of 1 valid\n"
-        done = invoke("validate", receipt, bad)
+        assert invoke("schema", "check", receipt).stdout == b"1 of 1 valid\n"
+        done = invoke("schema", "check", receipt, bad)
         assert done.code == 1
         assert b"1 of 2 valid" in done.stdout
-        done = invoke("validate", "--json", receipt, bad)
+        done = invoke("schema", "check", "--json", receipt, bad)
         assert {finding["file"] for finding in json.loads(done.stdout)} == {str(bad)}
 
 

@@ -68,11 +68,11 @@ class TestFigures:
         assert (done.code, time["outcome"], time["basis"], time["runs"]) == (0, "worse", "within_run", [1, 1])
         assert time["low"] < 0.032 < time["high"]
         assert any("no between-run variance: n = 1" in note for note in contrast["notes"])
-        assert invoke("compare", a, b, "--exit-code").code == 1
+        assert invoke("compare", a, b, "--fail").code == 1
 
     def test_two_runs_of_one_speed_show_no_evidence(self, tmp_path: Path, invoke: Invoke) -> None:
         a, b = log(tmp_path / "a.log", 1), log(tmp_path / "b.log", 3)
-        done = invoke("compare", a, b, "--json", "--exit-code")
+        done = invoke("compare", a, b, "--json", "--fail")
         time = only(done.document["contrasts"][0], "step_time_s")
         assert (done.code, time["outcome"]) == (0, "no_evidence")
         assert time["low"] < 0 < time["high"]
@@ -127,7 +127,7 @@ class TestComparable:
         assert verdicts[0] == ("caveats", ["/header/software/torch differs"])
         assert verdicts[1] == ("not_comparable", ["/header/hardware/accelerators differs"])
         assert verdicts[2] == ("comparable", [])
-        assert invoke("compare", one, three, "--exit-code").code == 1
+        assert invoke("compare", one, three, "--fail").code == 1
 
     def test_unknown_on_one_side_is_not_equal(self, tmp_path: Path, invoke: Invoke, receipt: Any) -> None:
         source = log(tmp_path / "a.log", 1)
@@ -204,7 +204,7 @@ class TestShown:
         source = log(tmp_path / "a.log", 1, steps=30)
         one = receipt("one", source, software_torch="<img src=x>")
         two = receipt("two", source, software_torch="a|b`c](http://x)")
-        shown = invoke("compare", one, two, "--markdown").stdout.decode()
+        shown = invoke("compare", one, two, "--markdown", "-").stdout.decode()
         assert "<img" not in shown
         assert "](http" not in shown
         assert r"a\|b" in shown
@@ -231,14 +231,14 @@ class TestOneSided:
         row = only(found, "grad_norm")
         assert (row["outcome"], row["b"], row["delta"], row["ratio"], row["runs"]) == ("lost", None, None, None, [1, 0])
         assert 0.5 <= row["a"] <= 2
-        assert invoke("compare", before, after, "--exit-code").code == 1
+        assert invoke("compare", before, after, "--fail").code == 1
         back = json.loads(invoke("compare", after, before, "--json").stdout)["contrasts"][0]
         assert (only(back, "grad_norm")["outcome"], only(back, "grad_norm")["a"]) == ("gained", None)
-        assert invoke("compare", after, before, "--exit-code").code == 0
+        assert invoke("compare", after, before, "--fail").code == 0
         assert " lost" in invoke("compare", before, after).stdout.decode()
         gates = tmp_path / "gates.yaml"
         gates.write_text("metrics:\n  grad_norm:\n    change: {differs_by_at_most: 50%}\n")
-        done = invoke("ci", after, "--baseline", before, "--gates", gates)
+        done = invoke("check", after, "--baseline", before, "--gates", gates)
         assert (done.code, "the run does not print this metric" in done.stdout.decode()) == (1, True)
 
     def test_markdown_of_many_runs_fits_into_a_comment(self, tmp_path: Path, invoke: Invoke) -> None:

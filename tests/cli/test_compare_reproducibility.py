@@ -231,7 +231,7 @@ class TestUsage:
         [
             pytest.param(["--reproducibility", "first.log"], id="one-run"),
             pytest.param(["--reproducibility", "first.log", "again.log", "again.log"], id="three-runs"),
-            pytest.param(["--reproducibility", "--markdown", "first.log", "again.log"], id="markdown"),
+            pytest.param(["--reproducibility", "--markdown", "-", "first.log", "again.log"], id="markdown"),
             pytest.param(["--steps", "10", "first.log", "again.log"], id="steps-alone"),
             pytest.param(["--tolerance", "0.1", "first.log", "again.log"], id="tolerance-alone"),
             pytest.param(["--series", "folder", "first.log", "again.log"], id="series-alone"),

@@ -47,7 +47,7 @@ def test_a_target_counts_tokens_and_time(invoke: Invoke) -> None:
     assert run["time_s"] == pytest.approx(passed)
     shown = invoke("compare", OTHER, FIRST, "--target", "loss=2.9").stdout.decode()
     assert "loss 2.9" in shown and "held from" in shown
-    assert "### loss 2.9" in invoke("compare", OTHER, FIRST, "--target", "loss=2.9", "--markdown").stdout.decode()
+    assert "### loss 2.9" in invoke("compare", OTHER, FIRST, "--target", "loss=2.9", "--markdown", "-").stdout.decode()
 
 
 def test_a_receipt_answers_whether(invoke: Invoke, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_receipt_of_the_loop(finished: Path, invoke: Invoke) -> None:
 
 
 def test_its_evaluation_is_valid(finished: Path, invoke: Invoke) -> None:
-    assert invoke("validate", finished / "evaluation.json").code == 0
+    assert invoke("schema", "check", finished / "evaluation.json").code == 0
     document = json.loads((finished / "evaluation.json").read_text("utf-8"))
     kept = json.loads((finished / "values.json").read_text("utf-8"))["step"]
     assert document["series"]["metrics"]["loss"] == [values["loss"] for values in kept]
@@ -86,7 +86,7 @@ def test_its_evaluation_is_valid(finished: Path, invoke: Invoke) -> None:
 def test_a_loop_that_raises_prints_no_end(tmp_path: Path, invoke: Invoke) -> None:
     code, log = run(tmp_path, "--steps", "25", "--fail-at", "12")
     assert code == 1
-    document = invoke("parse", log, "--json", "--exit-code", "1").document
+    document = invoke("parse", log, "--json", "--job-exit", "1").document
     assert document["summary"]["steps"]["last"] == 11
     assert document["checks"]["completed"] is not True
     assert document["failure"]["reason"] == "traceback"

@@ -63,7 +63,7 @@ def test_a_log_that_breaks_off_ended_as_the_scheduler_records(
     receipt = tmp_path / "run.receipt.json"
     receipt.write_text(json.dumps(found), "utf-8")
     assert invoke("verify", receipt, cut).code == 0
-    valid = invoke("validate", receipt)
+    valid = invoke("schema", "check", receipt)
     assert valid.code == 0 and b"note" not in valid.stdout
 
 
@@ -108,7 +108,7 @@ def test_a_contradiction_is_a_note_and_changes_nothing(
     assert "! " in done.stdout.decode()
     found = json.loads(receipt.read_bytes())
     assert (found["failure"], found["checks"]) == (plain["failure"], plain["checks"])
-    valid = invoke("validate", receipt)
+    valid = invoke("schema", "check", receipt)
     assert valid.code == 0 and b"evidence_agrees" in valid.stdout
     assert invoke("verify", receipt, path).code == 0
 
@@ -144,7 +144,7 @@ def test_evidence_is_captured_its_change_is_named(invoke: Invoke, cut: Path, tmp
     found["evidence"][0]["nodes"] = ["gpu99"]
     receipt = tmp_path / "run.receipt.json"
     receipt.write_text(json.dumps(found), "utf-8")
-    assert b"captured_touched" in invoke("validate", receipt).stdout
+    assert b"captured_touched" in invoke("schema", "check", receipt).stdout
     assert invoke("verify", receipt, cut).code == 1
 
 

@@ -54,7 +54,7 @@ def test_1_for_an_unhealthy_run(tmp_path: Path, good: Path) -> None:
     log.write_text(GOOD + STEP.format(50, "nan"), "utf-8")
     assert receipt("check", str(log)).returncode == 1
     assert receipt("check", str(good)).returncode == 0
-    assert receipt("check", "--exit-code", "3", str(good)).returncode == 1
+    assert receipt("check", "--job-exit", "3", str(good)).returncode == 1
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def unread(good: Path, tmp_path: Path) -> Callable[..., Path]:
         document["failure"] = reason and {"reason": reason, **tail}
         path = tmp_path / "unread.receipt.json"
         path.write_text(json.dumps(document), "utf-8")
-        assert receipt("validate", str(path)).returncode == 0
+        assert receipt("schema", "check", str(path)).returncode == 0
         return path
 
     return make
@@ -94,7 +94,7 @@ def test_0_where_steps_were_read_and_nothing_tells_the_end(good: Path) -> None:
     done = receipt("check", str(good))
     assert (done.returncode, done.stdout.split(b":")[0]) == (0, b"unknown")
     assert receipt("check", "--proven", str(good)).returncode == 1
-    assert receipt("check", "--exit-code", "0", str(good)).stdout.startswith(b"healthy:")
+    assert receipt("check", "--job-exit", "0", str(good)).stdout.startswith(b"healthy:")
 
 
 def test_1_for_a_log_that_stops_before_its_run_ends(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_1_for_an_invalid_document(tmp_path: Path, good: Path) -> None:
     document["checks"]["has_steps"] = False
     bad = tmp_path / "bad.json"
     bad.write_text(json.dumps(document), "utf-8")
-    done = receipt("validate", str(bad))
+    done = receipt("schema", "check", str(bad))
     assert done.returncode == 1
     assert b"has_steps" in done.stdout
     assert receipt("show", str(bad)).returncode == 1
@@ -172,7 +172,7 @@ def test_3_for_a_log_that_cannot_be_read(tmp_path: Path) -> None:
         assert done.stderr.startswith(b"receipt: error: ")
         assert done.stdout == b""
     assert receipt("parse", "-", stdin=b"").returncode == 3
-    assert receipt("validate", str(tmp_path / "missing.json")).returncode == 3
+    assert receipt("schema", "check", str(tmp_path / "missing.json")).returncode == 3
     assert receipt("show", str(tmp_path / "empty.log")).returncode == 3
 
 
@@ -224,7 +224,7 @@ def test_5_for_a_broken_or_unknown_definition(tmp_path: Path, good: Path) -> Non
     assert receipt("parse", "-g", "nanogpt@v999", str(good)).returncode == 5
     assert receipt("schema", "show", "receipt/9.0").returncode == 5
     (tmp_path / "newer.json").write_text('{"schema_version": "receipt/9.0"}', "utf-8")
-    assert receipt("validate", str(tmp_path / "newer.json")).returncode == 5
+    assert receipt("schema", "check", str(tmp_path / "newer.json")).returncode == 5
 
 
 def test_6_for_a_result_that_cannot_be_written(tmp_path: Path, good: Path) -> None:
@@ -247,7 +247,7 @@ def test_69_for_a_cluster_that_does_not_start(tmp_path: Path, good: Path) -> Non
     """Ray raises ``Exception`` itself there (ray/_private/node.py); a stand-in does the same."""
     error = "The current node timed out during startup. This could happen because some of the raylet failed"
     (tmp_path / "ray.py").write_text(f"def init(**_):\n    raise Exception({error!r})\n")
-    done = receipt("rederive", str(good), "--store", str(tmp_path / "store"), "--engine", "ray", cwd=tmp_path)
+    done = receipt("store", "build", str(good), "--store", str(tmp_path / "store"), "--engine", "ray", cwd=tmp_path)
     assert done.returncode == 69
     shown = b"receipt: error: Ray does not start on this machine\n  why: The current node timed out during startup\n"
     assert done.stderr.startswith(shown)

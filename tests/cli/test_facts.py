@@ -61,7 +61,7 @@ def parsed(tmp_path: Path, invoke: Invoke) -> Any:
         if verify:
             again = invoke("verify", str(out), str(tmp_path / "run.log"))
             assert again.code == 0, again.stderr
-            assert invoke("validate", str(out)).code == 0
+            assert invoke("schema", "check", str(out)).code == 0
         document: dict[str, Any] = json.loads(out.read_text())
         return document
 
@@ -168,7 +168,7 @@ def test_rederive_keeps_what_was_stated(tmp_path: Path, parsed: Any, invoke: Inv
     (tmp_path / "job").mkdir()
     for name in ("run.log", "run.receipt.json"):
         (tmp_path / name).rename(tmp_path / "job" / name)
-    assert invoke("rederive", str(tmp_path / "job"), "--store", str(tmp_path / "store")).code == 0
+    assert invoke("store", "build", str(tmp_path / "job"), "--store", str(tmp_path / "store")).code == 0
     again = stored(tmp_path / "store")
     for block in ("summary", "cost", "goodput"):
         assert again[block] == first[block]
@@ -179,7 +179,7 @@ def test_rederive_reads_the_header_beside_a_log(tmp_path: Path, invoke: Invoke) 
     (tmp_path / "job").mkdir()
     (tmp_path / "job" / "run.log").write_text(nanochat())
     (tmp_path / "job" / "run.header.json").write_text(json.dumps(HEADER))
-    assert invoke("rederive", str(tmp_path / "job"), "--store", str(tmp_path / "store")).code == 0
+    assert invoke("store", "build", str(tmp_path / "job"), "--store", str(tmp_path / "store")).code == 0
     assert "mfu_ratio" in stored(tmp_path / "store")["summary"]["derived"]
 
 

@@ -185,7 +185,7 @@ def test_the_document_is_valid_is_shown_and_kept(invoke: Invoke, tmp_path: Path,
     document = json.loads(made.read_bytes())
     assert document["run"]["lane"] == "h100"
     assert document["attachments"] == [{"kind": "gpufl", "uri": "s3://traces/7", "sha256": None, "size_bytes": None}]
-    assert invoke("validate", made).code == 0
+    assert invoke("schema", "check", made).code == 0
     shown = invoke("show", made)
     assert shown.code == 0
     assert max(map(len, shown.stdout.decode().splitlines())) <= 80

@@ -33,8 +33,8 @@ def test_the_changes_are_shown_for_people_and_machines(store: Path, invoke: Invo
 
 
 def test_the_exit_code_tells_what_got_worse(store: Path, invoke: Invoke) -> None:
-    assert invoke("history", store, "8xh100-base", "--exit-code").code == 1
-    assert invoke("history", store, "8xmi300-base", "--exit-code").code == 0
+    assert invoke("history", store, "8xh100-base", "--fail").code == 1
+    assert invoke("history", store, "8xmi300-base", "--fail").code == 0
 
 
 def test_an_unknown_lane_or_store_is_told(store: Path, invoke: Invoke) -> None:

@@ -200,11 +200,11 @@ def test_what_is_written_for_others_holds_no_markup_of_a_receipt(
         document = write(folder / "r.json", planted(base, texts))
         options = [part for name in ("summary", "junit", "sarif", "dotenv") for part in (f"--{name}", folder / name)]
         other = write(folder / "o.json", planted(base, ["another"]))
-        done = invoke("ci", document, "--annotations", "--baseline", other, *options)
+        done = invoke("check", document, "--annotations", "--baseline", other, *options)
         assert done.code in (0, 1), done.stderr
         pages[kind] = {name: (folder / name).read_text() for name in ("summary", "junit", "sarif", "dotenv")}
         pages[kind]["commands"] = done.stdout.decode()
-        compared = invoke("compare", document, folder / "o.json", "--markdown")
+        compared = invoke("compare", document, folder / "o.json", "--markdown", "-")
         pages[kind]["compared"] = compared.stdout.decode()
         store = folder / "store"
         assert invoke("store", "add", store, document).code == 0

@@ -82,7 +82,7 @@ def test_a_receipt_names_its_origin_and_is_valid(
     assert derivation["origin"]["format"] == wanted
     assert (derivation["rules"], derivation["grammars"]) == ("import/1", [])
     assert sum(derivation["lines"].values()) == derivation["log"]["record_count"] > 0
-    assert invoke("validate", tmp_path / "receipt.json").code == 0
+    assert invoke("schema", "check", tmp_path / "receipt.json").code == 0
     shown = invoke("show", tmp_path / "receipt.json")
     assert shown.code == 0
     assert invoke("import", FOREIGN / name, "--format", wanted, "--json").stdout == (tmp_path / "receipt.json").read_bytes()

@@ -28,8 +28,8 @@ SCHEMA = get_schema("output", "1.0")[1]
 PRINTED = [
     ("check", "check ok.log --json"),
     ("check", "check nan.receipt.json --json"),
-    ("ci", "ci ok.log --json --no-annotations"),
-    ("ci", "ci nan.log --baseline ok.log --json --no-annotations"),
+    ("ci", "check ok.log --json --no-annotations"),
+    ("ci", "check nan.log --baseline ok.log --json --no-annotations"),
     ("compare", "compare ok.log nan.log --json"),
     ("compare", "compare ok.receipt.json nan.receipt.json --json"),
     ("compare_reproducibility", "compare --reproducibility ok.log ok.log --json"),
@@ -46,9 +46,9 @@ PRINTED = [
     ("grammar_matrix", "grammar matrix --json"),
     ("grammar_test", "grammar test nanogpt --json"),
     ("history", "history runs --json"),
-    ("migrate", "migrate old.json ok.receipt.json --json"),
-    ("rederive", "rederive logs --store again --workers 1 --json"),
-    ("rederive", "rederive logs --store runs --workers 1 --dry-run --json"),
+    ("migrate", "schema migrate old.json ok.receipt.json --json"),
+    ("rederive", "store build logs --store again --workers 1 --json"),
+    ("rederive", "store build logs --store runs --workers 1 --dry-run --json"),
     ("schema_diff", "schema diff receipt/1.0 receipt/1.3 --json"),
     ("schema_list", "schema list --json"),
     ("schema_show", "schema show receipt --fields --json"),
@@ -63,7 +63,7 @@ PRINTED = [
     ("store_query_views", "store query runs --json"),
     ("store_stats", "store stats runs memory --json"),
     ("store_stats_all", "store stats runs --json"),
-    ("validate", "validate bad.json old.json --json"),
+    ("validate", "schema check bad.json old.json --json"),
     ("verify", "verify ok.receipt.json ok.log --json"),
     ("verify", "verify ok.receipt.json nan.log --json"),
     ("watch", "watch ok.log nan.log --once --json"),
@@ -102,7 +102,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def desk(folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     if not (folder / "runs").exists():
-        assert invoke("rederive", "logs", "--store", "runs", "--workers", "1").code in (0, 1, 3)
+        assert invoke("store", "build", "logs", "--store", "runs", "--workers", "1").code in (0, 1, 3)
     return folder
 
 

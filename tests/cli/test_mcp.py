@@ -31,7 +31,7 @@ def desk(tmp_path: Path, invoke: Invoke) -> Path:
     root.mkdir()
     for name in ("char-ok", "char-nan"):
         shutil.copy(LOGS / f"{name}.log", root / f"{name}.log")
-    assert invoke("rederive", root, "--store", root / "runs", "--workers", "1").code == 0
+    assert invoke("store", "build", root, "--store", root / "runs", "--workers", "1").code == 0
     (tmp_path / "secret.log").write_bytes((root / "char-ok.log").read_bytes())
     (root / "link.log").symlink_to(tmp_path / "secret.log")
     return root

@@ -1,4 +1,4 @@
-"""``receipt migrate``: new documents out, originals kept, and what is refused."""
+"""``receipt schema migrate``: new documents out, originals kept, and what is refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def without_version(data: bytes) -> dict[str, object]:
 
 def test_the_new_document_goes_to_stdout(receipt: Path, invoke: Callable) -> None:
     before = receipt.read_bytes()
-    done = invoke("migrate", receipt)
+    done = invoke("schema", "migrate", receipt)
     assert (done.code, version(done.stdout)) == (0, NEWEST)
     assert " → ".join(VERSIONS) in done.stderr
     assert without_version(done.stdout) == without_version(before)
@@ -43,26 +43,26 @@ def test_the_new_document_goes_to_stdout(receipt: Path, invoke: Callable) -> Non
 
 def test_what_is_newest_already_comes_out_byte_for_byte(tmp_path: Path, invoke: Callable) -> None:
     path = min((EXAMPLES / NEWEST.replace("/", "-") / "valid").glob("*.json"))
-    done = invoke("migrate", path)
+    done = invoke("schema", "migrate", path)
     assert (done.code, done.stdout) == (0, path.read_bytes())
     assert f"is {NEWEST} already" in done.stderr
 
 
 def test_output_is_a_file_that_does_not_exist_yet(receipt: Path, tmp_path: Path, invoke: Callable) -> None:
     target = tmp_path / "new.json"
-    assert invoke("migrate", receipt, "-o", target).code == 0
+    assert invoke("schema", "migrate", receipt, "-o", target).code == 0
     assert version(target.read_bytes()) == NEWEST
-    assert invoke("migrate", receipt, "-o", target).code == 0, "the same bytes are no conflict"
+    assert invoke("schema", "migrate", receipt, "-o", target).code == 0, "the same bytes are no conflict"
     target.write_bytes(b"{}")
-    done = invoke("migrate", receipt, "-o", target)
+    done = invoke("schema", "migrate", receipt, "-o", target)
     assert done.code == 6
     assert target.read_bytes() == b"{}"
 
 
 def test_several_go_into_a_folder(receipt: Path, tmp_path: Path, invoke: Callable) -> None:
     other = Path(shutil.copy(VALID / "truncated.json", tmp_path / "other.json"))
-    assert invoke("migrate", receipt, other).code == 2
-    assert invoke("migrate", receipt, other, "-o", tmp_path / "new").code == 0
+    assert invoke("schema", "migrate", receipt, other).code == 2
+    assert invoke("schema", "migrate", receipt, other, "-o", tmp_path / "new").code == 0
     made = sorted((tmp_path / "new").iterdir())
     assert [path.name for path in made] == ["other.json", "run.json"]
     assert {version(path.read_bytes()) for path in made} == {NEWEST}
@@ -70,14 +70,14 @@ def test_several_go_into_a_folder(receipt: Path, tmp_path: Path, invoke: Callabl
 
 def test_in_place_keeps_the_original_beside(receipt: Path, invoke: Callable) -> None:
     before = receipt.read_bytes()
-    done = invoke("migrate", receipt, "--in-place")
+    done = invoke("schema", "migrate", receipt, "--in-place")
     kept = receipt.with_name(f"run.{hashlib.sha256(before).hexdigest()[:12]}.json")
     assert done.code == 0
     assert kept.name in done.stderr
     assert kept.read_bytes() == before
     assert version(receipt.read_bytes()) == NEWEST
     again = receipt.read_bytes()
-    assert invoke("migrate", receipt, "--in-place").code == 0
+    assert invoke("schema", "migrate", receipt, "--in-place").code == 0
     assert receipt.read_bytes() == again
     assert len(list(receipt.parent.iterdir())) == 2, "what is new already is not kept twice"
 
@@ -86,13 +86,13 @@ def test_in_place_never_writes_over_what_has_the_name_of_the_original(receipt: P
     before = receipt.read_bytes()
     kept = receipt.with_name(f"run.{hashlib.sha256(before).hexdigest()[:12]}.json")
     kept.write_bytes(b"somebody else's")
-    assert invoke("migrate", receipt, "--in-place").code == 6
+    assert invoke("schema", "migrate", receipt, "--in-place").code == 6
     assert receipt.read_bytes() == before
     assert kept.read_bytes() == b"somebody else's"
 
 
 def test_json_tells_what_would_be_done_field_by_field(receipt: Path, invoke: Callable) -> None:
-    done = invoke("migrate", receipt, "--json")
+    done = invoke("schema", "migrate", receipt, "--json")
     change = {"pointer": "/schema_version", "kind": "changed", "old": "receipt/1.0", "new": NEWEST}
     assert json.loads(done.stdout) == [
         {
@@ -119,23 +119,23 @@ REFUSED = [
 
 @pytest.mark.parametrize(("path", "to", "code"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 def test_refused(path: str, to: str | None, code: int, invoke: Callable) -> None:
-    done = invoke("migrate", EXAMPLES / path, *([] if to is None else ["--to", to]))
+    done = invoke("schema", "migrate", EXAMPLES / path, *([] if to is None else ["--to", to]))
     assert (done.code, done.stdout) == (code, b"")
     assert path.rpartition("/")[2] in done.stderr
 
 
 def test_newer_than_known_is_told_from_unknown(invoke: Callable) -> None:
-    newer = invoke("migrate", VALID / "newer_minor.json").stderr
+    newer = invoke("schema", "migrate", VALID / "newer_minor.json").stderr
     assert "receipt/1.7" in newer
     assert "newer than this receipt" in newer
-    assert "newer than" not in invoke("migrate", VALID / "healthy.json", "--to", "receipt/0.9").stderr
+    assert "newer than" not in invoke("schema", "migrate", VALID / "healthy.json", "--to", "receipt/0.9").stderr
 
 
 def test_one_broken_document_does_not_stop_the_rest(receipt: Path, tmp_path: Path, invoke: Callable) -> None:
-    done = invoke("migrate", EXAMPLES / "receipt-1.0/invalid/lines_add_up.json", receipt, "-o", tmp_path / "new")
+    done = invoke("schema", "migrate", EXAMPLES / "receipt-1.0/invalid/lines_add_up.json", receipt, "-o", tmp_path / "new")
     assert done.code == 3
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["run.json"]
 
 
 def test_output_and_in_place_exclude_each_other(receipt: Path, tmp_path: Path, invoke: Callable) -> None:
-    assert invoke("migrate", receipt, "-o", tmp_path / "x", "--in-place").code == 2
+    assert invoke("schema", "migrate", receipt, "-o", tmp_path / "x", "--in-place").code == 2

@@ -47,7 +47,7 @@ def test_an_older_store_takes_new_receipts_and_keeps_its_history(invoke: Invoke,
     logs.mkdir()
     for log in LOGS:
         shutil.copy(ROOT / "fixtures" / "logs" / log, logs)
-    assert invoke("rederive", logs, "--store", store, "--workers", "1").code == 0
+    assert invoke("store", "build", logs, "--store", store, "--workers", "1").code == 0
     found = query(invoke, store, "SELECT name, generation, rules, log_path, is_current FROM history ORDER BY ALL")
     old, new = ([row for row in found if row["is_current"] == current] for current in (False, True))
     assert [(row["name"], row["generation"], row["rules"]) for row in old] == [
@@ -61,5 +61,5 @@ def test_an_older_store_takes_new_receipts_and_keeps_its_history(invoke: Invoke,
     ]
     assert all(row["log_path"] for row in found)
     assert {path: path.read_bytes() for path in before} == before
-    again = invoke("rederive", logs, "--store", store, "--workers", "1", "--json")
+    again = invoke("store", "build", logs, "--store", store, "--workers", "1", "--json")
     assert {json.loads(line)["outcome"] for line in again.stdout.splitlines()} == {"unchanged"}

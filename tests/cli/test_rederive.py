@@ -1,4 +1,4 @@
-"""``receipt rederive``: an archive in, a store out; interrupted, damaged, repeated and from several sides at once."""
+"""``receipt store build``: an archive in, a store out; interrupted, damaged, repeated and from several sides at once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def outcomes(done: Done) -> dict[str, str]:
 
 
 def run(invoke: Invoke, archive: Path, store: Path, *more: str) -> Done:
-    return invoke("rederive", archive, "--store", store, "--json", "--workers", "1", *more)
+    return invoke("store", "build", archive, "--store", store, "--json", "--workers", "1", *more)
 
 
 def test_every_log_gets_the_receipt_that_parse_gives(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_every_log_gets_the_receipt_that_parse_gives(invoke: Invoke, archive: Pa
 
 def test_people_are_told_how_many_and_how_fast(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
     (archive / "empty.log").touch()
-    done = invoke("rederive", archive, "--store", tmp_path / "store", "--workers", "1")
+    done = invoke("store", "build", archive, "--store", tmp_path / "store", "--workers", "1")
     text = done.stdout.decode()
     assert done.code == 3
     assert "3 logs derived" in text and "logs/s" in text and "MB/s" in text
@@ -150,7 +150,7 @@ def test_neither_order_nor_workers_nor_packing_change_the_store(process: Invoke,
     one, two = ("--workers", "1"), ("--workers", "2")
     for number, given in enumerate(([*parts, *one], [*reversed(parts), *two], [packed, *two])):
         stores.append(tmp_path / f"store{number}")
-        assert process("rederive", *given, "--store", stores[-1]).code == 0
+        assert process("store", "build", *given, "--store", stores[-1]).code == 0
     assert tree(stores[0]) == tree(stores[1])
     assert tree(stores[0] / "receipts") == tree(stores[2] / "receipts")  # the paths are others
 
@@ -166,7 +166,7 @@ def test_a_log_with_the_longest_name(invoke: Invoke, tmp_path: Path) -> None:
     folder = tmp_path / "archive"
     folder.mkdir()
     shutil.copy(LOGS / PICKED[0], folder / f"{'a' * 251}.log")
-    done = invoke("rederive", folder, "--store", tmp_path / "store", "--workers", "1", "--json")
+    done = invoke("store", "build", folder, "--store", tmp_path / "store", "--workers", "1", "--json")
     assert list(outcomes(done).values()) == ["written"]
 
 
@@ -221,7 +221,7 @@ def test_what_the_store_has_captured_stays_when_the_derivation_changes(invoke: I
     """As after a release that reads more of the log: here the old receipt is one that reads another last loss."""
     log = archive / PICKED[0]
     made = tmp_path / "old.json"
-    assert invoke("parse", log, "-o", made, "--exit-code", "9", "--name", "kept", "--attach", "trace=s3://b/t.gz").code == 0
+    assert invoke("parse", log, "-o", made, "--job-exit", "9", "--name", "kept", "--attach", "trace=s3://b/t.gz").code == 0
     right = made.read_bytes()
     old = json.loads(right)
     for summary in (old["summary"], old["phases"][0]["summary"]):
@@ -235,7 +235,7 @@ def test_what_the_store_has_captured_stays_when_the_derivation_changes(invoke: I
     assert line["outcome"] == "replaced"
     assert {"pointer": "/summary/metrics/loss/last", "kind": "changed"}.items() <= line["differences"][0].items()
     assert tree(tmp_path / "store") == before
-    shown = invoke("rederive", log, "--store", tmp_path / "store", "--dry-run").stdout.decode()
+    shown = invoke("store", "build", log, "--store", tmp_path / "store", "--dry-run").stdout.decode()
     assert "would be replaced" in shown and "/summary/metrics/loss/last" in shown
     now = json.loads(right)["derivation"]["rules"]
     assert line["causes"] == [f"rules derive/2 → {now}"]
@@ -406,15 +406,15 @@ def test_a_disk_that_fills_up_stops_the_batch_and_leaves_whole_files(process: In
 
 
 def test_a_url_is_no_store(invoke: Invoke, archive: Path) -> None:
-    done = invoke("rederive", archive, "--store", "s3://bucket/store")
+    done = invoke("store", "build", archive, "--store", "s3://bucket/store")
     assert (done.code, "a store is a folder" in done.stderr) == (2, True)
 
 
 def test_an_archive_behind_a_url(process: Invoke, archive: Path, tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
     local, remote = tmp_path / "local", tmp_path / "remote"
-    assert process("rederive", archive, "--store", local).code == 0
-    assert process("rederive", f"file://{archive}", "--store", remote).code == 0
+    assert process("store", "build", archive, "--store", local).code == 0
+    assert process("store", "build", f"file://{archive}", "--store", remote).code == 0
     assert tree(local / "receipts") == tree(remote / "receipts")
     paths = [json.loads(data)["path"] for data in tree(remote / "places").values()]
     assert sorted(paths) == [f"file://{archive}/{name}" for name in sorted(PICKED)]
@@ -436,7 +436,7 @@ def test_paths_from_stdin(process: Invoke, archive: Path, tmp_path: Path) -> Non
     paths = "".join(f"{archive / name}\n" for name in PICKED).encode()
     given = ("rederive", "--paths-from", "-", "--root", tmp_path, "--store", tmp_path / "store", "--json")
     assert list(lines(process(*given, input=paths))) == [f"archive/{name}" for name in sorted(PICKED)]
-    assert process("rederive", "--store", tmp_path / "store").code == 2
+    assert process("store", "build", "--store", tmp_path / "store").code == 2
 
 
 def test_ctrl_c_ends_cleanly_and_the_next_run_goes_on(archive: Path, tmp_path: Path, process: Invoke) -> None:
@@ -458,5 +458,5 @@ def test_ctrl_c_ends_cleanly_and_the_next_run_goes_on(archive: Path, tmp_path: P
     assert err.decode().startswith("receipt: note: interrupted after ") and "Traceback" not in err.decode()
     for data in tree(tmp_path / "store").values():
         json.loads(data)
-    assert process("rederive", archive, "--store", tmp_path / "store").code == 0
+    assert process("store", "build", archive, "--store", tmp_path / "store").code == 0
     assert len(tree(tmp_path / "store" / "receipts")) == 19

@@ -1,4 +1,4 @@
-"""``receipt rederive --engine ray`` on a real cluster of two workers: the bytes that local workers write, whoever dies."""
+"""``receipt store build --engine ray`` on a real cluster of two workers: the bytes that local workers write, whoever dies."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ def test_a_worker_that_is_killed_in_the_middle_costs_nothing(archive: Path, want
 
 def test_the_cache_serves_both_engines(archive: Path, want: dict[str, bytes], tmp_path: Path, process: Invoke) -> None:
     store = tmp_path / "store"
-    assert process("rederive", archive, "--store", store, "--engine", "ray", "--workers", "2").code == 3
+    assert process("store", "build", archive, "--store", store, "--engine", "ray", "--workers", "2").code == 3
     assert tree(store) == want
     shutil.rmtree(store / "receipts" / sorted(os.listdir(store / "receipts"))[0])
-    done = process("rederive", archive, "--store", store, "--json")
+    done = process("store", "build", archive, "--store", store, "--json")
     assert tree(store) == want
     assert [json.loads(line)["outcome"] for line in done.stdout.splitlines()].count("written") == 1
 
@@ -127,7 +127,7 @@ def test_the_definitions_of_a_site_reach_the_workers(tmp_path: Path, process: In
     assert drafted.code == 0, drafted.stderr
     given = ("rederive", runs, "--store", tmp_path / "ray", "--engine", "ray", "--workers", "2")
     assert process(*given).code == 0
-    assert process("rederive", runs, "--store", tmp_path / "local").code == 0
+    assert process("store", "build", runs, "--store", tmp_path / "local").code == 0
     assert tree(tmp_path / "ray") == tree(tmp_path / "local")
     receipts = [json.loads(text) for path, text in tree(tmp_path / "ray").items() if path.startswith("receipts/")]
     assert [receipt["derivation"]["grammars"][0]["id"] for receipt in receipts] == ["ofen", "ofen"]

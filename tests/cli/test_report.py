@@ -124,7 +124,7 @@ def test_runs_of_a_store_are_drawn_by_name(log: Path, tmp_path: Path, invoke: In
     logs[0].parent.mkdir()
     logs[0].write_bytes(log.read_bytes())
     logs[1].write_bytes(log.read_bytes() + b"\n")
-    assert invoke("rederive", tmp_path / "logs", "--store", tmp_path / "store").code == 0
+    assert invoke("store", "build", tmp_path / "logs", "--store", tmp_path / "store").code == 0
     shown = invoke("plot", "first", "second", "--store", tmp_path / "store", "-m", "loss")
     assert shown.code == 0 and shown.stdout.decode().count("last 3.510") == 2
 

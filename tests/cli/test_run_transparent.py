@@ -128,7 +128,7 @@ def test_ten_kills_at_random_leave_the_training_alive_its_log_whole_and_a_receip
         assert "exit code, wall time and peak memory are unknown" in done.stderr
         assert not (folder / "job.running.json").exists()
         recovered.append(read(folder / "job.receipt.json"))
-        assert invoke("validate", folder / "job.receipt.json").code == 0
+        assert invoke("schema", "check", folder / "job.receipt.json").code == 0
         assert invoke("verify", folder / "job.receipt.json", folder / "job.log").code == 0
     undisturbed = tmp_path / "undisturbed"
     undisturbed.mkdir()

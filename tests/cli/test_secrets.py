@@ -217,7 +217,7 @@ def test_no_command_shows_or_writes_one(
             watch("export", file, "--to", to, codes=(0, 2))
         for to in ("tensorboard", "wandb", "parquet"):
             watch("export", file, "--to", to, "-o", out / f"{to}-{file.suffix[1:]}", codes=(0, 2))
-    for form in ((), ("--json",), ("--markdown",)):
+    for form in ((), ("--json",), ("--markdown", "-")):
         watch("compare", first, second, b, *form)
     watch("plot", a, codes=(0, 3))
     for form in ((), ("--json",)):

@@ -62,8 +62,8 @@ def test_settings_reach_the_options_that_they_are_for(project: Path, process: In
     (project / "receipt.toml").write_text('gates = "gates.yaml"\nstore = "runs"\npath = ["missing"]\n', "utf-8")
     assert "a folder of RECEIPT_PATH does not exist" in process("parse", str(LOG)).stderr
     (project / "receipt.toml").write_text('gates = "gates.yaml"\nstore = "runs"\n', "utf-8")
-    assert "gates.yaml" in process("ci", str(LOG)).stderr
-    assert process("rederive", str(LOG), "--store", str(project / "runs"), "--workers", "1").code == 0
+    assert "gates.yaml" in process("check", str(LOG)).stderr
+    assert process("store", "build", str(LOG), "--store", str(project / "runs"), "--workers", "1").code == 0
     assert process("show", "char-ok.log", "--json").document["schema_version"].startswith("receipt/")
 
 

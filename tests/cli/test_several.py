@@ -49,7 +49,7 @@ def test_all_runs_into_a_folder(queue: Path, invoke: Invoke, tmp_path: Path) -> 
     assert done.code == 0
     files = sorted(folder.iterdir())
     assert [file.name for file in files] == ["run-1.json", "run-2.json", "run-3.json"]
-    assert [invoke("validate", file).code for file in files] == [0, 0, 0]
+    assert [invoke("schema", "check", file).code for file in files] == [0, 0, 0]
     assert done.stdout.count(b"nanogpt run") == 3
     assert invoke("parse", "--all-runs", queue, "-o", queue).code == 6
 

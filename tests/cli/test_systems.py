@@ -584,6 +584,25 @@ def plain(n: int) -> str:
 
 DEMAND = {
     "number-thousands": Case("Number of parameters: 560,988,160\n" + base(), {"/summary/parameter_count": 560988160}),
+    "closing-means": Case(  # of the whole run, after its records: none of them
+        "{'loss': 0.5, 'grad_norm': 1.0, 'learning_rate': 1e-05, 'rewards/margin': 0.7, 'epoch': 0.5}\n"
+        "{'loss': 0.4, 'grad_norm': 1.0, 'learning_rate': 1e-06, 'rewards/margin': 0.9, 'epoch': 1.0}\n"
+        "{'train_runtime': 10.0, 'train_samples_per_second': 1.0, 'train_steps_per_second': 0.2, 'train_loss': 0.45, 'rewards/margin': 0.8, 'epoch': 1.0}\n",
+        {"loss": 0.4, "other:rewards/margin": 0.9, "/summary/steps/record_count": 2},
+    ),
+    "two-lines-a-batch": Case(
+        "".join(f"INFO:root:Epoch[0] Batch [{50 * n}]\tSpeed: 652.68 samples/sec\tTrain-{name}=0.{n:04d}\n" for n in range(1, 19) for name in ("accuracy", "top_k_accuracy_5")),
+        {"/summary/steps/record_count": 18},
+    ),
+    "actor-lost": Case(
+        lines(plain, 40) + "Traceback (most recent call last):\n  File \"driver.py\", line 31, in <module>\n    ray.get(refs)\n"
+        "ray.exceptions.ActorUnavailableError: The actor 5e is unavailable: worker died\n",
+        {"/failure/message": lambda text: text.startswith("ray.exceptions.ActorUnavailableError: The actor 5e")},
+    ),
+    "an-hour-of-silence": Case(
+        lines(lambda n: f"2026-01-01 {(12 * n + 3600 * (n > 19)) // 3600:02d}:{12 * n // 60 % 60:02d}:{12 * n % 60:02d} {plain(n).replace('time 5', 'time 120')}", 40),
+        {"/goodput/stalls/count": 1, "/goodput/badput_s/idle": lambda seconds: seconds >= 3600},
+    ),
     "line-ends": Case(lines(plain, 40).replace("\n", "\r\n"), {"loss": 3.61}),
     "colours": Case("".join(f"\x1b[32m{plain(n)}\x1b[0m\n" for n in range(40)), {"loss": 3.61}),
     "no-newline": Case(lines(plain, 40).rstrip("\n"), {"/summary/steps/record_count": 40}),

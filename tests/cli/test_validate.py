@@ -1,4 +1,4 @@
-"""``receipt validate`` over documents of every kind, and what it says of those that it cannot judge."""
+"""``receipt schema check`` over documents of every kind, and what it says of those that it cannot judge."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ VALID = sorted(EXAMPLES.glob("*/valid/*.json"))
 
 
 def test_every_kind_is_routed_to_its_contract(invoke: Callable) -> None:
-    done = invoke("validate", *VALID)
+    done = invoke("schema", "check", *VALID)
     assert (done.code, done.stdout.splitlines()[-1]) == (0, f"{len(VALID)} of {len(VALID)} valid".encode())
 
 
 def test_each_finding_has_a_pointer_and_a_reason(invoke: Callable) -> None:
     path = EXAMPLES / "gpu_profile-1.0" / "invalid" / "warmup_not_matched.json"
-    done = invoke("validate", path, "--json")
+    done = invoke("schema", "check", path, "--json")
     reason = "the lanes are not matched: warmup_step_count is 3 and 0"
     row = {"file": str(path), "pointer": "/comparison", "rule": "matched_lanes", "severity": "error", "reason": reason}
     assert (done.code, json.loads(done.stdout)) == (1, [row])
@@ -29,10 +29,10 @@ def test_newer_is_told_from_broken(tmp_path: Path, invoke: Callable) -> None:
     minor.write_text(json.dumps({**document, "schema_version": "ablation/1.9", "heads": {}}))
     major.write_text(json.dumps({**document, "schema_version": "ablation/2.0"}))
     broken.write_text(json.dumps(document)[:-20])
-    assert invoke("validate", minor).code == 0
-    assert b"written by a newer receipt" in invoke("validate", minor).stdout
-    assert (invoke("validate", major).code, invoke("validate", broken).code) == (5, 3)
-    done = invoke("validate", minor, major, broken, "--json")
+    assert invoke("schema", "check", minor).code == 0
+    assert b"written by a newer receipt" in invoke("schema", "check", minor).stdout
+    assert (invoke("schema", "check", major).code, invoke("schema", "check", broken).code) == (5, 3)
+    done = invoke("schema", "check", minor, major, broken, "--json")
     rows = json.loads(done.stdout)
     told = [(Path(row["file"]).stem, row["pointer"], row["rule"], row["severity"]) for row in rows]
     assert done.code == 5

@@ -250,7 +250,7 @@ def test_an_imported_document(name: str, tmp_path: Path, invoke: Invoke) -> None
 def test_a_receipt_of_an_older_version_is_held_to_the_fields_that_it_knows(log: Path, receipt: Path, invoke: Invoke) -> None:
     document = keep_known(json.loads(receipt.read_bytes()), "receipt/1.0")
     receipt.write_bytes(canonical_bytes({**document, "schema_version": "receipt/1.0"}))
-    assert invoke("validate", receipt).code == 0
+    assert invoke("schema", "check", receipt).code == 0
     assert invoke("verify", receipt, log).code == 0
     change(receipt, "/summary/training_time_s", 1.5)
     assert fields(invoke("verify", "--json", receipt, log)) == ["/summary/training_time_s"]
@@ -374,7 +374,7 @@ class TestCaptured:
             shown = invoke("verify", receipt, log, *options).stdout.decode()
             assert shown.startswith("not verified: the captured parts were changed")
             assert "changed since the receipt was written" in shown
-        valid = invoke("validate", receipt)
+        valid = invoke("schema", "check", receipt)
         assert valid.code == 0
         assert b"captured_touched" in valid.stdout
 
@@ -401,8 +401,8 @@ class TestCaptured:
         self, value: int | None, log: Path, tmp_path: Path, invoke: Invoke
     ) -> None:
         path = tmp_path / "stated.json"
-        assert invoke("parse", log, "--exit-code", "0", "-o", path).code == 0
+        assert invoke("parse", log, "--job-exit", "0", "-o", path).code == 0
         change(path, "/run/exit_code", value)
-        assert invoke("validate", path).code == 1
+        assert invoke("schema", "check", path).code == 1
         assert invoke("verify", path, log).code == 1
-        assert invoke("ci", path).code != 0
+        assert invoke("check", path).code != 0

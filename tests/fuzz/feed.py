@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -44,3 +45,35 @@ def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
 def choice(number: int, limit: int) -> bytes:
     """Return the bytes by which ``Feed.below(limit)`` gives ``number``: how seeds state their choices."""
     return bytes([number]) if limit <= 256 else bytes([number >> 8, number & 255])
+
+
+def change(document: dict[str, Any], feed: Feed) -> None:
+    """Set, drop or rename values at places that the input chooses; what is left of the input is a text or JSON."""
+    steps = [(feed.below(1 << 16), feed.below(4)) for _ in range(feed.pick((1, 2, 3, 6)))]
+    rest = feed.rest()
+    try:
+        value = json.loads(rest)
+    except (ValueError, RecursionError):
+        value = rest.decode("utf-8", "replace")
+    for place, how in steps:
+        ways = list(places(document))
+        holder, key = ways[place % len(ways)]
+        if how == 0 and isinstance(holder, dict) and key != "schema_version":
+            del holder[key]
+        elif how == 1 and isinstance(holder, dict):
+            holder[str(value)[:200]] = holder.pop(key)
+        elif how == 2 and isinstance(holder[key], int | float) and isinstance(value, str):
+            holder[key] = -holder[key]
+        else:
+            holder[key] = value
+        if not document:
+            return
+
+
+def places(value: object) -> list[tuple[Any, Any]]:
+    """Return every place in a JSON value: what holds it, and its key there."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found: list[tuple[Any, Any]] = []
+    for key, item in items:
+        found += [(value, key), *places(item)]
+    return found

@@ -33,6 +33,7 @@ GLYPHS = ("⠙ ", "| ")
 quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(20), deadline=None)
 some = st.sets(st.integers(0, COUNT - 1), min_size=1, max_size=6)
 LOST = pytest.mark.xfail(reason="the whole record is passed over, and nothing is null")
+"""Left: a stroke before a whole line, which begins a row of a table, and a number that breaks off."""
 
 
 def stated(lines: list[str], path: Path) -> dict[str, Any]:
@@ -81,11 +82,12 @@ def test_a_mark_before_a_label_hides_no_figure(form: str, mark: str, where: set[
     holds(wanted, stated(lines_of(form, lambda n: (mark if n in where else "", LOSSES[n])), path))
 
 
-@pytest.mark.parametrize("form", [pytest.param(form, marks=LOST) for form in SHIPPED])
-def test_a_mark_before_a_label_hides_no_figure_of_a_known_trainer(form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", SHIPPED)
+@pytest.mark.parametrize("mark", [mark for mark in MARKS if mark not in ("- ", "> ")])
+def test_a_mark_before_a_label_hides_no_figure_of_a_known_trainer(form: str, mark: str, tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     wanted = stated(lines_of(form), path)
-    holds(wanted, stated(lines_of(form, lambda n: ("" if n else "* ", LOSSES[n])), path))
+    assert losses(stated(lines_of(form, lambda n: ("" if n else mark, LOSSES[n])), path)) == losses(wanted)
 
 
 @pytest.mark.parametrize("form", PRINTED)
@@ -98,8 +100,8 @@ def test_a_head_on_some_lines_hides_no_figure(form: str, data: st.DataObject, wh
     holds(wanted, stated([head + line if n in where else line for n, line in enumerate(lines_of(form))], path))
 
 
-@pytest.mark.parametrize("form", [pytest.param(form, marks=LOST) for form in SCRIPTS])
-@pytest.mark.parametrize("head", GLYPHS)
+@pytest.mark.parametrize("form", SCRIPTS)
+@pytest.mark.parametrize("head", [pytest.param(head, marks=LOST) if head == "| " else head for head in GLYPHS])
 def test_a_glyph_before_a_line_of_a_script_hides_no_figure(form: str, head: str, tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     wanted = stated(lines_of(form), path)
@@ -116,8 +118,7 @@ def test_a_label_without_a_number_is_named(form: str, text: str, where: set[int]
 @pytest.mark.parametrize(
     ("form", "text"),
     [
-        *(pytest.param(form, text, marks=LOST) for form in ("nanogpt", "mlx-lm") for text in ("?", "<hidden>", "err")),
-        *((form, "?????") for form in ("nanogpt", "mlx-lm")),
+        *((form, text) for form in ("nanogpt", "mlx-lm") for text in ("?", "?????", "<hidden>", "err")),
         pytest.param("script", "e+", marks=LOST),
     ],
 )

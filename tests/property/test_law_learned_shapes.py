@@ -82,6 +82,19 @@ def test_a_short_section_that_other_words_precede_is_no_stage(
     assert derivation.checks["completed"] in (plain.checks["completed"], None)
 
 
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(
+    "form", ["Epoch:[{e}/4]{w}({b}/10), loss: {x:.4f}, lr: 0.1", "Epoch {e} {w}Iteration {n}  loss = {x:.4f}"]
+)
+def test_a_word_between_two_counters_tells_of_another_model(form: str, before: bool, tmp_path: Path) -> None:
+    own, others = (
+        [form.format(n=n, e=1 + (n - 1) // 10, b=1 + (n - 1) % 10, x=x or 4 - n / 50, w=word) for n in range(1, COUNT + 1)]
+        for word, x in (("", 0), ("Teacher ", 0.0001))
+    )
+    lines = [line for pair in (zip(others, own, strict=True) if before else zip(own, others, strict=True)) for line in pair]
+    assert figures(read(lines, tmp_path)) == figures(read(own, tmp_path))
+
+
 @pytest.mark.parametrize(
     "lines",
     [

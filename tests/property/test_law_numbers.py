@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import receipt_cli
@@ -79,7 +79,6 @@ def figures(document: dict[str, Any]) -> set[float]:
     return {value for value in stats if value is not None}
 
 
-STRICT = [("mlx-lm", "NaN"), ("mlx-lm", "-nan")]
 TRUE = {float(loss) for loss in LOSSES}
 at = st.integers(3, COUNT - 1)
 cases = pytest.mark.parametrize("reader", READERS)
@@ -97,17 +96,9 @@ def test_each_reader_reads_its_losses(reader: str, tmp_path: Path) -> None:
 @quick
 @given(where=at, text=NONFINITE)
 def test_a_loss_that_is_not_finite_is_no_number_and_never_certified(reader: str, tmp_path: Path, where: int, text: str) -> None:
-    assume((reader, text) not in STRICT)
     document = stated(reader, [*LOSSES[:where], text, *LOSSES[where + 1 :]], tmp_path / "run.log")
     assert figures(document) <= TRUE
     assert not document or document["checks"]["finite_losses"] is not True
-
-
-@pytest.mark.parametrize(("reader", "text"), STRICT)
-@pytest.mark.xfail(reason="a pattern that knows one spelling passes over the record, which becomes a near miss")
-def test_a_strict_pattern_certifies_no_loss_that_is_not_finite(reader: str, text: str, tmp_path: Path) -> None:
-    document = stated(reader, [*LOSSES[:5], text, *LOSSES[6:]], tmp_path / "run.log")
-    assert document["checks"]["finite_losses"] is not True
 
 
 @cases

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.events.file_order import SeveralRuns
 from receipt_cli.receipts.production import Product, Request, produce
+from tests.tools.examples import costly
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
 TRACE = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    main()\nRuntimeError: no such table\n'
@@ -42,6 +43,7 @@ ALONE = [
 
 
 @pytest.mark.parametrize("names", ALONE)
+@settings(max_examples=costly(60))
 @given(first=st.sampled_from([0, 2000, 5000]), loss=st.floats(5, 9))
 def test_other_values_and_other_steps_are_other_runs(
     names: tuple[str, str], first: int, loss: float, tmp_path_factory: pytest.TempPathFactory

@@ -145,6 +145,20 @@ def test_a_label_beside_records_without_one(length: int, stride: int, data: st.D
     assert document["summary"]["steps"]["restart_count"] == 0
 
 
+@pytest.mark.parametrize("at", [0, 11, 19])
+def test_a_label_beside_epochs_that_another_line_numbers(at: int) -> None:
+    epochs = [
+        [f"Epoch {n + 1}/20", f"16/16 - 1s - loss: {4 - n / 30:.4f} - accuracy: 0.67 - 569ms/epoch - 36ms/step"]
+        for n in range(20)
+    ]
+    plain = read([text for epoch in epochs for text in epoch])
+    other = f"[rank3]: 16/16 - 0s - loss: {FOREIGN} - accuracy: 0.67 - 569ms/epoch - 36ms/step"
+    document = read([text for n, (head, own) in enumerate(epochs) for text in ([head, other, own] if n == at else [head, own])])
+    lines = {"first_line": 0, "last_line": 0}
+    assert document["summary"]["steps"] | lines == plain["summary"]["steps"] | lines
+    assert_only_nulls(plain, document)
+
+
 @pytest.mark.parametrize("epoch", ["0.25", "0.125"])
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_ranks_that_print_an_epoch_and_no_step(epoch: str, ranks: int) -> None:

@@ -21,6 +21,7 @@ from receipt_cli.scan.layout import Layout
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
 from tests.tools.examples import costly
+from tests.tools.slow import one_in
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = sorted((ROOT / "fixtures" / "logs").glob("*/*.log"))
@@ -92,7 +93,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relatives, "PATIENCE", 3)
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", one_in(4, range(12)))
 def test_layouts_that_follow_are_those_that_are_learned(number: int) -> None:
     assert derived(LOGS[number::12], costly(8)) > 100
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from functools import reduce
 from pathlib import Path
 
@@ -10,14 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.identity import find_difference, plain_body
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
-from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.ordinals import OrdinalSet
-from receipt_cli.scan.columns import NumberColumn
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.row_texts import RowTexts
-from receipt_cli.scan.segment import Segment, SegmentBody
+from receipt_cli.scan.segment import Segment
+from tests.fuzz.feed import cut
 from tests.tools.examples import costly
 
 ENGINE = Engine(shipped(), load_catalogue())
@@ -48,44 +45,20 @@ PIECES = [
 logs = st.lists(st.sampled_from(PIECES) | st.binary(max_size=6), max_size=40).map(b"".join)
 
 
-def whole(log: bytes) -> tuple[SegmentBody, int, bytes, int]:
-    return closed(ENGINE.scan([log], whole=True))
-
-
-def closed(stretch: Segment) -> tuple[SegmentBody, int, bytes, int]:
+def closed(stretch: Segment) -> dict[str, object]:
     body, lines = ENGINE.finish(stretch)
-    return body, lines, stretch.last_bytes, stretch.size
+    return {**plain_body(body), "lines": lines, "last": stretch.last_bytes, "size": stretch.size}
 
 
-def plain(value: object) -> object:
-    """Return the value as something that compares, NaN included."""
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
-    if isinstance(value, Cells | OrdinalSet):  # whichever way it keeps them
-        return [repr(item) for item in value]
-    if isinstance(value, NumberColumn):
-        return {"rows": list(value.rows), "values": plain(value.values)}
-    if isinstance(value, RowTexts):
-        return {"rows": plain(value.rows), "values": plain(value.values)}  # which number a form has means nothing
-    if hasattr(value, "__slots__") and not isinstance(value, bytes):
-        return {name: plain(getattr(value, name)) for name in value.__slots__}
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return repr(value)
-
-
-def cut(log: bytes, places: list[int]) -> list[bytes]:
-    bounds = [0, *sorted(p % (len(log) + 1) for p in places), len(log)]
-    return [log[a:b] for a, b in itertools.pairwise(bounds)]
+def assert_whole(log: bytes, stretch: Segment) -> None:
+    assert find_difference(closed(stretch), closed(ENGINE.scan([log], whole=True))) is None
 
 
 @settings(max_examples=costly(400), deadline=None)
 @given(logs, st.lists(st.integers(0, 10_000), max_size=8))
 def test_merging_neighbours_equals_one_pass(log: bytes, places: list[int]) -> None:
     parts = [ENGINE.scan([part]) for part in cut(log, places)]
-    assert plain(closed(reduce(ENGINE.merge, parts))) == plain(whole(log))
+    assert_whole(log, reduce(ENGINE.merge, parts))
 
 
 @settings(max_examples=costly(200), deadline=None)
@@ -100,13 +73,13 @@ def test_merge_is_associative(log: bytes, places: list[int]) -> None:
             folded = ENGINE.merge(parts.pop(), folded)
         return folded
 
-    assert plain(closed(right_fold())) == plain(whole(log))
+    assert_whole(log, right_fold())
 
 
 @settings(max_examples=costly(200), deadline=None)
 @given(logs, st.lists(st.integers(0, 10_000), max_size=8))
 def test_block_borders_do_not_matter(log: bytes, places: list[int]) -> None:
-    assert plain(closed(ENGINE.scan(cut(log, places)))) == plain(whole(log))
+    assert_whole(log, ENGINE.scan(cut(log, places)))
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda p: f"{p.parent.name}/{p.stem}")
@@ -114,7 +87,7 @@ def test_a_real_log_cut_at_odd_places(path: Path) -> None:
     log = path.read_bytes()[:40_000]
     step = max(1, len(log) // 23)
     parts = [ENGINE.scan([log[a : a + step]]) for a in range(0, len(log), step)]
-    assert plain(closed(reduce(ENGINE.merge, parts))) == plain(whole(log))
+    assert_whole(log, reduce(ENGINE.merge, parts))
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -122,4 +95,4 @@ def test_a_real_log_cut_at_odd_places(path: Path) -> None:
 def test_a_record_over_the_cap_is_cut_the_same_way(size: int, end: bytes, places: list[int]) -> None:
     log = b"iter 1: loss 2.0, time 1.00ms\n" + b"y" * size + end + b"iter 2: loss 1.0, time 1.00ms\n"
     parts = [ENGINE.scan([part]) for part in cut(log, places)]
-    assert plain(closed(reduce(ENGINE.merge, parts))) == plain(whole(log))
+    assert_whole(log, reduce(ENGINE.merge, parts))

@@ -1,8 +1,9 @@
 """The manual page of ``receipt`` in roff, from the declarations that help is made of."""
 
 from receipt_cli import __version__
-from receipt_cli.cli.app import ABOUT, HELP, Command, option_row
-from receipt_cli.cli.commands import COMMANDS, GROUPS
+from receipt_cli.cli.app import HELP, Command, option_row
+from receipt_cli.cli.commands import COMMANDS, GROUPS, summaries
+from receipt_cli.cli.help import ABOUT
 from receipt_cli.errors import ExitCode
 
 
@@ -33,8 +34,8 @@ def command_section(name: str) -> str:
 
 def manual() -> str:
     """Return the page."""
-    first = ABOUT[0].lower() + ABOUT[1:].removesuffix(".")
-    groups = "".join(entry(f"receipt {name}", about) for name, about in GROUPS.items())
+    first = ABOUT[0].lower() + " ".join(ABOUT[1:].split()).removesuffix(".")
+    groups = "".join(entry(f"receipt {name}", about) for name, about in summaries().items() if name in GROUPS)
     codes = "".join(entry(str(code.value), code.meaning) for code in ExitCode)
     return (
         f'.TH RECEIPT 1 "" "receipt {__version__}" "User Commands"\n.ad l\n.nh\n'

@@ -7,6 +7,11 @@ hostile input, faults, ``run``, ``watch`` and ``follow`` what shows that it hold
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
 KEPT = {
     "cli/test_faults.py": "test_an_operation_that_fails[parse -o-2] test_how_an_end_is_judged test_a_quota "
     "test_nothing_is_answered test_what_is_no_receipt_is_passed_over test_a_definition_that_cannot_be_read_is_no_fault_of_a_log "
@@ -39,6 +44,12 @@ LEFT = {
     "cli/test_store_questions.py": "test_several_ask_at_once",
     "cli/test_verify.py": "test_later_grammars_change_no_answer",
 }
+
+
+def one_in(every: int, cases: Iterable[Any]) -> list[Any]:
+    """Return ``cases`` for a test, of which ``make test`` runs one in ``every`` and leaves the others to ``make test-all``."""
+    rows = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*row, marks=pytest.mark.slow if number % every else ()) for number, row in enumerate(rows)]
 
 
 def is_slow(file: str, function: str, case: str) -> bool:

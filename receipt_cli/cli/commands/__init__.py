@@ -1,4 +1,4 @@
-"""The commands of ``receipt``: their names in the order of the help, and the function that each calls."""
+"""The commands of ``receipt``: their names and what each does in the order of the help, and the function that each calls."""
 
 from __future__ import annotations
 
@@ -8,31 +8,96 @@ from pkgutil import resolve_name
 
 from receipt_cli.errors import UsageError
 
-_NAMES = (
-    ("", "parse run watch show explain check ci compare history validate migrate rederive verify attest header"),
-    ("", "import export report plot"),
-    ("grammar", "list matrix show lint test explain learn"),
-    ("schema", "list show diff"),
-    ("store", "add ls query stats export show diff ask tag note exclude"),
-    ("", "mcp config completion"),
+SECTIONS = {
+    "Read a log": {
+        "parse": "Card of a log; -o writes its receipt",
+        "show": "Card of a receipt, or of a run in a store",
+        "explain": "Log lines and rule behind a figure or a verdict",
+        "plot": "Curves in the terminal",
+    },
+    "Record a job": {
+        "run": "Run a command, keep its log, write its receipt",
+        "watch": "Many growing logs on one screen",
+    },
+    "Judge": {
+        "check": "Exit 1 unless a run passes; gates, baseline, JUnit, SARIF",
+        "compare": "Are runs comparable, and what differs?",
+    },
+    "Keep many runs": {
+        "store": "build, add, ls, ask, query, show, tag, note ...",
+        "history": "When a group of comparable runs changed, and what else did",
+        "report": "One HTML file of all runs",
+    },
+    "Exchange": {
+        "import": "W&B, MLflow, TensorBoard, trainer_state.json ... to receipts",
+        "export": "Receipts to W&B, MLflow, Parquet, CSV ...",
+        "grammar": "list, explain, learn, test: how logs are read",
+    },
+    "More": {
+        "schema": "check, migrate, list, show, diff: the forms of documents",
+        "verify": "Derive a receipt from its log once more, and compare",
+        "attest": "Sign what a receipt states about its log",
+        "header": "Record git, GPUs, packages and host when a job starts",
+        "mcp": "Answer an assistant by the Model Context Protocol",
+        "config": "Settings that are defaults of options, and their sources",
+        "completion": "Script by which a shell completes words",
+        "help": "Help of a command, of all commands, or on exit codes",
+    },
+}
+"""Each command of the top with what it does; help shows the last section only if all commands are asked for."""
+GROUPS = {
+    "store": {
+        "build": "Receipts of every log of an archive, kept up to date",
+        "add": "Receipts and other documents into the store",
+        "ls": "Its runs by time",
+        "ask": "Frequent questions: best, slowest, failures, what varies ...",
+        "query": "One SELECT of SQL",
+        "stats": "Throughput, time in steps, memory and checks over time",
+        "export": "Its views as Parquet files",
+        "show": "Card of a run",
+        "diff": "What varies between runs",
+        "tag": "Add or remove tags of a run",
+        "note": "Write a note on a run",
+        "exclude": "Leave a run out of history and statistics",
+    },
+    "grammar": {
+        "list": "Grammars that ship, and those of the search path",
+        "explain": "Which grammar was chosen for a log, and what each rule read",
+        "learn": "Draft a grammar for the log of an unknown trainer",
+        "test": "Samples of a grammar, and what each rule reads in a log",
+        "show": "Definition of a grammar",
+        "lint": "Exit 1 if a grammar is not sound",
+        "matrix": "Trainers, versions and metrics that are read",
+    },
+    "schema": {
+        "check": "Exit 1 unless documents keep their schema and its rules",
+        "migrate": "Documents to a newer version of their schema",
+        "list": "Schemas that ship",
+        "show": "A schema, or its fields",
+        "diff": "What changed between two versions",
+    },
+}
+"""Commands that have commands of their own, with what each does."""
+ALIASES = {"ci": "check", "rederive": "store build", "validate": "schema check", "migrate": "schema migrate"}
+"""Names of an earlier release, which help does not show."""
+COMMANDS = tuple(
+    f"{name} {member}".rstrip() for section in SECTIONS.values() for name in section for member in GROUPS.get(name, [""])
 )
-COMMANDS = tuple(f"{group} {name}".lstrip() for group, commands in _NAMES for name in commands.split())
 """Each command is a function of its name: its parameters are the options, the docstring is the help, the last paragraph of
 which is an example. The function is in the module of the group, else in one of the same name."""
-_MODULES = {
-    **dict.fromkeys(("show", "validate", "migrate"), "documents"),
-    "attest": "verify",
-    "history": "compare",
-    **dict.fromkeys(("completion", "config", "mcp"), "integration"),
-    **dict.fromkeys((f"store {name}" for name in ("show", "diff", "ask", "tag", "note", "exclude")), "store_runs"),
+_ELSEWHERE = {
+    "show": "documents:show",
+    "schema check": "documents:check",
+    "schema migrate": "documents:migrate",
+    "attest": "verify:attest",
+    "history": "compare:history",
+    "store build": "store_build:build",
+    "import": "import_:import_",
+    "help": "help_:help_",
+    **{name: f"integration:{name}" for name in ("completion", "config", "mcp")},
+    **{f"{group} list": f"{group}:list_" for group in ("grammar", "schema")},
+    **{f"store {name}": f"store_runs:{name}" for name in ("show", "diff", "ask", "tag", "note", "exclude")},
 }
-"""Commands that share another module."""
-GROUPS = {
-    "grammar": "List, test, explain and learn the grammars that parse logs.",
-    "schema": "List, print and compare the schemas of documents and definitions.",
-    "store": "Store receipts and query them.",
-}
-"""Commands that have commands of their own, and the help of each."""
 
 
 def load(name: str) -> Callable[..., None]:
@@ -40,13 +105,10 @@ def load(name: str) -> Callable[..., None]:
     if name == "run" and os.name == "nt":
         raise UsageError("receipt run needs the signals and terminals of POSIX", try_="receipt parse LOG --here")
     group, _, command = name.rpartition(" ")
-    function = f"{command}_" if command in ("import", "list") else command  # names that Python has taken
-    found: Callable[..., None] = resolve_name(f"{__name__}.{_MODULES.get(name, group or function)}:{function}")
+    found: Callable[..., None] = resolve_name(f"{__name__}.{_ELSEWHERE.get(name, f'{group or command}:{command}')}")
     return found
 
 
-def names(group: str = "") -> list[str]:
-    """Return the names of the commands in ``group`` or, with groups among them, of those at the top."""
-    if group:
-        return [name.removeprefix(f"{group} ") for name in COMMANDS if name.startswith(f"{group} ")]
-    return list(dict.fromkeys(name.partition(" ")[0] for name in COMMANDS))
+def summaries(group: str = "") -> dict[str, str]:
+    """Return the names of the commands in ``group`` or, with groups among them, of those at the top, with what each does."""
+    return GROUPS[group] if group else {name: about for section in SECTIONS.values() for name, about in section.items()}

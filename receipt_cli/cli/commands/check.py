@@ -1,56 +1,152 @@
-"""``receipt check``: is this run healthy? For scripts and CI."""
+"""``receipt check``: does a run pass? For people, scripts and CI systems."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
 
 from receipt_cli.analysis.checks import CORE, UNKNOWN, healthy, verdict
-from receipt_cli.analysis.checks import proven as is_proven
-from receipt_cli.cli.output import progress, write_json, write_stdout
-from receipt_cli.cli.parameters import AllowTruncated, Argument, Json, Option
-from receipt_cli.errors import ExitCode, GrammarChoiceError
+from receipt_cli.ci.baseline import Baseline, hold_against
+from receipt_cli.ci.delivery import Targets, deliver
+from receipt_cli.ci.gates import DEFAULT, Gates
+from receipt_cli.ci.gates_file import read_gates
+from receipt_cli.ci.log_locations import Places
+from receipt_cli.ci.page import render_page
+from receipt_cli.ci.verdict import Verdict, rule
+from receipt_cli.cli.output import note, progress, read_policy, style, write_json, write_stdout
+from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, FromSettings, JobExit, Json, Option, Policy, Was
+from receipt_cli.comparison.contrasts import Run
+from receipt_cli.comparison.load import load_runs, make_run
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.documents.schemas import find_entry, get_json_schema
+from receipt_cli.errors import ExitCode, GrammarChoiceError, UsageError
+from receipt_cli.io.file_kinds import read_file
 from receipt_cli.receipts.open import read_given
+from receipt_cli.receipts.production import Product
 
 
 def check(
-    file: Annotated[str, Argument("FILE", "A receipt or a log; - for stdin.")],
-    exit_code: Annotated[int | None, Option(help="The exit code of the training command (for a log).")] = None,
+    file: Annotated[str, Argument("FILE", "The run's receipt or log; - for stdin.")],
+    exit_code: JobExit = None,
+    gates: Annotated[
+        Path | None, Option(help="YAML: what the run must prove; without it, health."), FromSettings("gates")
+    ] = None,
+    baseline: Annotated[
+        list[str] | None, Option(metavar="FILE", help="Receipt or log to compare with; several are repeats of one run.")
+    ] = None,
+    policy: Policy = None,
     proven: Annotated[bool, Option("--proven", help="Require all four core checks to be proven.")] = False,
     allow_unknown: Annotated[
         bool, Option("--allow-unknown", help="Pass a log in which no step line was recognised and nothing failed.")
     ] = False,
     allow_truncated: AllowTruncated = False,
+    log: Annotated[
+        str | None, Option(metavar="FILE", help="Path of the receipt's log, for line numbers and confidence intervals.")
+    ] = None,
+    output: Annotated[Path | None, Option("-o", "--output", help="Write the receipt to this file.")] = None,
+    markdown: Annotated[
+        Path | None, Option("--markdown", help="Markdown page; default: $GITHUB_STEP_SUMMARY if set."), Was("summary")
+    ] = None,
+    junit: Annotated[Path | None, Option(help="JUnit XML: a test case for each check and gate.")] = None,
+    sarif: Annotated[Path | None, Option(help="SARIF 2.1.0: failures and problems with their lines.")] = None,
+    dotenv: Annotated[Path | None, Option(help="RECEIPT_NAME=value lines for later jobs.")] = None,
+    annotations: Annotated[
+        bool | None, Option("--annotations/--no-annotations", help="Print GitHub annotations; default: on GitHub.")
+    ] = None,
     json_output: Json = False,
+    color: Color = "auto",
 ) -> None:
-    """Exit 0 when the run is healthy, 1 when it is not, 4 when no step line was recognised and nothing failed.
+    """Exit 0 if a run passes, 1 if a required check or a gate fails, 4 if no step line was recognised and nothing failed.
 
-    Healthy: none of finite_losses, zero_exit_code, has_steps, no_oom is false, has_steps is true, and nothing says that the
-    run failed. A log that stops before its run ends is truncated, which is not healthy. Where steps were read and the log
-    does not show how the run ended, the first word is unknown, and the exit code 0.
+    Without --gates a run has to be healthy: none of finite_losses, zero_exit_code, has_steps, no_oom is false, has_steps is
+    true, and nothing says that the run failed. A log that stops before its run ends is truncated, which is not healthy. If
+    steps were read and the log does not show how the run ended, the first word is unknown, and the exit code 0. On GitHub
+    the job's page, annotations and outputs are written by default; JUnit, SARIF and dotenv files serve other systems.
 
-    Example: receipt check run.receipt.json
+    Example: receipt check run.log --baseline main.receipt.json --junit junit.xml
     """
-    document, _ = read_given(file, environ=dict(os.environ), exit_code=exit_code, progress=progress)
-    checks = document["checks"]
-    failure = document["failure"]
-    fine = healthy(checks, failure, allow_truncated=allow_truncated)
-    good = fine is not False and (is_proven(checks) or not proven)
-    if json_output:
-        verdicts = {"healthy": fine is True, "proven": is_proven(checks)}
-        write_json({**verdicts, "checks": checks, "reason": failure and failure["reason"]})
+    wanted = _read_gates(gates)
+    wanted = replace(
+        wanted,
+        require=(*wanted.require, *(("proven",) if proven else ())),
+        allow_truncated=allow_truncated or wanted.allow_truncated,
+        allow_unknown=allow_unknown,
+    )
+    environ = dict(os.environ)
+    document, product = read_given(file, environ=environ, exit_code=exit_code, progress=progress)
+    if product is not None and log is not None:
+        raise UsageError("--log goes with a receipt", why=f"{file} is a log itself")
+    note(product.notes if product is not None else ())
+    if baseline:
+        steps = product if product is not None or log is None else _read_steps(log, document, environ)
+        held = _hold(make_run(Path(file).name, document, steps), baseline, policy)
     else:
-        words = {True: "true", False: "false", None: "unknown"}
-        shown = " ".join(f"{name}={words[checks.get(name)]}" for name in CORE)
-        reason = f" reason={failure['reason']}" if failure else ""
-        state = verdict(checks, failure).partition(",")[0]
-        told = UNKNOWN if state == UNKNOWN else "proven" if proven else "healthy"
-        word = told if good else "not proven" if proven and fine else state
-        write_stdout(f"{word}: {shown}{reason}\n")
-    if fine is None and not allow_unknown:
+        held = None
+    if held is None and wanted.changes:
+        note(["the gates limit changes, and no --baseline was given: they are unknown"])
+    ruled = rule(document, wanted, held)
+    targets = Targets(junit, sarif, markdown, dotenv, output, annotations)
+    places = Places.of(document, file, file if product is not None else log, environ)
+    commands = deliver(document, ruled, places, targets, environ)
+    if json_output:
+        _tell(commands)
+        failure = document["failure"]
+        more = {"checks": document["checks"], "reason": failure and failure["reason"]}
+        write_json({"healthy": ruled.healthy, **ruled.document(document), **more})
+    elif gates is None and not baseline:
+        write_stdout(_line(document, ruled, proven) + commands)
+    else:
+        write_stdout(render_page(document, ruled, style(color)) + commands)
+    if "healthy" in wanted.require and not allow_unknown and healthy(document["checks"], document["failure"]) is None:
         why = "without a step line the log shows neither that the run is healthy nor that it is not"
         try_ = "receipt parse shows what was not read; --allow-unknown passes such a log"
         raise GrammarChoiceError("cannot judge the run: no step line was recognised", where=file, why=why, try_=try_)
-    if not good:
+    if not ruled.passed:
         sys.exit(ExitCode.NO)
+
+
+def _line(document: Mapping[str, Any], ruled: Verdict, proven: bool) -> str:
+    """Return the state of the run, and what each core check found."""
+    checks, failure = document["checks"], document["failure"]
+    words = {True: "true", False: "false", None: "unknown"}
+    shown = " ".join(f"{name}={words[checks.get(name)]}" for name in CORE)
+    reason = f" reason={failure['reason']}" if failure else ""
+    state = verdict(checks, failure).partition(",")[0]
+    told = UNKNOWN if state == UNKNOWN else "proven" if proven else "healthy"
+    word = told if ruled.passed else "not proven" if proven and healthy(checks, failure) else state
+    return f"{word}: {shown}{reason}\n"
+
+
+def _read_gates(path: Path | None) -> Gates:
+    if path is None:
+        return DEFAULT
+
+    checks: dict[str, Any] = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
+    return read_gates(read_file(path), str(path), checks=list(checks), registry=load_registry())
+
+
+def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) -> Product | None:
+    """Return what the log of a receipt gives beside it; None where it is not at hand, or gives another receipt."""
+    if not Path(log).exists():
+        return None
+    again, product = read_given(log, environ=environ, progress=progress)
+    if again["summary"] == document["summary"]:
+        return product
+    note([f"{log} does not give this receipt: its steps play no part in the comparison"])
+    return None
+
+
+def _hold(run: Run, files: Sequence[str], policy: Path | None) -> Baseline:
+    baselines, notes = load_runs(files, "step", progress)
+    note(notes)
+    return hold_against(run, baselines, read_policy(policy), load_registry())
+
+
+def _tell(commands: str) -> None:
+    """Print workflow commands on stderr, which GitHub reads as it does stdout."""
+    if commands and sys.stderr is not None:
+        print(commands, end="", file=sys.stderr)

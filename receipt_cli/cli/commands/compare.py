@@ -9,8 +9,18 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from receipt_cli.api.commands import compare as compare_runs
-from receipt_cli.cli.output import ColorChoice, note, note_some, progress, read_policy, style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option, Policy, StoreFolder
+from receipt_cli.cli.output import (
+    ColorChoice,
+    note,
+    note_some,
+    progress,
+    read_policy,
+    style,
+    write_json,
+    write_markdown,
+    write_stdout,
+)
+from receipt_cli.cli.parameters import Argument, Color, Json, Markdown, Option, Policy, StoreFolder, Was
 from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.comparison.load import load_side
 from receipt_cli.comparison.rerun import STEPS, Question, reproducibility
@@ -35,8 +45,8 @@ def compare(
     target: Annotated[
         list[str] | None, Option(metavar="METRIC=VALUE", help="Show step, tokens and time at which each run reached it.")
     ] = None,
-    exit_code: Annotated[bool, Option("--exit-code", help="Exit 1 where a run is worse or not comparable.")] = False,
-    markdown: Annotated[bool, Option("--markdown", help="Print Markdown, for a pull request.")] = False,
+    fail: Annotated[bool, Option("--fail", help="Exit 1 if a run is worse or not comparable."), Was("exit-code")] = False,
+    markdown: Markdown = None,
     reproducibility: Annotated[
         bool,
         Option(
@@ -50,7 +60,11 @@ def compare(
     tolerance: Annotated[
         float | None, Option(least=0, metavar="RATIO", help="With these two: relative difference allowed.")
     ] = None,
-    series: Annotated[Path | None, Option(metavar="FOLDER", help="With these two: Parquet files of the receipts' logs.")] = None,
+    series: Annotated[
+        Path | None,
+        Option("--series-from", metavar="FOLDER", help="With these two: Parquet files of the receipts' logs."),
+        Was("series"),
+    ] = None,
     store: InStore = None,
     json_output: Json = False,
     color: Color = "auto",
@@ -69,16 +83,18 @@ def compare(
             raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with {_option(resume)}")
         return _reproduce(runs, policy, steps, tolerance, series, resume=resume, json_output=json_output, color=color)
     if steps is not None or tolerance is not None or series is not None:
-        raise UsageError("--steps, --tolerance and --series go with --reproducibility or --resume")
+        raise UsageError("--steps, --tolerance and --series-from go with --reproducibility or --resume")
 
     found = compare_runs(*runs, policy=policy, align=align, targets=target or (), workers=None, progress=progress)
     note(found.notes)
     document = found.to_dict()
+    if markdown is not None:
+        write_markdown(markdown, render_markdown(document))
     if json_output:
         write_json(document)
-    else:
-        write_stdout(render_markdown(document) if markdown else render_comparison(document, style(color)))
-    if exit_code and found.worse:
+    elif str(markdown) != "-":
+        write_stdout(render_comparison(document, style(color)))
+    if fail and found.worse:
         sys.exit(ExitCode.NO)
 
 
@@ -126,7 +142,9 @@ def history(
     lane: Annotated[str | None, Argument("LANE", "One lane; all by default.", completes="lane")] = None,
     policy: Policy = None,
     changed: Annotated[bool, Option("--changed", help="Only lanes in which something changed.")] = False,
-    exit_code: Annotated[bool, Option("--exit-code", help="Exit 1 where the last change of a figure was for the worse.")] = False,
+    fail: Annotated[
+        bool, Option("--fail", help="Exit 1 where the last change of a figure was for the worse."), Was("exit-code")
+    ] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
@@ -145,5 +163,5 @@ def history(
         write_json(found)
     else:
         write_stdout(render_history(found, style(color), quiet=changed) or "no change in any lane\n")
-    if exit_code and worsened(found):
+    if fail and worsened(found):
         sys.exit(ExitCode.NO)

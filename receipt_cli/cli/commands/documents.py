@@ -1,4 +1,4 @@
-"""``receipt show``, ``validate`` and ``migrate``: documents for people, against their contract, in a newer version."""
+"""``receipt show``, ``schema check`` and ``schema migrate``: documents for people, against their contract, in a newer version."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def show(
     elif isinstance(document, dict):
         write_stdout(render_document(document, style=style(color)))
     if has_errors(findings):
-        note([f"{file} is not valid: receipt validate {file}"])
+        note([f"{file} is not valid: receipt schema check {file}"])
         sys.exit(ExitCode.NO)
 
 
-def validate(files: Documents, json_output: Json = False, color: Color = "auto") -> None:
+def check(files: Documents, json_output: Json = False, color: Color = "auto") -> None:
     """Check documents against their schema and the rules between fields.
 
     All findings are listed. Exits 1 when a document is invalid, 3 when one cannot be read, 5 when a schema is unknown;
     the worst of several files wins.
 
-    Example: receipt validate *.receipt.json
+    Example: receipt schema check *.receipt.json
     """
     found = find_wrong(files)
     errors = [finding.refusal for finding in found if finding.refusal is not None]
@@ -99,7 +99,7 @@ def migrate(
     what was done, or would be, field by field. Exits 2 for a downgrade, 3 when a document cannot be read or is not
     valid, 5 for an unknown version, 6 when a file cannot be written; the worst of several files wins.
 
-    Example: receipt migrate old.receipt.json
+    Example: receipt schema migrate old.receipt.json
     """
     _check_usage(files, output, in_place, json_output)
     rows: list[dict[str, Any]] = []

@@ -13,8 +13,8 @@ from receipt_cli.authoring.explain import explain_log
 from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
 from receipt_cli.authoring.roles import Question, read_answers
 from receipt_cli.authoring.site_search import find_site
-from receipt_cli.cli.output import note, print_line, progress, style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
+from receipt_cli.cli.output import note, print_line, progress, style, write_json, write_markdown, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Markdown, Option
 from receipt_cli.detect.generic import GENERIC, load_generic
 from receipt_cli.errors import ExitCode, GrammarChoiceError, UsageError
 from receipt_cli.grammar.catalog import list_grammars, shipped
@@ -59,21 +59,21 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
 
 def matrix(
     json_output: Json = False,
-    markdown: Annotated[bool, Option("--markdown", help="Print a table in Markdown.")] = False,
+    markdown: Markdown = None,
     color: Color = "auto",
 ) -> None:
     """List supported trainers with versions, metrics and test logs.
 
     Evidence counts the logs that ship with the grammars: of runs made for them, and written in the trainer's format.
 
-    Example: receipt grammar matrix --markdown
+    Example: receipt grammar matrix --markdown trainers.md
     """
     rows = find_rows()
+    if markdown is not None:
+        write_markdown(markdown, render_markdown(rows))
     if json_output:
         write_json([asdict(row) for row in rows])
-    elif markdown:
-        write_stdout(render_markdown(rows).encode("utf-8"))
-    else:
+    elif str(markdown) != "-":
         counted = [row.cells | {"metrics": str(len(row.metrics))} for row in rows]
         write_stdout(render_table(counted, COLUMNS, style(color)))
 

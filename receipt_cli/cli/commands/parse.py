@@ -19,6 +19,7 @@ from receipt_cli.cli.parameters import (
     Evidence,
     Fact,
     Grammar,
+    JobExit,
     Json,
     Lane,
     OnEnd,
@@ -77,7 +78,7 @@ def parse(
     on_end: OnEnd = None,
     on_stall: OnStall = None,
     grammar: Grammar = None,
-    exit_code: Annotated[int | None, Option(help="The exit code of the training command.")] = None,
+    exit_code: JobExit = None,
     wall: Annotated[
         str | None,
         Option(metavar="TIME|FILE", help="Wall time of the job: 3h10m, seconds, or a wandb-summary.json, report.md or receipt."),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from receipt_cli.cli.output import note_some, print_line, read_policy
-from receipt_cli.cli.parameters import Option, Policy, StoreFolder
+from receipt_cli.cli.parameters import Option, Policy, StoreFolder, Was
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.io.atomic import write_atomically
 from receipt_cli.receipts.production import Product
@@ -23,7 +23,12 @@ def report(
     title: Annotated[str, Option(help="Title of the report.")] = "Training runs",
     series: Annotated[
         Path | None,
-        Option(metavar="FOLDER", help="Folder of files that parse --series wrote, for curves; STORE/series where it exists."),
+        Option(
+            "--series-from",
+            metavar="FOLDER",
+            help="Folder of files that --series wrote, for curves; default: STORE/series.",
+        ),
+        Was("series"),
     ] = None,
     policy: Policy = None,
 ) -> None:

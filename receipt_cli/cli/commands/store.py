@@ -194,7 +194,7 @@ def _valid(file: Path) -> dict[str, Any]:
     wrong = next((finding for finding in validate_bytes(data, str(file)) if finding.severity == "error"), None)
     if wrong is not None:
         why = f"{wrong.pointer}: {wrong.reason}"
-        raise InvalidDocument("is not a valid document", where=str(file), why=why, try_=f"receipt validate {file}")
+        raise InvalidDocument("is not a valid document", where=str(file), why=why, try_=f"receipt schema check {file}")
     document: dict[str, Any] = json.loads(data)
     return document
 

@@ -9,7 +9,7 @@ from receipt_cli.cli.commands.documents import show as show_document
 from receipt_cli.cli.commands.store import open_database
 from receipt_cli.cli.output import note as tell_note
 from receipt_cli.cli.output import style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder
+from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder, Was
 from receipt_cli.errors import UsageError
 from receipt_cli.render.store import render_answer, render_meanings
 from receipt_cli.store.files import Store
@@ -115,7 +115,7 @@ def ask(
     store: StoreFolder,
     question: Annotated[str | None, Argument("QUESTION", "A recipe; without one, list them.")] = None,
     metric: Annotated[str, Option(metavar="NAME", help="Metric of the recipe best.")] = "val_loss",
-    last: Annotated[int, Option(least=1, help="Maximum number of rows, where a recipe has one.")] = 20,
+    limit: Annotated[int, Option("--limit", least=1, help="Maximum number of rows, where a recipe has one."), Was("last")] = 20,
     where: Annotated[str | None, Option(metavar="SQL", help="Only runs for which this holds, such as \"lane = 'a100'\".")] = None,
     sql: Annotated[bool, Option("--sql", help="Print the SQL of the recipe.")] = False,
     json_output: Json = False,
@@ -134,7 +134,7 @@ def ask(
         else:
             write_stdout(render_meanings({name: recipe.meaning for name, recipe in RECIPES.items()}, style(color)))
         return
-    statement = fill(question, metric, last, where)
+    statement = fill(question, metric, limit, where)
     if sql:
         write_stdout(f"{statement}\n")
         return

@@ -11,7 +11,7 @@ function overlayPage(filter) {
   const runs = chosen(filter).reverse();
   const names = tally(runs.flatMap(run => ((D.details[run] || {}).curves || []).map(c => text(c[1])))).map(([name]) => name);
   const title = el('h1', null, 'Overlay');
-  if (!names.length) return [title, el('p', {class: 'empty'}, 'No run here has curves: ', el('code', null, 'receipt rederive --series'), ' keeps the records that a report draws.')];
+  if (!names.length) return [title, el('p', {class: 'empty'}, 'No run here has curves: ', el('code', null, 'receipt store build --series'), ' keeps the records that a report draws.')];
   const metric = names.includes(filter.metric) ? filter.metric : names.includes('loss') ? 'loss' : names[0], axis = AXES[filter.x] ? filter.x : 'step';
   const able = runs.filter(run => curveOf(run, metric)), fit = able.filter(run => perStep(run, axis));
   const wanted = filter.runs === undefined ? fit.slice(0, 4) : filter.runs.split(',').map(digest => BY_DIGEST.get(digest)).filter(run => fit.includes(run)).slice(0, MOST_DRAWN);

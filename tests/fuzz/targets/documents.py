@@ -1,4 +1,4 @@
-"""A document that somebody sent: judged, told apart from others, shown without terminal codes, lifted or refused."""
+"""A document that somebody sent: judged, shown in lines that fit and without terminal codes, lifted or refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from receipt_cli.documents.validate import has_errors, validate_bytes, validate_
 from receipt_cli.errors import ReceiptError
 from receipt_cli.render.document import render_document
 from receipt_cli.render.terminal.style import Style
-from tests.fuzz.feed import Feed
+from receipt_cli.render.terminal.text import cells
+from tests.fuzz.feed import Feed, change
 from tests.fuzz.harness import ROOT
 
 _EXAMPLES = sorted((ROOT / "fixtures" / "receipts").glob("*/*/*.json"))
@@ -22,7 +23,7 @@ def target(data: bytes) -> None:
     feed = Feed(data)
     if feed.below(2):
         document = json.loads(json.dumps(feed.pick(_BASES)))
-        _change(document, feed)
+        change(document, feed)
         text = json.dumps(document).encode()
     else:
         text = feed.rest()
@@ -35,7 +36,9 @@ def target(data: bytes) -> None:
     document = json.loads(text)
     if not isinstance(document, dict):
         return
-    shown = render_document(document, style=Style(width=80, color=False, unicode=True))
+    width = 40 + len(text) % 61
+    shown = render_document(document, style=Style(width=width, color=False, unicode=True))
+    assert all(cells(line) <= width for line in shown.split("\n"))
     assert not any((ord(letter) < 32 and letter != "\n") or 0x7F <= ord(letter) < 0xA0 for letter in shown)
     if has_errors(findings):
         return
@@ -47,37 +50,6 @@ def target(data: bytes) -> None:
         return
     assert not has_errors(validate_document(made))
     assert json.loads(canonical_bytes(made)) == made
-
-
-def _change(document: dict[str, object], feed: Feed) -> None:
-    """Set, drop or rename values at places that the input chooses; what is left of the input is a text or JSON."""
-    steps = [(feed.below(1 << 16), feed.below(4)) for _ in range(feed.pick((1, 2, 3, 6)))]
-    rest = feed.rest()
-    try:
-        value = json.loads(rest)
-    except (ValueError, RecursionError):
-        value = rest.decode("utf-8", "replace")
-    for place, how in steps:
-        ways = list(_places(document))
-        holder, key = ways[place % len(ways)]
-        if how == 0 and isinstance(holder, dict) and key != "schema_version":
-            del holder[key]
-        elif how == 1 and isinstance(holder, dict):
-            holder[str(value)[:200]] = holder.pop(key)
-        elif how == 2 and isinstance(holder[key], int | float) and isinstance(value, str):
-            holder[key] = -holder[key]
-        else:
-            holder[key] = value
-        if not document:
-            return
-
-
-def _places(value: object) -> list[tuple[object, object]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    found: list[tuple[object, object]] = []
-    for key, item in items:
-        found += [(value, key), *_places(item)]
-    return found
 
 
 def seeds() -> list[bytes]:

@@ -110,7 +110,7 @@ class TestReading:
             ("metrics:\n  loss:\n    last: {at_most: .nan}", 3, "not a limit"),
             ("metrics:\n  loss:\n    last: {at_most: yes}", 3, "not a limit"),
             ("metrics:\n  loss:\n    last: {at_most: 1.0e+999}", 3, "not a limit"),
-            ("metrics:\n  loss:\n    last: {at_least: 2, at_most: 1}", 3, "at least the one"),
+            ("metrics:\n  loss:\n    last: {at_least: 2, at_most: 1}", 3, "larger than at_most"),
             ("metrics:\n  loss:\n    change: {worse_by_at_most: 0.05}", 3, "not a percentage"),
             ("metrics:\n  loss:\n    change: {worse_by_at_most: -5%}", 3, "not a percentage"),
             ("metrics:\n  loss:\n    change: {interval: required}", 3, "has no limit"),

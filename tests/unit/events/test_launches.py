@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -271,3 +272,36 @@ def test_no_text_of_another_run_stands_for_a_marker() -> None:
         assert {at for at, _, _ in hits.texts} <= {*hits.at}
         kept = start < KEPT_HITS or start >= 3 * KEPT_HITS
         assert [text for _, text, _ in hits.texts][-1] == (f'File "a.py", line {start + KEPT_HITS // 2 - 1}' if kept else "")
+
+
+def mllog(key: str, at: int, value: object = None, rank: str = "", **metadata: object) -> str:
+    """Return a line of a benchmark at a time in milliseconds, as ``rank`` prints it."""
+    printed = {"namespace": "", "time_ms": 1_700_000_000_000 + at, "event_type": "POINT_IN_TIME", "key": key, "value": value}
+    return f"{rank}:::MLLOG {json.dumps({**printed, 'metadata': {'file': 'a.py', 'lineno': 1, **metadata}})}\n"
+
+
+def benchmark(at: int, seed: int, ranks: tuple[str, ...] = ("",), *, stopped: bool = True) -> str:
+    lines = [mllog("init_start", at + n, rank=rank) for n, rank in enumerate(ranks)]
+    lines += [mllog("seed", at + 9, seed), *(mllog("run_start", at + 1000 + n, rank=rank) for n, rank in enumerate(ranks))]
+    stats = ({"train_loss": 2.5 - n / 8, "throughput": 4.0 + n} for n in range(1, 6))
+    lines += [mllog("tracked_stats", at + 2000 + n, s, samples_count=80 * n, step=10 * n) for n, s in enumerate(stats, 1)]
+    return "".join([*lines, mllog("run_stop", at + 61_234, rank=ranks[0], status="success") if stopped else ""])
+
+
+@pytest.mark.parametrize("ranks", [("",), (" 0: ", " 1: "), ("", "")])
+def test_a_benchmark_says_when_its_run_begins_and_ends(ranks: tuple[str, ...], receipt_of: Receipt) -> None:
+    document = receipt_of(benchmark(0, 11, ranks))
+    assert launches(document) == (1, 1, 1)
+    assert document["summary"]["time_to_train_s"] == (60.234 if len({*ranks}) == len(ranks) else None)
+    assert spread(document) == (10, 50, 5, 0)
+    loss, rate = (document["summary"]["metrics"][name] for name in ("loss", "samples_per_s"))
+    assert (loss["first"], loss["last"], rate["last"]) == (2.375, 1.875, 9.0)
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_benchmark_that_begins_again_is_another_run(stopped: bool, receipt_of: Receipt) -> None:
+    document = receipt_of(benchmark(0, 11, stopped=stopped) + benchmark(600_000, 22))
+    assert launches(document)[:2] == (2, 2)
+    assert document["header"]["seeds"] == {"seed": 22}
+    assert document["summary"]["time_to_train_s"] == 60.234
+    assert spread(document) == (10, 50, 5, 0)

@@ -44,7 +44,7 @@ def test_of_copies_one_stays_and_each_line_keeps_its_number(count: int, size: in
     whole = text(in_turns(RUN, size, (b"",) * count))
     found, copies = without_copies(whole)
     assert told(found) == RUN
-    assert copies.twins == {}
+    assert copies.duplicate_of == {}
     assert len(copies.lines) == (count - 1) * len(RUN)
     assert found.count(b"\n") == whole.count(b"\n")
     assert all(one in (b"", other) for one, other in zip(found.split(b"\n"), whole.split(b"\n"), strict=True))
@@ -62,7 +62,7 @@ def test_copies_in_equal_turns_may_repeat_themselves(count: int, size: int) -> N
 def test_of_equal_ranks_the_lowest_stays(size: int) -> None:
     found, copies = without_copies(text([b"launcher", *in_turns(RUN, size, (b"[rank3]: ", b"[rank1]: "))]))
     assert told(found) == [b"launcher", *(b"[rank1]: " + line for line in RUN)]
-    assert copies.twins == {3: 1}
+    assert copies.duplicate_of == {3: 1}
 
 
 OTHER = [line.replace(b"7", b"8") for line in RUN]

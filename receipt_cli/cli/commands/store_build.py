@@ -1,4 +1,4 @@
-"""``receipt rederive``: an archive of logs in, a store of receipts out."""
+"""``receipt store build``: an archive of logs in, a store of receipts out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from receipt_cli.render.batch import render_change, render_quarantine, render_su
 from receipt_cli.render.terminal.progress import BatchBar, BatchLines, shows_progress
 
 
-def rederive(
+def build(
     paths: Annotated[
         list[str] | None,
         Argument("PATH...", "Logs, folders of logs, patterns ('runs/**/*.log') and URLs (s3://, gs://, …)."),
@@ -81,7 +81,7 @@ def rederive(
     are no logs, ordered by path. Exits 0 when every log has its receipt, else with the worst code of those in quarantine: 3 for
     a log that cannot be read, 70 for one that crashed its process or met an internal error; 6 when the store cannot be written.
 
-    Example: receipt rederive logs/ --store runs/ --lane '{dir}'
+    Example: receipt store build logs/ --store runs/ --lane '{dir}'
     """
     if is_url(store):
         raise UsageError("a store is a folder", where=store, try_="copy its files there afterwards: they never change")
@@ -89,7 +89,7 @@ def rederive(
     started = time.monotonic()
     every = [*(paths or ()), *(read_list(paths_from) if paths_from is not None else ())]
     if not every:
-        raise UsageError("no path is given", try_="receipt rederive FOLDER --store DIR")
+        raise UsageError("no path is given", try_="receipt store build FOLDER --store DIR")
     given = {"name": name, "lane": lane, "preset": preset}
     labels = Labels({key: text for key, text in given.items() if text is not None}, read_mapping(mapping) if mapping else ())
     if series:

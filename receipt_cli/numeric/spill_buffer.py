@@ -60,7 +60,7 @@ def bound() -> int:
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
-class Room:
+class SpillBuffer:
     """``size`` bytes, zero at first, that keep their content when they grow.
 
     Arrays from ``view`` stay valid after growth, but may show the old content.
@@ -87,7 +87,7 @@ class Room:
         """Grow to at least ``size`` bytes."""
         if size <= self.size:
             return
-        self.settle()
+        self.flush()
         step = HUGE if size > HUGE // 2 else PAGESIZE
         size = -(-max(size, self.size + self.size // GROWTH) // step) * step
         if self._file is None and _held + size - self.size > bound():
@@ -97,9 +97,9 @@ class Room:
         self.size = size
 
     def write(self, at: int, data: bytes | memoryview) -> None:
-        """Put bytes at offset ``at``, inside the buffer. Earlier views show them after ``settle``."""
+        """Put bytes at offset ``at``, inside the buffer. Earlier views show them after ``flush``."""
         if at != self._at + len(self._waiting):
-            self.settle()
+            self.flush()
         if self._file is None or (not self._waiting and len(data) >= _WRITTEN):
             self._put(at, data)
             return
@@ -107,9 +107,9 @@ class Room:
             self._at = at
         self._waiting += data
         if len(self._waiting) >= _WRITTEN:
-            self.settle()
+            self.flush()
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Flush buffered writes."""
         if self._waiting:
             waiting, self._waiting = self._waiting, bytearray()
@@ -124,7 +124,7 @@ class Room:
         """Return as ``view`` does, without numpy, for an array type code."""
         assert self._map is not None
         if self._file is not None:
-            self.settle()
+            self.flush()
             show(8 * count)
         return memoryview(self._map).cast(code)[start : start + count]  # type: ignore[call-overload, no-any-return]
 
@@ -134,7 +134,7 @@ class Room:
 
         assert self._map is not None
         if self._file is not None:
-            self.settle()
+            self.flush()
             show(8 * count)
         return np.frombuffer(self._map, dtype, count, 8 * start)
 
