@@ -208,7 +208,8 @@ def test_a_start_reads_no_yaml_and_writes_nothing_to_the_home(log: Path | str, t
         log = tmp_path / "unknown.log"
         log.write_text("".join(f"round {n}: loss={3 - n / 9:.3f} lr=0.001\n" for n in range(20)))
     (tmp_path / "home").mkdir()
-    program = "from receipt_cli.definitions import strict_yaml\nstrict_yaml.read_yaml = None\nfrom receipt_cli.cli.main import main\nmain()"
+    blocked = "from receipt_cli.definitions import strict_yaml\nstrict_yaml.read_yaml = None\n"
+    program = f"{blocked}from receipt_cli.cli.main import main\nmain()"
     done = subprocess.run(
         [sys.executable, "-c", program, "parse", str(log), "--json"],
         env={**os.environ, "HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}, capture_output=True, timeout=60, check=False,
