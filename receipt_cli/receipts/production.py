@@ -269,22 +269,23 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     if ending.guilty is not None:
         unread = f"{ending.reason} at line {ending.line_number}: {safe_text(ending.message or '', 200)}; {unread}"
     name = "stdin" if name == "-" else name
+    lines = derivation.lines
+    if lines.undecodable > lines.matched + lines.ignored + lines.unmatched:
+        why = f"{lines.undecodable} of {sum(lines)} lines are bytes that are no text"
+        return GrammarChoiceError("this is no text", where=name, why=why, try_="name the log that the job printed")
     tried = ", ".join(f"{c.id} ({c.alone} of {c.records} records alone)" for c in detection.candidates[:4])
-    lines = "".join(f"\n       {line}" for line in derivation.metric_lines)
-    looks = f"\n       lines that look like metrics:{lines}" if lines else ""
+    metrics = "".join(f"\n       {line}" for line in derivation.metric_lines)
+    looks = f"\n       lines that look like metrics:{metrics}" if metrics else ""
     if derivation.lacks:
         shown = "".join(f"\n       {lack.seen:,} like {lack.line!r}: {lack.why}" for lack in derivation.lacks)
         looks = f"\n       the nearest records that no words explain:{shown}"
 
     log = "LOG" if name == "stdin" else quote(name)
-    help_text = f"receipt grammar learn {log}; receipt grammar explain {log}; receipt parse --grammar ID@vN {log}"
     if detection.tie:
-        names = " and ".join(detection.tie)
-        return GrammarChoiceError(
-            f"{names} explain this log equally well", where=name, why=f"tried {tried}{looks}", try_=help_text
-        )
+        names, way = " and ".join(detection.tie), f"receipt parse -g {detection.tie[0]} {log}"
+        return GrammarChoiceError(f"{names} explain this log equally well", where=name, why=f"tried {tried}{looks}", try_=way)
     why = f"nearest: {tried}{looks}" if tried else f"no rule of any grammar matched{looks}"
-    return GrammarChoiceError(unread, where=name, why=why, try_=help_text)
+    return GrammarChoiceError(unread, where=name, why=why, try_=f"receipt grammar learn {log}")
 
 
 class Declared(NamedTuple):

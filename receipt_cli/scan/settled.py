@@ -288,13 +288,16 @@ def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt])
 def _with_continued(groups: list[_Group], key: RuleKey, again: Again) -> list[_Group]:
     """Return the groups with the records whole that a collector broke inside of a number: the next line goes on with them.
 
-    That proves itself: both lines as one have the form of other records of the rule, and their columns.
+    That proves itself: both lines as one have the form of other records of the rule, their columns, and in the broken number
+    their digits after the point. A number without a point may have lost it.
     """
     names = sorted({group.form.last[0] for group in groups if group.form.last is not None})
-    for group in [group for name in names for cut in _cut(groups, name) for group in cut]:
+    for name, group in [(name, group) for name in names for cut in _cut(groups, name) for group in cut]:
         read = [_continued(group.columns, row, key, again) for row in range(len(group.columns))]
         for number, sibling in enumerate(groups):
-            whole = [columns for form, columns in read if form == sibling.form and _names(columns) == _names(sibling.columns)]
+            digits = {n for n in sibling.columns.printed.get(name, ()) if n}
+            same = [columns for form, columns in read if form == sibling.form and _names(columns) == _names(sibling.columns)]
+            whole = [columns for columns in same if digits.issuperset(columns.printed.get(name, (None,)))]
             if len(whole) == len(read) and len(sibling.columns) >= FEW:
                 groups[number] = sibling._replace(columns=interleaved([sibling.columns, *whole]))
                 groups.remove(group)

@@ -81,7 +81,7 @@ MISTAKES = [
     ("parse model.safetensors", 3, "is a checkpoint, not a log", "receipt parse LOG"),
     ("parse old.pkl", 3, "is a pickle, not a log", "receipt parse LOG"),
     ("parse runs.db", 3, "is an SQLite database, not a log", "receipt import runs.db"),
-    ("parse steps.parquet", 3, "is a Parquet file, not a log", "receipt report STORE --series FOLDER"),
+    ("parse steps.parquet", 3, "is a Parquet file, not a log", "receipt report STORE --series-from FOLDER"),
     ("parse run-1.wandb", 3, "is a run file of W&B, not a log", "receipt import run-1.wandb"),
     ("parse curve.png", 3, "is an image, not a log", "receipt parse LOG"),
     ("parse paper.pdf", 3, "is a PDF, not a log", "receipt parse LOG"),

@@ -59,7 +59,7 @@ def _cause(page: Page, document: Mapping[str, object]) -> list[list[Span]]:
     reason, line = text(document, "failure", "reason"), whole(document, "failure", "line_number")
     if reason is None:
         return []
-    return [[Span(page.say(reason), "warn"), Span(f" at line {count(line)}" if line is not None else "", "dim")]]
+    return [[Span(page.say(reason), "warn"), Span(f" at line {line}" if line is not None else "", "dim")]]
 
 
 def write_check_grid(page: Page, checks: Sequence[tuple[str, bool | None, bool]]) -> None:
@@ -137,7 +137,7 @@ def _explain(page: Page, failure: Mapping[str, object]) -> None:
         place = whole(failure, "progress", "line_number")
         page.flow(
             "stalled",
-            [[Span(f"no progress for the last {duration(silence)}", "warn"), Span(f" since line {count(place or 0)}", "dim")]],
+            [[Span(f"no progress for the last {duration(silence)}", "warn"), Span(f" since line {place or 0}", "dim")]],
         )
 
 
@@ -156,9 +156,9 @@ def _place(page: Page, document: Mapping[str, object], line: int) -> str:
     for file in items(document, "derivation", "log", "files"):
         own = whole(file, "line_count") or 0
         if before < line <= before + own:
-            return f"line {count(line - before)} of {page.say(text(file, 'name') or '?')} (line {count(line)} of all)"
+            return f"line {line - before} of {page.say(text(file, 'name') or '?')} (line {line} of all)"
         before += own
-    return f"line {count(line)} of the log"
+    return f"line {line} of the log"
 
 
 def _marker(marker: object) -> tuple[str, str] | None:
@@ -168,7 +168,7 @@ def _marker(marker: object) -> tuple[str, str] | None:
     times, first, last = (whole(marker, key) for key in ("count", "first_line", "last_line"))
     note = f" ×{count(times)}" if times is not None and times != 1 else ""
     if first is not None:
-        note += f" line {count(first)}" + (f"–{count(last)}" if last is not None and last != first else "")
+        note += f" line {first}" + (f"–{last}" if last is not None and last != first else "")
     return name, note
 
 
@@ -217,7 +217,7 @@ def _details(page: Page, label: str, found: Mapping[str, object], meaning: str) 
         line = whole(entry, "line_number")
         grammar, rule = text(entry, "grammar"), text(entry, "rule")
         what = text(entry, "detail") or (f"{grammar or '?'} {rule}" if rule else text(entry, "kind") or "?")
-        place = f"line {count(line)}  " if line is not None else ""
+        place = f"line {line}  " if line is not None else ""
         excerpt = child(entry, "excerpt")
         if isinstance(excerpt, str) and excerpt:
             page.line(Span(place, "dim"), Span(page.say(what)), Span(f"  {page.say(excerpt)}", "dim"), indent=13)
