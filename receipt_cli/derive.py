@@ -31,11 +31,12 @@ from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.job_end import complete_ending
 from receipt_cli.analysis.stated.options import Options as Options
+from receipt_cli.analysis.stepless import PROGRAMS, RAISED, fails_at_start, shows_beginning
 from receipt_cli.analysis.summary import Summary, find_time_to_train, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
-from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically
+from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically, shows_no_figure
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.detect.unread import training_unread
 from receipt_cli.errors import InputError
@@ -346,7 +347,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if options.replaced_bytes is not None:
         detail = "the file was replaced while it was followed: its earlier content is not read"
         own.append(Problem("launch_doubtful", 1, detail, ""))
-    stepless = not unread and proves_no_step(every, ending, [grammar.layer for grammar in grammars])
+    stepless = not unread and proves_no_step(every, ending) and _failed_at_start(reading, number, ending)
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
     lost = lost or unread_losses(body.doubts, read_by)
     checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost)
@@ -413,6 +414,18 @@ def _edges_of(reading: Reading, number: int) -> dict[int, bytes]:
     last = [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :]
     first = enumerate(gathered.heads[final].split(b"\n")[:-1], gathered.lines[final] + 1)
     return {**{at: line for at, line in first if not last or at < last[0][0]}, **dict(last)}
+
+
+def _failed_at_start(reading: Reading, number: int, ending: Ending) -> bool:
+    """Return whether a trainer that introduced itself failed, or any program whose log shows that it did so before a step."""
+    lines, failure = _edges_of(reading, number), ending.line_number or reading.body.lines + 1
+    streams, size, forced = reading.gathered.streams, reading.gathered.log.size_bytes, reading.options.grammar is not None
+    known = any(grammar.layer in PROGRAMS for grammar in reading.grammars)
+    if known and shows_beginning(reading.launches[number].events, lines, failure):
+        return not forced or shows_no_figure(streams, size)  # of a grammar that was asked for nothing else was looked at
+    if not ending.died or ending.reason not in RAISED or number < len(reading.launches) - 1 or len(streams) > 1:
+        return False
+    return fails_at_start(lines, failure) and shows_no_figure(streams, size)
 
 
 def _last_line(phases: Sequence[Phase]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from receipt_cli.analysis.failure import Ending
@@ -58,21 +58,17 @@ def evaluate(
     }
 
 
-def proves_no_step(phases: Sequence[Phase], ending: Ending, layers: Iterable[str]) -> bool:
-    """Return whether a log without a step record, and without an unread line like one, proves that no step was taken.
+def proves_no_step(phases: Sequence[Phase], ending: Ending) -> bool:
+    """Return whether a log without a step record, and without an unread line like one, may prove that no step was taken.
 
-    Its trainer was recognised, by a grammar of one of the ``layers``; it shows how the run ended; and it has no evaluation that
-    counts, nor a second one.
+    It shows how the run failed, and has no evaluation that counts, nor a second one.
     """
-    known = not _PROGRAMS.isdisjoint(layers)
-    ended = ending.completed is True or ending.died or ending.reason not in (None, TRUNCATED, *_SILENT)
+    ended = ending.died or ending.reason not in (None, TRUNCATED, *_SILENT)
     events = [event for phase in phases for event in (*phase.evals, *phase.standalone_events) if event.rule.event == "eval"]
     counted = len(events) > 1 or any(event.step is not None or event.counters or event.prints("epoch") for event in events)
-    return known and ended and not counted and not any(phase.steps for phase in phases)
+    return ended and not counted and not any(phase.steps for phase in phases)
 
 
-_PROGRAMS = {"trainer", "benchmark"}
-"""Layers of the grammars that know the program; a library or a format may be of any."""
 _SILENT = ("no_grammar_match", "unknown")
 """Reasons of an ending that nothing in the log names."""
 

@@ -104,6 +104,25 @@ def learn_streams(
     return best, True
 
 
+MOST_BYTES = 16 << 20
+"""A log without a step that has more bytes is not read once more to prove it."""
+
+
+def shows_no_figure(streams: Sequence[Stream], size: int) -> bool:
+    """Return whether no kind of record of a log of that size may be a step, or have a training's figures, whatever its words.
+
+    False where the log cannot be read again, or is long.
+    """
+    from receipt_cli.learn.overview import may_be_figures, survey
+
+    try:
+        again = _reopened(streams) if size <= MOST_BYTES else None
+        blocks = (block for stream in again or () for block in _blocks(stream, frozenset()))
+        return again is not None and not any(map(may_be_figures, survey(blocks, load_generic()))) and _same(streams, again)
+    except InputError:
+        return False
+
+
 def wanted(detection: Detection) -> bool:
     """True where no known trainer printed a step of this log; steps of a library are less than those of its trainer."""
     if detection.tie:

@@ -27,8 +27,8 @@ def training_unread(
 ) -> list[Problem]:
     """Return the problem of a log whose last ``lines`` have unread records of a training among the ``behind`` last records.
 
-    Whether the run completed, and what its last step was, is then unknown. ``behind`` counts the records behind the last step
-    record, None without one.
+    Whether the run completed is then unknown, and behind a bar, which shows where a run stands, what its last step was.
+    ``behind`` counts the records behind the last step record, None without one.
     """
     records = [(n, record) for n, line in lines[-behind:] for record in line.removesuffix(b"\r").split(b"\r")] if behind else []
     forms: dict[bytes, list[tuple[int, bytes]]] = {}
@@ -41,7 +41,8 @@ def training_unread(
             detail = f"{len(found)} records behind the last step look like those of a training, and no rule reads them"
             excerpt = found[0][1].decode("utf-8", "replace")
             first = tuple(dict.fromkeys(number for number, _ in found))
-            fields = ("/checks/completed", pointer("summary", "steps", "last"))
+            drawn = _DRAWN.search(found[0][1]) is not None
+            fields = ("/checks/completed", *([pointer("summary", "steps", "last")] if drawn else []))
             return [Problem("training_unread", first[0], detail, excerpt, first[:2], fields=fields)]
     return []
 

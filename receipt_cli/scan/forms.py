@@ -54,7 +54,7 @@ _DECIMALS = compile_later(rb"\.(\d*)")
 _COMMA = compile_later(rb"(?<![\d,.])(\d{1,18}),(\d++)(?![,.]\d)")
 _ABSENT = compile_later(rb"(?i)(?<=[:=\s|(])(?:null|none|n/a|na|[-+]?1\.#\w{1,8}|[*?-]{2,12})(?=[\s,;|)\]}]|\Z)")
 _WORDED = compile_later(
-    rb"[ \t]*+[:=]?[ \t]*+([^\s\d,;|)\]}'\"][^\s,;|)\]}]{0,11})(?=[\s,;|)\]}]|\Z)(?![ \t]*+[:=]?[ \t]*+[-+]?\.?\d)"
+    rb"[ \t]*+[:=]?+[ \t]*+([^\s\d,;|(){}\[\]'\":=]{1,12}+)(?=[\s,;|)\]}]|\Z)(?![ \t]*+[:=]?+[ \t]*+[-+]?\.?\d)"
 )
 """A cell that is no number, and no name of the number behind it."""
 _LABEL = compile_later(rb"[A-Za-z][A-Za-z_]*(?=['\"]?[ \t]*+(?:[:=|]|[^\sA-Za-z]|\Z|[A-Za-z]{1,4}[ \t]*+(?:[,;|)]|\Z)))")
