@@ -1,4 +1,4 @@
-"""Compare a printed rate with the one derived from batch and step time: it distinguishes versions of a grammar."""
+"""Compare a printed rate with the rate from batch and step time, to tell versions of a grammar apart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from receipt_cli.scan.segment import SegmentBody
 def version_ratio(engine: Engine, body: SegmentBody, grammar: Grammar, metric: str) -> str | None:
     """Return the ratio of the printed ``metric`` to the derived one: ``1``, ``inverse_gradient_accumulation``, or None.
 
-    None also without gradient accumulation, since both ratios are then the same.
+    None also without gradient accumulation, because both ratios are then equal.
     """
     accumulation = _first_fact(engine, body, grammar, "gradient_accumulation_steps")
     tokens = _first_fact(engine, body, grammar, "tokens_per_step")
@@ -42,7 +42,7 @@ def version_ratio(engine: Engine, body: SegmentBody, grammar: Grammar, metric: s
 
 
 def _ratios(rate: NumberColumn, time: NumberColumn, tokens: float) -> array[float]:
-    """Return rate times time over ``tokens`` of each row that has a rate and a time other than zero, where finite."""
+    """Return rate * time / ``tokens`` of each row with a rate and a nonzero time, finite values only."""
     if not is_large(rate.rows):
         seconds = dict(zip(time.rows, time.values, strict=True))
         found = (v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r))
