@@ -18,6 +18,8 @@ MAX_FORMS = 1 << 16
 
 
 class LayoutCache:
+    """Parsed layouts of templates, by template."""
+
     def __init__(self) -> None:
         self._known: dict[bytes, list[Layout]] = {}
         self._size = 0
