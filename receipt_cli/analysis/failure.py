@@ -130,7 +130,7 @@ def judge(
     if nan is not None:
         died = bool(guilty) and guilty[0].marker.rank <= 1 and guilty[0].form != LOGGED
         message = "the loss is not a finite number from here to the end"
-        return Ending("nan_loss", "numerics", nan, message, False if died else done, code, tuple(sightings), died)
+        return Ending("nan_loss", "numerics", nan, message, False if died or code else done, code, tuple(sightings), died)
     if guilty and verdict is not None and _only_launcher(guilty[0], verdict):
         reason = reason_of_code(verdict.exit_code, "child_failed")
         ending = Ending(reason, CATEGORIES[reason], verdict.line, verdict.message, False, code, tuple(sightings))
