@@ -342,7 +342,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own += rates_contradicted(summaries)
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]
     if (start := ending.failed_start) is not None:
-        detail = "a launch behind the run failed before its first step: its error is not the run's"
+        detail = "a later launch failed before its first step; not this run's failure"
         own.append(Problem("failed_start", start.line, detail, start.message))
     if options.replaced_bytes is not None:
         detail = "the file was replaced while it was followed: its earlier content is not read"
