@@ -58,9 +58,7 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
         detail = "timestamps skip the hour of the change to summer time: they give no wall time"
         problems.append(Problem("clock_skip", found.line, detail, "", (found.line,), values, fields))
     if stated is not None and phases and not chosen:
-        problems.append(
-            Problem("wall_of_no_phase", None, "the stated wall time is for a phase that is not in the log", "")
-        )
+        problems.append(Problem("wall_of_no_phase", None, "the stated wall time is for a phase that is not in the log", ""))
     if not any(summary.record_count or phase.fact("training_time_s") is not None for phase, summary in chosen):
         return Account(None, problems)
     wall = stated.seconds if stated is not None else life.seconds if life is not None else 0.0
