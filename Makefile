@@ -265,6 +265,14 @@ calibrate: $(DEV) ## how often compare calls equal runs different, simulated and
 	$(PY) -m benchmarks.calibration --trials $(or $(TRIALS),400) --folder $(or $(FOLDER),../shared/corpus) \
 	  --results benchmarks/results/calibration.json
 
+.PHONY: cards
+cards: $(DEV) ## the cards of a folder's logs; fails if one has more than eight lines or 80 columns; FOLDER=
+	$(PY) -m benchmarks.cards $(or $(FOLDER),fixtures/logs)
+
+.PHONY: answers
+answers: $(DEV) ## does the card of a failed log name the line that tells why, and the last step? CORPUS= a folder with truth.jsonl
+	$(PY) -m benchmarks.answers $(or $(CORPUS),../shared/corpus) --details
+
 .PHONY: ledger-report
 ledger-report: $(DEV) ## every labelled number and every second of the fixtures and a folder's logs, into benchmarks/results; FOLDER=
 	$(PY) -m benchmarks.ledger fixtures/logs $(or $(FOLDER),../shared/corpus) --write
@@ -295,7 +303,7 @@ archive-kill: $(DEV) ## kill batches at random moments and resume them: is it th
 .PHONY: test-all
 test-all: $(DEV) $(COMPILED) $(KERNEL) trainers ## every test, with TensorBoard, W&B, MLflow, Ray and trainers installed; into benchmarks/results/test-all.md; T=
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,readers,ray]'
-	TRAINER_PYTHON=build/trainers/bin/python $(PY) -m benchmarks.test_all --jobs $(JOBS) \
+	TRAINER_PYTHON=$(abspath build/trainers/bin/python) $(PY) -m benchmarks.test_all --jobs $(JOBS) \
 	  $(if $(T),$(T),--results benchmarks/results/test-all.md)
 
 .PHONY: trainers
@@ -305,7 +313,7 @@ trainers: $(MADE) ## install torch, Transformers, Accelerate, Lightning and Kera
 
 .PHONY: test-trainers
 test-trainers: $(DEV) trainers ## how jobs of these trainers end, and what their callbacks print
-	TRAINER_PYTHON=build/trainers/bin/python $(PY) -m pytest -s tests/trainers
+	TRAINER_PYTHON=$(abspath build/trainers/bin/python) $(PY) -m pytest -s tests/trainers
 
 .PHONY: test-lowest
 test-lowest: $(MADE) ## the core's tests with the lowest version of each dependency that pyproject.toml allows; T=

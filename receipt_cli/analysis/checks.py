@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from receipt_cli.analysis.failure import Ending
 from receipt_cli.analysis.summary import Summary
@@ -15,11 +15,13 @@ from receipt_cli.problems import Lack, Problem
 
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
 """The checks that decide whether a run is healthy."""
-UNKNOWN = "unknown"
 TRUNCATED = "truncated"
 """The failure reason if the log stops before its run ends."""
 _NOTHING_FOUND = {"unknown", "no_grammar_match"}
 """Failure reasons that name no cause: derive/3 gave them for logs it could not read."""
+STOPS = ("time_limit", "preempted", "killed", "interrupted")
+"""Failure reasons of a run that was stopped from outside."""
+Outcome = Literal["failed", "stopped", "running", "cut off", "finished", "unknown"]
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
@@ -158,19 +160,41 @@ def proven(checks: Checks) -> bool:
     return all(checks.get(name) is True for name in CORE)
 
 
-def verdict(checks: Checks, failure: Mapping[str, Any] | None) -> str:
-    """Return the state of a run: healthy (proven or not), truncated, not healthy, or unknown.
+def outcome(document: Mapping[str, Any], *, running: bool = False) -> Outcome:
+    """Return how the run of a receipt ended, in one word; every place that shows an outcome asks here.
 
-    It is unknown if no step was recognised, or if the log does not show how the run ended.
+    ``running``: its process still runs, as the caller knows. The document need not be valid.
     """
-    fine = healthy(checks, failure)
-    if fine and proven(checks):
-        return "healthy and proven"
-    if fine and (checks.get("completed") or checks.get("zero_exit_code")):
-        return "healthy, not proven"
-    if fine is not False:
-        return UNKNOWN
-    return TRUNCATED if healthy(checks, failure, allow_truncated=True) else "not healthy"
+    checks, failure = _mapping(document, "checks"), _mapping(document, "failure")
+    reason = failure.get("reason")
+    died = reason not in _NOTHING_FOUND or checks.get("zero_exit_code") is False
+    if (failure and died and reason not in (*STOPS, TRUNCATED)) or _ends_in_nan(document):
+        return "failed"
+    if reason in STOPS:
+        return "stopped"
+    jobs = document.get("evidence")
+    if running or any(isinstance(job, Mapping) and job.get("ended") == "not_ended" for job in jobs or ()):
+        return "running"
+    if reason == TRUNCATED:
+        return "cut off"
+    if checks.get("completed") is True or (checks.get("zero_exit_code") is True and checks.get("completed") is not False):
+        return "finished"
+    return "unknown"
+
+
+def _ends_in_nan(document: Mapping[str, Any]) -> bool:
+    """True if the last loss printed is no finite number, and no problem left it open."""
+    loss = _mapping(document, "summary", "metrics", "loss")
+    if loss.get("last") is not None or not loss.get("nonfinite_count"):
+        return False
+    problems = _mapping(document, "derivation", "problems").get("first") or ()
+    return not any("/summary/metrics/loss/last" in (one.get("fields") or ()) for one in problems)
+
+
+def _mapping(document: object, *path: str) -> Mapping[str, Any]:
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document if isinstance(document, Mapping) else {}
 
 
 def contradicted_metrics(summary: Mapping[str, Any] | None) -> frozenset[str]:

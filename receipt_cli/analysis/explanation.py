@@ -41,7 +41,9 @@ _FRAME = compile_later(r'File "([^"\r\n]{1,300})", line (\d{1,7})(?:, in ([^\r\n
 _WORK = compile_later(r"last enqueued (?:NCCL )?work: (\d{1,12}), last completed (?:NCCL )?work: (\d{1,12})")
 _INSTALLED = compile_later(
     r"[\\/](?:site-packages|dist-packages)[\\/]|[\\/]lib(?:64)?[\\/]python\d[\w.]{0,4}[\\/]|[\\/]bin[\\/][\w-]{1,60}\Z|\A<"
+    r"|\.pyx\Z|[\\/]torchinductor_"
 )
+_ABSOLUTE = compile_later(r"/|[A-Za-z]:|\\\\")
 _HOSTS = compile_later(
     r"\bsrun: error: ([\w.-]{1,100}): task|\bON ([\w.-]{1,100}) (?:CANCELLED|FAILED)|\bon node ([\w.-]{1,100}) exited on"
     r"|\Aslot\S{0,20}@([\w.-]{1,100})"
@@ -55,6 +57,8 @@ class Frame:
     file: str
     line: int
     function: str | None
+    relative: str | None = None
+    """The file below the folder of the first own file of the traceback; None if it is not own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +188,18 @@ def _read_frame(text: str) -> Frame | None:
 
 
 def _innermost(frames: Sequence[Frame]) -> Frame | None:
-    """Return the innermost frame outside installed packages, or the innermost of all if there is none."""
+    """Return the innermost frame below the folder of the first file that is not installed, or of all if every one is.
+
+    If that file has no absolute path, any file that is not installed counts.
+    """
     own = [frame for frame in frames if not _INSTALLED.search(frame.file)]
-    chosen = own or frames
-    return chosen[-1] if chosen else None
+    if not own:
+        return frames[-1] if frames else None
+    first = own[0].file
+    folder = first[: max(first.rfind("/"), first.rfind("\\")) + 1] if _ABSOLUTE.match(first) else ""
+    chosen = next(frame for frame in reversed(own) if frame.file.startswith(folder))
+    below = chosen.file[len(folder) :].removeprefix("./")
+    return replace(chosen, relative=re.split(r"[/\\]", below)[-1] if _ABSOLUTE.match(below) else below)
 
 
 def _is_own(frames: Sequence[Frame]) -> bool:

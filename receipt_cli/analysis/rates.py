@@ -11,6 +11,7 @@ from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Figure
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.lazy_numpy import np
 
 
 class StepRate(NamedTuple):
@@ -46,8 +47,6 @@ class StepRate(NamedTuple):
         return amount / seconds if amount is not None and seconds is not None and seconds > 0 else None
 
     def _rates(self, run: RowRun) -> tuple[Floats, Mask | None] | None:
-        import numpy as np
-
         seconds, amounts = run.filled("step_time_s"), self._run_units(run)
         if seconds is None or amounts is None:
             return None
@@ -58,8 +57,6 @@ class StepRate(NamedTuple):
 
     def _run_units(self, run: RowRun) -> Floats | None:
         """Return the units of each step, NaN if unknown; None if all are unknown."""
-        import numpy as np
-
         samples = run.filled("global_batch_size")
         missing = math.nan if self.constant is None else self.constant
         if samples is None or not isinstance(self.per_sample, float):
@@ -69,8 +66,6 @@ class StepRate(NamedTuple):
         return np.where((amounts > 0) & (amounts < math.inf), amounts, missing)
 
     def _run_amounts(self, run: RowRun) -> set[float]:
-        import numpy as np
-
         seconds, amounts = run.filled("step_time_s"), self._run_units(run)
         if seconds is None or amounts is None:
             return set()

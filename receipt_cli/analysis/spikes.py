@@ -18,6 +18,7 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.series import metric, read, steps_at
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import pieces, take
 
 Values: TypeAlias = "Sequence[float] | Floats"
@@ -119,8 +120,6 @@ def _judge(values: Values, warning: float, critical: float) -> tuple[int, int, l
 
 def _judge_array(values: Values, warning: float, critical: float) -> tuple[int, int, list[tuple[int, float, float]]] | None:
     """Array version of ``_judge``: the same sums in the same order, a block per pass."""
-    import numpy as np
-
     every = np.asarray(values, np.float64)
     with np.errstate(invalid="ignore"):
         negative = any(bool((piece < 0).any()) for piece in pieces(every))
@@ -164,8 +163,6 @@ def _usable(values: Floats) -> Mask:
 
 def _place_of(every: Floats, number: int) -> int:
     """Return the index of the ``number``-th usable value, from 0."""
-    import numpy as np
-
     for begin in range(0, len(every), _PIECE):
         part = _usable(every[begin : begin + _PIECE])
         count = int(np.count_nonzero(part))

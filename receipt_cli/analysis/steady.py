@@ -10,6 +10,7 @@ from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Numbers, Selection, metric, read
 from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import exact_median, finite
 
 STEADY_RULE = "steady/1"
@@ -40,8 +41,6 @@ def warmup(records: int) -> int:
 
 def warmups(records: Integers) -> Integers:
     """``warmup`` for several attempts (int64 [n])."""
-    import numpy as np
-
     found: Integers = np.where(records >= _FEWEST_RECORDS, np.clip(records // _WARMUP_PARTS, 1, _MOST_WARMUP), 0)
     return found
 
@@ -76,8 +75,6 @@ def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
 
 def _of_relay(steady: Selection, relay: Event, median: float | None) -> tuple[int, int, int]:
     """Select the steady records of a relay; return counts after warm-up, in warm-up, and implausible after warm-up."""
-    import numpy as np
-
     run, lengths = relay.run, lengths_of(relay)
     assert run is not None
     skips = warmups(lengths)
@@ -105,8 +102,6 @@ def plausible(name: str, values: Numbers) -> Numbers:
 
 def _doubt(steady: Selection, event: Event, run: RowRun, median: float | None) -> int:
     """Exclude the implausible records of a run; return their number."""
-    import numpy as np
-
     bad = np.zeros(len(run), np.bool_)
     times = run.filled("step_time_s")
     if times is not None and median is not None:

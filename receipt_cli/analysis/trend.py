@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import Selection, Series
 from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import exact_mean, exact_median, exact_sum
 
 Numbers: TypeAlias = "list[float] | Floats"
@@ -64,8 +65,6 @@ class Course:
         """Return the difference of two courses with the same records."""
         if isinstance(self.values, list) and isinstance(other.values, list):
             return Course(self.steps, [a - b for a, b in zip(self.values, other.values, strict=True)])
-        import numpy as np
-
         return Course(self.steps, np.asarray(self.values, np.float64) - np.asarray(other.values, np.float64))
 
     @property
@@ -124,8 +123,6 @@ def _course(events: Sequence[Event], name: str, within: Selection | None) -> Cou
             _append(values, number)
         found = event.run.metric(name) if event.run is not None else None
         if event.run is not None and found is not None:
-            import numpy as np
-
             numbers, known = found
             chosen = np.isfinite(numbers)
             chosen = chosen if known is None else chosen & known
@@ -148,8 +145,6 @@ def _append(parts: list[Numbers], value: float) -> None:
 def _joined(parts: Sequence[Numbers]) -> Numbers:
     if len(parts) == 1:
         return parts[0]
-    import numpy as np
-
     joined: Floats = np.concatenate(parts)
     return joined
 
@@ -164,8 +159,6 @@ def _line(steps: Numbers, values: Numbers) -> Line | None:
             [a * b for a, b in zip(left, right, strict=True)] for left, right in ((away, off), (away, away), (off, off))
         ]
     else:
-        import numpy as np
-
         with np.errstate(over="ignore", invalid="ignore"):
             far, gone = np.asarray(steps, np.float64) - middle, np.asarray(values, np.float64) - level
             products = [far * gone, far * far, gone * gone]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.numeric.intervals import interval, mean_spread
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.precision import printed_unit
 
 MIN_COMMON = 4
@@ -55,8 +56,6 @@ def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveCompari
 
     ``between``: b is interpolated linearly at the places of a; else only common places count.
     """
-    import numpy as np
-
     left, right = _finite(a), _finite(b)
     if between and len(right[0]):
         inside = (left[0] >= right[0][0]) & (left[0] <= right[0][-1])
@@ -88,8 +87,6 @@ def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveCompari
 
 
 def _finite(curve: Curve) -> tuple[Floats, Floats]:
-    import numpy as np
-
     places, values = np.asarray(curve.places, np.float64), np.asarray(curve.values, np.float64)
     known = np.isfinite(places) & np.isfinite(values)
     return last_of_each(places[known], values[known])
@@ -100,8 +97,6 @@ def _departure(apart: Floats, floor: float) -> int | None:
 
     The noise is that from one place to the next; medians over windows of a fiftieth of the curve are compared with it.
     """
-    import numpy as np
-
     width = max(3, len(apart) // 50) | 1
     if len(apart) < 2 * width:
         return None

@@ -18,6 +18,7 @@ from receipt_cli.events.series import Series
 from receipt_cli.io.source import Progress
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.receipts.open import read_given
 from receipt_cli.receipts.production import Product
 from receipt_cli.store.series_files import SeriesFiles
@@ -80,8 +81,6 @@ def places_along(product: Product, steps: Floats, axis: Axis) -> Floats | None:
 
     As printed, else from the batch size or the step times.
     """
-    import numpy as np
-
     places, totals = product.series.curve(_TOTALS[axis])
     known = np.isfinite(totals)
     if known.sum() > 1:
@@ -92,8 +91,6 @@ def places_along(product: Product, steps: Floats, axis: Axis) -> Floats | None:
 
 def _passed(product: Product, steps: Floats) -> Floats | None:
     """Return the seconds from the first printed step time to each of ``steps``: step times, each for the steps since the last."""
-    import numpy as np
-
     places, times = last_of_each(*product.series.curve("step_time_s"))
     known = np.isfinite(times)
     if known.sum() < 2:
@@ -143,8 +140,6 @@ def read_points(series: Series, count: int, since: int | None = None) -> dict[st
 
 def stored_points(stored: SeriesFiles, document: Document, count: int, since: int | None = None) -> dict[str, Points] | None:
     """Return the same values from the Parquet file of a receipt's log; None without such a file."""
-    import numpy as np
-
     phase = stored.primary(document)
     if phase is None:
         return None

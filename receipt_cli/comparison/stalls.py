@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from receipt_cli.numeric.intervals import MIN_VALUES, without_outliers
+from receipt_cli.numeric.lazy_numpy import np
 
 RULE = "step_stalls/1"
 METRIC = "step_time_s"
@@ -40,8 +41,6 @@ class Stalls:
 
 def find_stalls(values: Sequence[float]) -> Stalls | None:
     """Return the stalls among the step times ``values`` (n,), in seconds and step order; None for too few values."""
-    import numpy as np
-
     data = np.asarray(values, np.float64)
     if len(data) < MIN_VALUES or data.min() <= 0:
         return None

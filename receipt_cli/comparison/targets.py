@@ -11,6 +11,7 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.receipts.production import Product
 
 _AXES: tuple[tuple[str, Axis], ...] = (("tokens", "tokens"), ("samples", "samples"), ("time_s", "time"))
@@ -71,8 +72,6 @@ def reach(name: str, document: dict[str, Any], product: Product | None, target: 
 
 def _finite(product: Product, metric: str) -> tuple[Floats, Floats]:
     """Return the steps and finite values of a metric, each step once."""
-    import numpy as np
-
     steps, values = last_of_each(*product.series.curve(metric))
     known = np.isfinite(steps) & np.isfinite(values)
     return steps[known], values[known]

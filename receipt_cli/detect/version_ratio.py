@@ -7,6 +7,7 @@ from array import array
 
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.scan.columns import NumberColumn
@@ -46,8 +47,6 @@ def _ratios(rate: NumberColumn, time: NumberColumn, tokens: float) -> array[floa
         seconds = dict(zip(time.rows, time.values, strict=True))
         found = (v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r))
         return array("d", (ratio for ratio in found if math.isfinite(ratio)))
-    import numpy as np
-
     rows, timed = np.asarray(rate.rows, np.int64), np.asarray(time.rows, np.int64)
     after = np.searchsorted(timed, rows, side="right")
     both = after > 0

@@ -10,7 +10,6 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.errors import DataError
 
 _TOP = {
@@ -123,6 +122,8 @@ def unit_in_name(text: str) -> str | None:
 
 def read_vocabulary(text: bytes, where: str) -> dict[str, Any]:
     """Return the definition in ``text``, with the digest of the text, for ``build_vocabulary``. Raises ``DataError``."""
+    from receipt_cli.definitions.strict_yaml import read_yaml  # its compiled form needs no YAML
+
     return read_yaml(text, where, shipped=True) | {"sha256": hashlib.sha256(text).hexdigest()}
 
 

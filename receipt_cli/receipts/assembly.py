@@ -229,7 +229,12 @@ def _explanation(found: Explanation) -> Document:
             "line_number": raised.line_number,
             "frame": None
             if frame is None
-            else {"file": safe_text(frame.file), "line": frame.line, "function": safe_text(frame.function or "") or None},
+            else {
+                "file": safe_text(frame.file),
+                "line": frame.line,
+                "function": safe_text(frame.function or "") or None,
+                "relative": safe_text(frame.relative or "") or None,
+            },
         }
     return {
         "exception": exception,

@@ -24,6 +24,7 @@ from receipt_cli.events.model import Event, numbers_of
 from receipt_cli.events.rows import RowRun
 from receipt_cli.io.duckdb import Database, quoted
 from receipt_cli.numeric.array_types import Array, Floats, Mask
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.redaction.text import safe_names, safe_text
 
@@ -70,8 +71,6 @@ class _Values:
 
     def put_all(self, row: int, values: Floats, known: Mask | None) -> None:
         """Set the values from ``row`` on, or those of them that are known."""
-        import numpy as np
-
         finite = np.isfinite(values)
         rows = slice(row, row + len(values))
         self.values[rows] = np.where(finite if known is None else finite & known, values, np.nan)
@@ -86,8 +85,6 @@ class SeriesRows:
     """
 
     def __init__(self, derivation: Derivation) -> None:
-        import numpy as np
-
         self.phases = [safe_text(s.phase) or None if s.phase is not None else None for s in derivation.summaries]
         parts = [[e for e in s.series.events if _counts(e)] for s in derivation.summaries]
         named = {name for s in derivation.summaries for name in s.metrics}
@@ -144,8 +141,6 @@ class SeriesRows:
 
     def _put_in_order(self, rows: slice, events: Sequence[Event]) -> None:
         """Put ``rows``, those of ``events``, in the order of the log: others stand between the records of a run."""
-        import numpy as np
-
         places = numbers_of(events, lambda event: event.at, lambda run: run.at)
         order = np.argsort(places, kind="stable")
         columns = (array for one in self._values.values() for array in (one.values, one.nonfinite))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells, shifted
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.scan.extraction.model import DROPPED
 from receipt_cli.scan.row_texts import RowTexts
 
@@ -63,8 +64,6 @@ class NumberColumn:
     def sparse(self) -> Cells[int]:
         """Store the row of each value and return these rows."""
         if self._rows is None and is_large(self.values):
-            import numpy as np
-
             self._rows = Cells.of(np.arange(len(self.values)))
         elif self._rows is None:
             self._rows = Cells("q", range(len(self.values)))
@@ -188,8 +187,6 @@ class RuleColumns:
 
 def interleaved(parts: Sequence[RuleColumns]) -> RuleColumns:
     """Merge the events of several columns of one rule by position; ``parts`` are used up."""
-    import numpy as np
-
     whole, sizes = RuleColumns(), [len(part) for part in parts]
     at = np.concatenate([part.at.whole() for part in parts])
     order = np.argsort(at, kind="stable")

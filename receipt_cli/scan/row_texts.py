@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.patterns import compile_later
 
 if TYPE_CHECKING:
@@ -69,8 +70,6 @@ class RowTexts:
 
     def at(self, places: Integers) -> list[str]:
         """Return the texts at the indices ``places`` (int64 [n])."""
-        import numpy as np
-
         if not len(places):
             return []
         low, high = int(places.min()), int(places.max()) + 1
@@ -96,8 +95,6 @@ class RowTexts:
 
         The indices are int64 [n], the numbers int64 [n, numbers of the form].
         """
-        import numpy as np
-
         sizes, begin, done = self._sizes(), 0, 0
         for end in ends:
             which = self.which.whole()[begin:end]
@@ -109,8 +106,6 @@ class RowTexts:
             begin = end
 
     def _by_form(self, which: Integers, starts: Integers, digits: Integers) -> Iterator[tuple[str, Integers, Integers]]:
-        import numpy as np
-
         small = which.astype(np.uint16) if len(self.forms) < 1 << 16 else which  # numpy sorts it faster
         order = np.argsort(small, kind="stable")
         ends = [*(np.flatnonzero(np.diff(which[order])) + 1).tolist(), len(order)]
@@ -121,8 +116,6 @@ class RowTexts:
 
     def _sizes(self) -> Integers:
         """Return how many numbers each form has."""
-        import numpy as np
-
         return np.array([len(places_of(form)) for form in self.forms], np.int64)
 
     def append(self, row: int, text: str) -> None:
@@ -153,8 +146,6 @@ class RowTexts:
             return which
         if not is_large(which):
             return Cells("q", [ours[number] for number in which])
-        import numpy as np
-
         return Cells.of(np.frombuffer(ours, np.int64)[which.whole()])
 
     def _number(self, form: str) -> int:

@@ -288,20 +288,20 @@ def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt])
 def _with_continued(groups: list[_Group], key: RuleKey, again: Again) -> list[_Group]:
     """Return the groups with records that a collector split inside a number joined to the next line.
 
-    Proof: both lines together have the form and the columns of other records of the rule, and as many decimals in the split
-    number. A number without a point may have lost it.
+    Proof: both lines together have the form and the columns of other records of the rule, and the joined number has their
+    digits after the point. A number without a point may have lost it.
     """
-    names = sorted({group.form.last[0] for group in groups if group.form.last is not None})
-    for column, group in [(name, group) for name in names for cut in _cut(groups, name) for group in cut]:
-        read = [_continued(group.columns, row, key, again) for row in range(len(group.columns))]
-        for number, sibling in enumerate(groups):
-            digits = {n for n in sibling.columns.printed.get(column, ()) if n}
-            same = [columns for form, columns in read if form == sibling.form and _names(columns) == _names(sibling.columns)]
-            whole = [columns for columns in same if digits.issuperset(columns.printed.get(column, (None,)))]
-            if len(whole) == len(read) and len(sibling.columns) >= FEW:
-                groups[number] = sibling._replace(columns=interleaved([sibling.columns, *whole]))
-                groups.remove(group)
-                break
+    for name in sorted({group.form.last[0] for group in groups if group.form.last is not None}):
+        for group in [group for cut in _cut(groups, name) for group in cut]:
+            read = [_continued(group.columns, row, key, again) for row in range(len(group.columns))]
+            for number, sibling in enumerate(groups):
+                digits = {n for n in sibling.columns.printed.get(name, ()) if n}
+                same = [columns for form, columns in read if form == sibling.form and _names(columns) == _names(sibling.columns)]
+                whole = [columns for columns in same if digits.issuperset(columns.printed.get(name, (None,)))]
+                if len(whole) == len(read) and len(sibling.columns) >= FEW:
+                    groups[number] = sibling._replace(columns=interleaved([sibling.columns, *whole]))
+                    groups.remove(group)
+                    break
     return groups
 
 

@@ -11,6 +11,7 @@ from receipt_cli.analysis.goodput.tries import paces, standing_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Series
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import Statistic, Values, exact_median, quantiles, value_range
 
 MIN_RECORDS = 10
@@ -61,8 +62,6 @@ def _spread(source: Literal["printed", "timestamps"], values: Values) -> StepTim
 def _deviation(values: Values, middle: float) -> float:
     """Return the median absolute deviation from ``middle``."""
     if is_large(values):
-        import numpy as np
-
         found = exact_median(np.abs(np.asarray(values, np.float64) - middle))
     else:
         found = exact_median([abs(value - middle) for value in values])
