@@ -303,7 +303,7 @@ archive-kill: $(DEV) ## kill batches at random moments and resume them: is it th
 .PHONY: test-all
 test-all: $(DEV) $(COMPILED) $(KERNEL) trainers ## every test, with TensorBoard, W&B, MLflow, Ray and trainers installed; into benchmarks/results/test-all.md; T=
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,readers,ray]'
-	TRAINER_PYTHON=build/trainers/bin/python $(PY) -m benchmarks.test_all --jobs $(JOBS) \
+	TRAINER_PYTHON=$(abspath build/trainers/bin/python) $(PY) -m benchmarks.test_all --jobs $(JOBS) \
 	  $(if $(T),$(T),--results benchmarks/results/test-all.md)
 
 .PHONY: trainers
@@ -313,7 +313,7 @@ trainers: $(MADE) ## install torch, Transformers, Accelerate, Lightning and Kera
 
 .PHONY: test-trainers
 test-trainers: $(DEV) trainers ## how jobs of these trainers end, and what their callbacks print
-	TRAINER_PYTHON=build/trainers/bin/python $(PY) -m pytest -s tests/trainers
+	TRAINER_PYTHON=$(abspath build/trainers/bin/python) $(PY) -m pytest -s tests/trainers
 
 .PHONY: test-lowest
 test-lowest: $(MADE) ## the core's tests with the lowest version of each dependency that pyproject.toml allows; T=

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from enum import IntEnum
+
+_LONG = 30
+"""Most characters of a path that a hint repeats."""
 
 
 class ExitCode(IntEnum):
@@ -52,8 +57,22 @@ class ReceiptError(Exception):
         if self.why:
             lines.append(f"  why: {self.why}")
         if self.try_:
-            lines.append(f"  try: {self.try_}")
+            lines.append(f"  try: {self._short_try()}")
         return "\n".join(lines)
+
+    def _short_try(self) -> str:
+        """Return the next step, with a word in place of a long path that the first line names."""
+        path = re.sub(r":\d+$", "", self.where)
+        if len(path) <= _LONG:
+            return self.try_
+        word = "URL" if "://" in path else "FILE" if path.endswith((".json", ".yaml", ".yml")) else "LOG"
+        return self.try_.replace(shlex.quote(path), word).replace(path, word)
+
+    def __str__(self) -> str:
+        """Return all of it in one paragraph, for whoever sees the exception itself."""
+        place = f" ({self.where})" if self.where else ""
+        why = f": {self.why}" if self.why else ""
+        return f"{self.message}{place}{why}{f'; try {self.try_}' if self.try_ else ''}"
 
 
 class UsageError(ReceiptError):

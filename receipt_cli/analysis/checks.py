@@ -1,9 +1,9 @@
-"""Phases and ending → three-valued checks: true, false, or None where the log cannot prove it. No speed thresholds."""
+"""Phases and ending → three-valued checks: true, false, or None if the log proves neither. No speed thresholds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from receipt_cli.analysis.failure import Ending
@@ -16,18 +16,18 @@ from receipt_cli.problems import Lack, Problem
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
 """The checks that decide whether a run is healthy."""
 TRUNCATED = "truncated"
-"""The reason of a failure where the log stops before its run ends."""
+"""The failure reason if the log stops before its run ends."""
 _NOTHING_FOUND = {"unknown", "no_grammar_match"}
-"""Reasons of a failure that name none: what derive/3 said of a log that it could not read."""
+"""Failure reasons that name no cause: derive/3 gave them for logs it could not read."""
 STOPS = ("time_limit", "preempted", "killed", "interrupted")
-"""Reasons of a failure that is none of the run's own: somebody or something stopped it."""
+"""Failure reasons of a run that was stopped from outside."""
 Outcome = Literal["failed", "stopped", "running", "cut off", "finished", "unknown"]
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
-"""Deaths that leave open whether memory ran out: of the host, on the rank that the others waited for, or untold."""
+"""Reasons that do not rule out an OOM: of the host, on the rank that others waited for, or unreported."""
 _ALLOCATION = compile_later(r"\bout of memory\b|\bbad_?alloc\b|\balloc(?:at(?:e|ing|ions?))?\b", re.IGNORECASE)
-"""Errors that name an allocation, of whatever memory."""
+"""Errors that mention an allocation, of any memory."""
 
 Checks = dict[str, bool | None]
 
@@ -40,14 +40,14 @@ def evaluate(
     stepless: bool = False,
     unread_losses: bool = False,
 ) -> Checks:
-    """Return every check, the four core ones first.
+    """Return all checks, the four core ones first.
 
-    ``stepless``: the log proves that no step was taken. With ``unread_losses``, a loss may be what no figure shows.
+    ``stepless``: the log proves that no step was taken. ``unread_losses``: a loss was printed but not read.
     """
     losses = [s.metrics[name] for s in summaries for name in LOSSES if name in s.metrics]
     planned = [s for s in summaries if s.record_count]
     mfu = [top for s in summaries if (top := s.series.largest("mfu_ratio")) is not None]  # as printed: steady/1 drops some
-    compared = [c.consistent for s in summaries for c in s.consistency if c.metric != "mfu_ratio"]  # that is no throughput
+    compared = [c.consistent for s in summaries for c in s.consistency if c.metric != "mfu_ratio"]  # MFU is no throughput
     return {
         "finite_losses": _finite(losses, unread_losses),
         "zero_exit_code": _zero_exit_code(ending),
@@ -60,36 +60,32 @@ def evaluate(
     }
 
 
-def proves_no_step(phases: Sequence[Phase], ending: Ending, layers: Iterable[str]) -> bool:
-    """Return whether a log without a step record, and without an unread line like one, proves that no step was taken.
+def proves_no_step(phases: Sequence[Phase], ending: Ending) -> bool:
+    """Return whether a log without step records or similar unread lines may prove that no step was taken.
 
-    Its trainer was recognised, by a grammar of one of the ``layers``; it shows how the run ended; and it has no evaluation that
-    counts, nor a second one.
+    The log must show how the run failed, and at most one evaluation, without a counter.
     """
-    known = not _PROGRAMS.isdisjoint(layers)
-    ended = ending.completed is True or ending.died or ending.reason not in (None, TRUNCATED, *_SILENT)
+    ended = ending.died or ending.reason not in (None, TRUNCATED, *_SILENT)
     events = [event for phase in phases for event in (*phase.evals, *phase.standalone_events) if event.rule.event == "eval"]
     counted = len(events) > 1 or any(event.step is not None or event.counters or event.prints("epoch") for event in events)
-    return known and ended and not counted and not any(phase.steps for phase in phases)
+    return ended and not counted and not any(phase.steps for phase in phases)
 
 
-_PROGRAMS = {"trainer", "benchmark"}
-"""Layers of the grammars that know the program; a library or a format may be of any."""
 _SILENT = ("no_grammar_match", "unknown")
-"""Reasons of an ending that nothing in the log names."""
+"""Ending reasons without a cause in the log."""
 
 
 def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str], phases: int) -> list[Problem]:
-    """Return the problem of a log in which no step was recognised, though it may have some, with the nearest record.
+    """Return a problem if no step was recognised though the log may have some, with the nearest record.
 
-    ``lacks`` are the kinds of records that came nearest, ``seen`` lines that look like figures. How many records each of the
-    ``phases`` has is then unknown.
+    ``lacks`` are the nearest kinds of records, ``seen`` lines that look like metrics. The record count of each of the
+    ``phases`` is then unknown.
     """
     if checks["has_steps"] is not None:
         return []
     nearest = [lack for lack in lacks if lack.counted] or list(lacks)
     excerpt = nearest[0].line if nearest else seen[0] if seen else ""
-    detail = "no step line was recognised: that the run took no step is not proven"
+    detail = "no step line was recognised; this does not prove that the run took no step"
     if nearest:
         detail += f"; {nearest[0].seen} records like this one: {nearest[0].why}"
     fields = ("/checks/has_steps", *(f"/phases/{number}/summary/steps/record_count" for number in range(phases)))
@@ -99,7 +95,7 @@ def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str
 def deciding_lines(
     checks: Checks, summaries: Sequence[Summary], phases: Sequence[Phase], ending: Ending
 ) -> dict[str, int | None]:
-    """Return the line that decided each check that is not None; None where no single line does."""
+    """Return the line that decided each check that is not None; None if no single line did."""
     losses = [s.places[name] for s in summaries for name in LOSSES if name in s.places]
     bad = [line for p in losses for line in (p.nan_line, p.inf_line) if line is not None]
     mfu = [p for s in summaries if (p := s.places.get("mfu_ratio")) is not None]
@@ -121,34 +117,34 @@ def deciding_lines(
 
 
 def _finite(losses: Sequence[Statistic], unread: bool) -> bool | None:
-    """False for a loss that is not finite; None without a loss, or if one was not read."""
+    """Return whether all losses are finite; None without a loss, or if one was not read."""
     if any(loss.nonfinite_count for loss in losses):
         return False
     return True if losses and not unread else None
 
 
 def _zero_exit_code(ending: Ending) -> bool | None:
-    """As stated or printed; without that, an error that ended the run proves that it was not zero."""
+    """Return whether the stated or printed exit code is zero; without a code, a fatal error proves that it was not."""
     if ending.exit_code is not None:
         return ending.exit_code == 0
     return False if ending.died else None
 
 
 def _no_oom(ending: Ending) -> bool | None:
-    if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
+    if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.matches):
         return False
     if ending.completed or ending.exit_code == 0:
         return True
     if not ending.died or ending.reason in _BLIND or ending.unnamed:
         return None
-    errors = (ending.message or "", *(s.message for s in ending.sightings if s.open))
+    errors = (ending.message or "", *(s.message for s in ending.matches if s.open))
     return None if any(_ALLOCATION.search(error) for error in errors) else True
 
 
 def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_truncated: bool = False) -> bool | None:
-    """True if no core check is false, steps were found, and the receipt's ``failure`` is null; None if no step was recognised.
+    """Return whether no core check is false, steps were found, and ``failure`` is null; None if no step was recognised.
 
-    A log that stops before the end of its run is a failure, too, unless ``allow_truncated``.
+    A log that stops before the end of its run is a failure, unless ``allow_truncated``.
     """
     if any(checks.get(name) is False for name in CORE):
         return False
@@ -160,7 +156,7 @@ def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_t
 
 
 def proven(checks: Checks) -> bool:
-    """True when all four core checks are true."""
+    """Return whether all four core checks are true."""
     return all(checks.get(name) is True for name in CORE)
 
 
@@ -204,9 +200,9 @@ def _mapping(document: object, *path: str) -> Mapping[str, Any]:
 
 
 def contradicted_metrics(summary: Mapping[str, Any] | None) -> frozenset[str]:
-    """Return the metrics whose printed figure the log's own steps and times contradict: in no headline, no comparison.
+    """Return the metrics whose printed figure the log's steps and times contradict: excluded from headlines and comparisons.
 
-    An MFU is none of them: it may count FLOPs in another way.
+    MFU never counts as contradicted: it may count FLOPs by another convention.
     """
     entries = (summary or {}).get("consistency") or ()
     return frozenset(e["metric"] for e in entries if e["consistent"] is False and e["metric"] != "mfu_ratio")

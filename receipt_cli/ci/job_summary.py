@@ -71,7 +71,7 @@ def _head(document: Mapping[str, Any], verdict: Verdict) -> Iterator[str]:
     failure = document.get("failure")
     if failure:
         line = failure["line_number"]
-        facts.append(f"ended with {code(failure['reason'])}{f' at line {count(line)} of the log' if line is not None else ''}")
+        facts.append(f"ended with {code(failure['reason'])}{f' at line {line} of the log' if line is not None else ''}")
     yield " · ".join(facts)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from receipt_cli.ci.verdict import Ruling, State, Verdict
 from receipt_cli.render.comparison.words import VERDICTS, reason_text
 from receipt_cli.render.console import Column, Page, Span, write_table
-from receipt_cli.render.scale import count
 from receipt_cli.render.style import Role, Style
 
 _MARKS: dict[State, tuple[str, Role]] = {
@@ -29,7 +28,7 @@ def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> 
     cause = [[Span(page.say(failure["reason"]), "warn")]] if failure else []
     page.flow("", [[result], [Span(", ".join(numbers))], *cause], indent=0)
     if failure and failure["message"]:
-        at = f"line {count(failure['line_number'])}: " if failure["line_number"] is not None else ""
+        at = f"line {failure['line_number']}: " if failure["line_number"] is not None else ""
         page.prose(f"{at}{page.say(failure['message'])}", indent=2)
     for ruling in (r for r in verdict.rulings if r.fails):
         page.prose(f"{page.say(ruling.name)}: {page.say(ruling.sentence)}", "bad", indent=2, bullet="✗ ")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.io.pipe import widen
+from receipt_cli.io.refused import no_log
 from receipt_cli.io.source import BLOCK
 
 PIECE = 8 << 20
@@ -58,7 +59,7 @@ def open_tail(path: str) -> Tail:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise InputError("no such log", where=path) from error
+        raise no_log(path) from error
     except (OSError, ValueError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InputError("cannot read the log", where=path, why=why) from error

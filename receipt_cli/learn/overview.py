@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from receipt_cli.learn.counters import choose
@@ -10,7 +11,7 @@ from receipt_cli.learn.masked_form import form_of
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, TIMING
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.shapes import Miner
-from receipt_cli.learn.tokens import FRACTION, NUMBER
+from receipt_cli.learn.tokens import FRACTION, NUMBER, RATE
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.problems import Lack
 
@@ -90,6 +91,26 @@ def _rises(reading: Reading, at: int) -> bool:
     return column.rises > 0 and (told or column.drops * SELDOM <= column.count)
 
 
+def may_be_figures(reading: Reading) -> bool:
+    """Return whether records may be steps of a program that nobody knows, or the figures of one: only if not, they prove that.
+
+    A loss or a score, a counter that rises, and any whole number that rises beside another number that moves are such.
+    """
+    kinds = {role.kind for role in reading.roles.values()}
+    columns = reading.shape.columns
+    rising = [at for at, column in enumerate(columns) if column.integer and column.rises]
+    prepares = reading.bar and any(_PREPARES.search(sample) for sample in reading.shape.samples)
+    if kinds - {METRIC, TIMING} or (reading.evaluation and kinds):
+        return True
+    if prepares or not (rising or reading.evaluation):
+        return False
+    counts = reading.bar or any(at in rising and reading.names[at].words for at in (reading.counter.step, reading.counter.epoch))
+    moving = ({token.value or 0.0 for token in c.values} for c in columns if c.kind in (NUMBER, RATE) and not c.integer)
+    return counts or any(len(values) > 2 or any(value % 1 for value in values if len(values) > 1) for values in moving)
+
+
+_PREPARES = re.compile(rb"(?i)\b(?:load|download|fetch|generat|tokeniz|filter|map\b|mapping|pars|read|build|prepar)")
+"""What a bar says that draws no training."""
 FEWEST = 3
 """Records of a kind with a figure of an unknown name that may be steps."""
 SELDOM = 8
@@ -112,15 +133,15 @@ def _why(reading: Reading) -> str:
     """Return what a record lacked, the first of what must be there."""
     kinds = {role.kind for role in reading.roles.values()}
     if reading.evaluation:
-        return "its words speak of an evaluation"
+        return "it contains an evaluation word"
     if not kinds:
-        return "it counts, but has no loss and no other metric that is known"
+        return "has a counter, but no loss or known metric"
     if reading.counter.mode == ABSENT:
-        return "no step, iteration or epoch counts up in it"
+        return "has no step, iteration or epoch that counts up"
     if reading.counter.mode == UNNUMBERED:
-        return "its counter starts again, and nothing tells which epoch or launch it is of"
+        return "its counter restarts, and no epoch or launch is printed"
     if not reading.tier:
-        return "nothing beside its counter is a loss"
+        return "has a counter, but no loss"
     if reading.bar:
-        return "the bar shows a loss before its first step is done"
-    return f"{reading.shape.count} such records are too few, or they cannot be told from others"
+        return "the bar shows a loss at step 0"
+    return f"{reading.shape.count} such records are too few, or other records look the same"

@@ -181,6 +181,14 @@ _ANCHORS = re.compile(r"(?:\^|\(\?:\^\|\(\?<=\\\]\)\))\[ \\t\]\{0,\d+\}\+")
 
 
 def read_elsewhere(rule: Induced, others: Iterable[Reading]) -> list[Reading]:
-    """Return the readings of ``others`` that the rule would read if other words might precede its records."""
+    """Return the readings of ``others`` that the rule would read if other words might precede its records.
+
+    Not of records that count nothing: they are another kind of line of the same program.
+    """
     loose = compile_pattern(_ANCHORS.sub("", rule.pattern))
-    return [r for r in others if not r.evaluation and not reads(r, rule, compile_pattern(rule.pattern)) and reads(r, rule, loose)]
+    told = [r for r in others if not r.evaluation and not (r.shape.count > 2 and _stands_still(r))]
+    return [r for r in told if not reads(r, rule, compile_pattern(rule.pattern)) and reads(r, rule, loose)]
+
+
+def _stands_still(reading: Reading) -> bool:
+    return not any(column.rises or column.drops for column in reading.shape.columns if column.integer)

@@ -93,7 +93,7 @@ def _write_unmatched(page: Page, lines: Sequence[object]) -> None:
         return
     rows = [
         [
-            Span(_count(line, "line_number"), "dim"),
+            Span(_line(line), "dim"),
             Span(page.say((text(line, "text") or "").expandtabs(4).strip())),
         ]
         for line in lines[:_MAX_LINES]
@@ -130,7 +130,7 @@ def render_learned(reading: Mapping[str, object], style: Style) -> str:
     if unmatched:
         page.line(f"{_count(reading, 'unmatched_count')} lines look like metrics and are not read:")
     for line in unmatched:
-        page.line(Span(f"{_count(line, 'line_number'):>8}  ", "dim"), page.say(text(line, "text") or ""))
+        page.line(Span(f"{_line(line):>8}  ", "dim"), page.say(text(line, "text") or ""))
     for question in items(reading, "questions"):
         page.prose(page.say(f"? {text(question, 'text') or ''}"), "warn")
         answers = [answer for answer in items(question, "answers") if isinstance(answer, str)]
@@ -148,7 +148,7 @@ def render_first_records(rows: Sequence[Mapping[str, object]], style: Style) -> 
         if first is None:
             page.line(Span(page.say(text(row, "rule") or "?"), "strong"), " reads no record")
             continue
-        page.line(Span(page.say(text(row, "rule") or "?"), "strong"), f" reads first line {_count(first, 'line_number')}")
+        page.line(Span(page.say(text(row, "rule") or "?"), "strong"), f" reads first line {_line(first)}")
         page.line(Span(page.say(f"    {text(first, 'text') or ''}"), "dim"))
         fields = child(first, "fields")
         told = fields.items() if isinstance(fields, Mapping) else ()
@@ -165,6 +165,12 @@ def _score(page: Page, score: object) -> str:
 
 def _number(value: float | None, digits: int = 4) -> str:
     return UNKNOWN if value is None else number(value, digits)
+
+
+def _line(entry: object) -> str:
+    """Return the line number of an entry in plain digits, to be pasted."""
+    value = whole(entry, "line_number")
+    return UNKNOWN if value is None else str(value)
 
 
 def _count(entry: object, key: str) -> str:

@@ -200,7 +200,7 @@ def _failure(page: Page, figures: Figures) -> None:
     reason, failure = running_failure(figures.document), mapping(figures.document, "failure")
     line = whole(failure, "line_number")
     if reason is not None:
-        place = f", line {count(line)}" if line is not None else ""
+        place = f", line {line}" if line is not None else ""
         message = page.say(text(failure, "message") or "")
         page.prose(f"{page.say(reason)}{place}: {message}", "bad", indent=2, bullet="✗ ")
 
@@ -209,7 +209,7 @@ def _seen(page: Page, figures: Figures) -> None:
     """Add the markers in the log, including those that the job recovered from."""
     seen = [(text(entry, "id"), whole(entry, "count"), whole(entry, "last_line"))
             for entry in items(figures.document, "derivation", "observed")]  # fmt: skip
-    markers = [[Span(page.say(name)), Span(f" ×{count(times)}, line {count(line)}", "dim")]
+    markers = [[Span(page.say(name)), Span(f" ×{count(times)}, line {line}", "dim")]
             for name, times, line in seen if name and times and line is not None]  # fmt: skip
     if markers:
         more = [[Span(f"{count(len(markers) - _MAX_SEEN)} more", "dim")]] if len(markers) > _MAX_SEEN else []

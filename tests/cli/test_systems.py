@@ -601,7 +601,7 @@ DEMAND = {
     ),
     "an-hour-of-silence": Case(
         lines(lambda n: f"2026-01-01 {(12 * n + 3600 * (n > 19)) // 3600:02d}:{12 * n // 60 % 60:02d}:{12 * n % 60:02d} {plain(n).replace('time 5', 'time 120')}", 40),
-        {"/goodput/stalls/count": 1, "/goodput/badput_s/idle": lambda seconds: seconds >= 3600},
+        {"/goodput/stalls/count": 1, "/goodput/badput_s/idle": lambda seconds: 3599 <= seconds <= 3600},
     ),
     "line-ends": Case(lines(plain, 40).replace("\n", "\r\n"), {"loss": 3.61}),
     "colours": Case("".join(f"\x1b[32m{plain(n)}\x1b[0m\n" for n in range(40)), {"loss": 3.61}),

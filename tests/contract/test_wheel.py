@@ -144,7 +144,8 @@ def test_installed_command_finds_every_grammar(root: Path, installed: Path) -> N
 
 def test_an_installed_start_reads_no_yaml(root: Path, installed: Path) -> None:
     log = min((root / "fixtures" / "logs" / "nanogpt").glob("*.log"))
-    program = "import sys; sys.modules['yaml'] = None\nfrom receipt_cli.cli.main import main\nmain()"
+    blocked = "from receipt_cli.definitions import strict_yaml\nstrict_yaml.read_yaml = None\n"
+    program = f"{blocked}from receipt_cli.cli.main import main\nmain()"
     python = installed / "venv" / "bin" / "python"
     receipt = run(python, "-c", program, "parse", log, "--json", cwd=installed)
     assert receipt == run(installed / "venv" / "bin" / "receipt", "parse", log, "--json", cwd=installed)

@@ -138,7 +138,7 @@ def _begun(line: str, loss: str, kept: int) -> str:
 
 
 @cases
-@pytest.mark.parametrize("how", ["cut", "cut before a number", "wrapped", "torn", "cut at the end"])
+@pytest.mark.parametrize("how", ["cut", "cut before a number", "wrapped", "wrapped, one lost", "torn", "cut at the end"])
 @quick
 @given(where=st.integers(3, COUNT - 3), kept=st.integers(1, 3))
 def test_a_piece_of_a_loss_is_none(reader: str, how: str, tmp_path: Path, where: int, kept: int) -> None:
@@ -146,7 +146,8 @@ def test_a_piece_of_a_loss_is_none(reader: str, how: str, tmp_path: Path, where:
         begun = _begun(lines[where], LOSSES[where], kept)
         if how == "cut at the end":
             return [*lines[:where], begun]
-        rest = {"wrapped": [begun, lines[where][len(begun) :]], "torn": [begun + lines[where + 1]]}.get(how, [begun])
+        ends = {"wrapped": lines[where][len(begun) :], "wrapped, one lost": lines[where][len(begun) + 1 :]}
+        rest = [begun, ends[how]] if how in ends else [begun + lines[where + 1]] if how == "torn" else [begun]
         rest += ["4 files were saved"] if how == "cut before a number" else []
         return [*lines[:where], *rest, *lines[where + 1 + (how == "torn") :]]
 

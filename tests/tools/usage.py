@@ -32,7 +32,7 @@ def read(words: Sequence[str]) -> Call | None:
 
         return record
 
-    with patch.object(app, "load", recorded), contextlib.redirect_stdout(io.StringIO()):
+    with patch.object(app, "load", recorded), contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):
         app.run(words)
     return calls[0] if calls else None
 

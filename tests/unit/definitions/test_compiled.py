@@ -25,6 +25,7 @@ from receipt_cli.detect.generic import WHERE, load_generic
 from receipt_cli.documents.schemas import list_schemas, parse_index
 from receipt_cli.grammar import catalog
 from receipt_cli.grammar.catalog import list_fixtures, list_grammars, parse_fixtures, read_entry, shipped
+from receipt_cli.grammar.model import COMPANION
 from receipt_cli.grammar.parse import load_grammar
 from receipt_cli.learn.vocabulary import load_vocabulary
 
@@ -106,7 +107,7 @@ def test_rules_are_restored_when_somebody_asks_for_one(monkeypatch: pytest.Monke
     for grammar in found[:9]:
         again = pickle.loads(pickle.dumps(grammar))
         assert [head[:3] for head in grammar.heads] == [
-            (rule.name, rule.event, rule.literals) for rule in (*grammar.rules, *grammar.ignore)
+            (rule.name, COMPANION if rule.companion else rule.event, rule.literals) for rule in (*grammar.rules, *grammar.ignore)
         ]
         assert [head.reading for head in grammar.heads if head.reading] == [
             grammar.rule(number).reading for number in range(len(grammar.heads))
@@ -207,7 +208,8 @@ def test_a_start_reads_no_yaml_and_writes_nothing_to_the_home(log: Path | str, t
         log = tmp_path / "unknown.log"
         log.write_text("".join(f"round {n}: loss={3 - n / 9:.3f} lr=0.001\n" for n in range(20)))
     (tmp_path / "home").mkdir()
-    program = "import sys; sys.modules['yaml'] = None\nfrom receipt_cli.cli.main import main\nmain()"
+    blocked = "from receipt_cli.definitions import strict_yaml\nstrict_yaml.read_yaml = None\n"
+    program = f"{blocked}from receipt_cli.cli.main import main\nmain()"
     done = subprocess.run(
         [sys.executable, "-c", program, "parse", str(log), "--json"],
         env={**os.environ, "HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}, capture_output=True, timeout=60, check=False,
