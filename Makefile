@@ -265,6 +265,14 @@ calibrate: $(DEV) ## how often compare calls equal runs different, simulated and
 	$(PY) -m benchmarks.calibration --trials $(or $(TRIALS),400) --folder $(or $(FOLDER),../shared/corpus) \
 	  --results benchmarks/results/calibration.json
 
+.PHONY: cards
+cards: $(DEV) ## the cards of a folder's logs; fails if one has more than eight lines or 80 columns; FOLDER=
+	$(PY) -m benchmarks.cards $(or $(FOLDER),fixtures/logs)
+
+.PHONY: answers
+answers: $(DEV) ## does the card of a failed log name the line that tells why, and the last step? CORPUS= a folder with truth.jsonl
+	$(PY) -m benchmarks.answers $(or $(CORPUS),../shared/corpus) --details
+
 .PHONY: ledger-report
 ledger-report: $(DEV) ## every labelled number and every second of the fixtures and a folder's logs, into benchmarks/results; FOLDER=
 	$(PY) -m benchmarks.ledger fixtures/logs $(or $(FOLDER),../shared/corpus) --write

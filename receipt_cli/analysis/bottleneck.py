@@ -1,7 +1,7 @@
-"""``bottleneck/1``: what holds a run up, from the medians of its steady state.
+"""``bottleneck/1``: the bottleneck of a run, from the medians of its steady state.
 
-Two readings. Where inference feeds training (TorchSpec), the two capacities, the wait for samples and the pool between
-the two vote. Else the parts of a step are set against the whole of it.
+There are two methods. If inference feeds training (TorchSpec), the two capacities, the wait for samples and the sample pool
+vote. Otherwise the parts of a step are compared with the whole step.
 """
 
 from __future__ import annotations
@@ -21,29 +21,28 @@ Verdict = Literal["inference", "training", "data", "compute", "balanced", "unkno
 
 BOTTLENECK_RULE = "bottleneck/1"
 LOOKED_AT = 1024
-"""Values whose digits say how finely a metric is printed."""
+"""Values examined to find a metric's printed resolution."""
 MIN_RECORDS = 5
-"""Fewer steady values of a metric decide nothing."""
+"""Fewest steady values of a metric that count."""
 ALIKE = 1.1
-"""Capacities, or parts of a step, that differ by less than this factor are alike."""
+"""Capacities, or parts of a step, whose ratio is below this are equal."""
 WAITS = 0.10
-"""From this share of a cycle on, training waits for samples: as much as ``ALIKE`` lets capacities differ."""
+"""Share of a cycle from which on training waits for samples: as much as ``ALIKE`` lets capacities differ."""
 WAITS_NOT = 0.02
-"""Below this share it does not: the wait is polled every 10 ms, which shows even where nothing is waited for."""
+"""Share of a cycle below which training does not wait: the wait is polled every 10 ms, so it is never zero."""
 FILLS = 1.25
-"""A pool grows where its last quarter lies this factor above its first, and its line rises and explains what it does."""
+"""Growth of a pool: its last quarter over its first, if its fitted line also rises and explains the values."""
 EXPLAINS = 0.5
-"""A line speaks for values of whose variance it explains this share; less is noise."""
+"""Share of the variance that a line must explain; less is noise."""
 DATA_HIGH, DATA_LOW = 0.20, 0.05
-"""Shares of a step from which on data loading holds it up, and up to which it does not: those of TensorFlow's profiler
+"""Shares of a step from which on data loading is the bottleneck, and up to which it is not; from TensorFlow's profiler
 (``op_stats_to_input_pipeline_analysis``: highly, and not, input-bound)."""
 SLACK = 1.02
-"""A part may exceed the whole by this factor: both are medians, of figures rounded apart."""
+"""Factor by which a part may exceed the whole: both are medians of rounded figures."""
 COMPUTES = 0.5
-"""Below this share of a step, what is known of computing does not explain it: exchanges between devices, or a pipeline's
-gaps, take the rest."""
+"""Share of a step below which computing does not explain it; communication or pipeline bubbles take the rest."""
 OVERLAP = 1.1
-"""Data and compute time that exceed the step by this factor overlap: then the data time is no time waited."""
+"""Data plus compute time over step time, from which on they overlap, so data time is not waiting time."""
 
 POOL = "pooled_sample_count"
 FEEDING = ("infer_capacity_samples_per_s", "train_capacity_samples_per_s", "dispatch_wait_s", POOL)
@@ -58,11 +57,11 @@ PARTS = (
 )
 STEP = "step_time_s"
 CYCLE = "cycle_time_s"
-"""A metric outside the registry: the time from one step to the next, waits among it."""
+"""An unregistered metric: the time from one step to the next, waits included."""
 
 
 class Bottleneck(NamedTuple):
-    """The verdict, the figures it rests on (base units; slopes per step), and the comparison that decided."""
+    """The verdict, its figures (base units; slopes per step), and the comparison that decided."""
 
     verdict: Verdict
     medians: dict[str, float]
@@ -70,7 +69,7 @@ class Bottleneck(NamedTuple):
 
 
 class _Vote(NamedTuple):
-    """What one comparison says, and the comparison. A ``sure`` one decides, whatever the others say."""
+    """The verdict of one comparison, and its sentence. A ``sure`` vote overrides the others."""
 
     verdict: Verdict
     because: str
@@ -85,11 +84,10 @@ def judge(
     restarted: bool = False,
     digits: Mapping[str, Digits] = MappingProxyType({}),
 ) -> Bottleneck | None:
-    """Return what holds a phase up, by the statistics of its metrics and their values.
+    """Return the bottleneck of a phase from the statistics and values of its metrics.
 
-    ``cycle`` is the median time from one step to the next, where a bar prints it; ``digits`` are those that were printed, if
-    known. A pool that was ``restarted`` with its run says nothing by its course. None where the phase prints none of the
-    figures that could tell.
+    ``cycle``: median time from one step to the next, if a bar prints it. ``digits``: printed digits by metric, if known. If the
+    run ``restarted``, the pool's course is not used. None if the phase prints none of the needed figures.
     """
     printed = {name: metrics[name] for name in (*FEEDING, STEP, *PARTS) if name in metrics}
     medians = {name: s.median for name, s in printed.items() if s.median is not None}
@@ -97,8 +95,8 @@ def judge(
         return None
     counts = {name: s.record_count - s.nonfinite_count for name, s in printed.items()}
     known = {name: median for name, median in medians.items() if counts[name] >= MIN_RECORDS}
-    told = [name for name in (STEP, "data_time_s", "dispatch_wait_s") if name in known]
-    doubt = {name: _half_unit(series.steady(name), digits.get(name)) for name in told}
+    printed_names = [name for name in (STEP, "data_time_s", "dispatch_wait_s") if name in known]
+    doubt = {name: _half_unit(series.steady(name), digits.get(name)) for name in printed_names}
     if not any(name in known for name in (*FEEDING, *PARTS)):
         return Bottleneck("unknown", medians, f"fewer than {MIN_RECORDS} steady records say it")
     pool = course(series, POOL) if POOL in known and not restarted else None
@@ -119,7 +117,7 @@ def _feeding_votes(
     medians: dict[str, float],
     cycle: float | None,
 ) -> list[_Vote]:
-    """Return what the wait, the capacities and the pool say; the ratios and the slope join ``medians``."""
+    """Return the votes of the wait, the capacities and the pool; add the ratios and the slope to ``medians``."""
     votes: list[_Vote] = []
     wait, step = known.get("dispatch_wait_s"), known.get(STEP)
     if step is None and wait is not None and cycle is not None and wait <= ALIKE * cycle:
@@ -166,7 +164,7 @@ def _decide_feeding(votes: list[_Vote], known: Mapping[str, float], doubt: Mappi
 
 
 def _parts_vote(known: Mapping[str, float], doubt: Mapping[str, float], medians: dict[str, float]) -> _Vote:
-    """Return what the parts of a step say; the shares join ``medians``."""
+    """Return the vote of the parts of a step; add the shares to ``medians``."""
     step, data, compute = known.get(STEP), known.get("data_time_s"), known.get("compute_time_s")
     if data is not None and (step or compute):
         vote = _data_vote(data, step, compute, doubt, medians)
@@ -187,7 +185,7 @@ def _parts_vote(known: Mapping[str, float], doubt: Mapping[str, float], medians:
 
 
 def _worked(known: Mapping[str, float]) -> float | None:
-    """Return what the trainer says of computing in a step; None where it leaves out the forward or the backward pass."""
+    """Return the printed compute time of a step; None if the forward or the backward pass is missing."""
     if "compute_time_s" in known:
         return known["compute_time_s"]
     passes = ("forward_backward_time_s",) if "forward_backward_time_s" in known else ("forward_time_s", "backward_time_s")
@@ -220,9 +218,9 @@ def _data_vote(
 
 
 def _half_unit(values: Values, digits: Digits | None) -> float:
-    """Return how far a printed value may be from the true one: half a unit of the last digit printed, or that the values show.
+    """Return the rounding error of a printed value: half a unit of the last digit printed, or visible in the values.
 
-    Where whole numbers show none, half a second.
+    Half a second if the values are whole numbers.
     """
     if digits is not None:
         return (digits.unit or 1.0) / 2

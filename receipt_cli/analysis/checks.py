@@ -1,10 +1,10 @@
-"""Phases and ending → three-valued checks: true, false, or None where the log cannot prove it. No speed thresholds."""
+"""Phases and ending → three-valued checks: true, false, or None if the log proves neither. No speed thresholds."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from receipt_cli.analysis.failure import Ending
 from receipt_cli.analysis.summary import Summary
@@ -15,17 +15,19 @@ from receipt_cli.problems import Lack, Problem
 
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
 """The checks that decide whether a run is healthy."""
-UNKNOWN = "unknown"
 TRUNCATED = "truncated"
-"""The reason of a failure where the log stops before its run ends."""
+"""The failure reason if the log stops before its run ends."""
 _NOTHING_FOUND = {"unknown", "no_grammar_match"}
-"""Reasons of a failure that name none: what derive/3 said of a log that it could not read."""
+"""Failure reasons that name no cause: derive/3 gave them for logs it could not read."""
+STOPS = ("time_limit", "preempted", "killed", "interrupted")
+"""Failure reasons of a run that was stopped from outside."""
+Outcome = Literal["failed", "stopped", "running", "cut off", "finished", "unknown"]
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
-"""Deaths that leave open whether memory ran out: of the host, on the rank that the others waited for, or untold."""
+"""Reasons that do not rule out an OOM: of the host, on the rank that others waited for, or unreported."""
 _ALLOCATION = compile_later(r"\bout of memory\b|\bbad_?alloc\b|\balloc(?:at(?:e|ing|ions?))?\b", re.IGNORECASE)
-"""Errors that name an allocation, of whatever memory."""
+"""Errors that mention an allocation, of any memory."""
 
 Checks = dict[str, bool | None]
 
@@ -38,14 +40,14 @@ def evaluate(
     stepless: bool = False,
     unread_losses: bool = False,
 ) -> Checks:
-    """Return every check, the four core ones first.
+    """Return all checks, the four core ones first.
 
-    ``stepless``: the log proves that no step was taken. With ``unread_losses``, a loss may be what no figure shows.
+    ``stepless``: the log proves that no step was taken. ``unread_losses``: a loss was printed but not read.
     """
     losses = [s.metrics[name] for s in summaries for name in LOSSES if name in s.metrics]
     planned = [s for s in summaries if s.record_count]
     mfu = [top for s in summaries if (top := s.series.largest("mfu_ratio")) is not None]  # as printed: steady/1 drops some
-    compared = [c.consistent for s in summaries for c in s.consistency if c.metric != "mfu_ratio"]  # that is no throughput
+    compared = [c.consistent for s in summaries for c in s.consistency if c.metric != "mfu_ratio"]  # MFU is no throughput
     return {
         "finite_losses": _finite(losses, unread_losses),
         "zero_exit_code": _zero_exit_code(ending),
@@ -59,9 +61,9 @@ def evaluate(
 
 
 def proves_no_step(phases: Sequence[Phase], ending: Ending) -> bool:
-    """Return whether a log without a step record, and without an unread line like one, may prove that no step was taken.
+    """Return whether a log without step records or similar unread lines may prove that no step was taken.
 
-    It shows how the run failed, and has no evaluation that counts, nor a second one.
+    The log must show how the run failed, and at most one evaluation, without a counter.
     """
     ended = ending.died or ending.reason not in (None, TRUNCATED, *_SILENT)
     events = [event for phase in phases for event in (*phase.evals, *phase.standalone_events) if event.rule.event == "eval"]
@@ -70,20 +72,20 @@ def proves_no_step(phases: Sequence[Phase], ending: Ending) -> bool:
 
 
 _SILENT = ("no_grammar_match", "unknown")
-"""Reasons of an ending that nothing in the log names."""
+"""Ending reasons without a cause in the log."""
 
 
 def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str], phases: int) -> list[Problem]:
-    """Return the problem of a log in which no step was recognised, though it may have some, with the nearest record.
+    """Return a problem if no step was recognised though the log may have some, with the nearest record.
 
-    ``lacks`` are the kinds of records that came nearest, ``seen`` lines that look like figures. How many records each of the
-    ``phases`` has is then unknown.
+    ``lacks`` are the nearest kinds of records, ``seen`` lines that look like metrics. The record count of each of the
+    ``phases`` is then unknown.
     """
     if checks["has_steps"] is not None:
         return []
     nearest = [lack for lack in lacks if lack.counted] or list(lacks)
     excerpt = nearest[0].line if nearest else seen[0] if seen else ""
-    detail = "no step line was recognised: that the run took no step is not proven"
+    detail = "no step line was recognised; this does not prove that the run took no step"
     if nearest:
         detail += f"; {nearest[0].seen} records like this one: {nearest[0].why}"
     fields = ("/checks/has_steps", *(f"/phases/{number}/summary/steps/record_count" for number in range(phases)))
@@ -93,7 +95,7 @@ def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str
 def deciding_lines(
     checks: Checks, summaries: Sequence[Summary], phases: Sequence[Phase], ending: Ending
 ) -> dict[str, int | None]:
-    """Return the line that decided each check that is not None; None where no single line does."""
+    """Return the line that decided each check that is not None; None if no single line did."""
     losses = [s.places[name] for s in summaries for name in LOSSES if name in s.places]
     bad = [line for p in losses for line in (p.nan_line, p.inf_line) if line is not None]
     mfu = [p for s in summaries if (p := s.places.get("mfu_ratio")) is not None]
@@ -115,34 +117,34 @@ def deciding_lines(
 
 
 def _finite(losses: Sequence[Statistic], unread: bool) -> bool | None:
-    """False for a loss that is not finite; None without a loss, or if one was not read."""
+    """Return whether all losses are finite; None without a loss, or if one was not read."""
     if any(loss.nonfinite_count for loss in losses):
         return False
     return True if losses and not unread else None
 
 
 def _zero_exit_code(ending: Ending) -> bool | None:
-    """As stated or printed; without that, an error that ended the run proves that it was not zero."""
+    """Return whether the stated or printed exit code is zero; without a code, a fatal error proves that it was not."""
     if ending.exit_code is not None:
         return ending.exit_code == 0
     return False if ending.died else None
 
 
 def _no_oom(ending: Ending) -> bool | None:
-    if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
+    if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.matches):
         return False
     if ending.completed or ending.exit_code == 0:
         return True
     if not ending.died or ending.reason in _BLIND or ending.unnamed:
         return None
-    errors = (ending.message or "", *(s.message for s in ending.sightings if s.open))
+    errors = (ending.message or "", *(s.message for s in ending.matches if s.open))
     return None if any(_ALLOCATION.search(error) for error in errors) else True
 
 
 def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_truncated: bool = False) -> bool | None:
-    """True if no core check is false, steps were found, and the receipt's ``failure`` is null; None if no step was recognised.
+    """Return whether no core check is false, steps were found, and ``failure`` is null; None if no step was recognised.
 
-    A log that stops before the end of its run is a failure, too, unless ``allow_truncated``.
+    A log that stops before the end of its run is a failure, unless ``allow_truncated``.
     """
     if any(checks.get(name) is False for name in CORE):
         return False
@@ -154,29 +156,51 @@ def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_t
 
 
 def proven(checks: Checks) -> bool:
-    """True when all four core checks are true."""
+    """Return whether all four core checks are true."""
     return all(checks.get(name) is True for name in CORE)
 
 
-def verdict(checks: Checks, failure: Mapping[str, Any] | None) -> str:
-    """Return the state of a run in words: healthy (and proven, or not), truncated, not healthy, or unknown.
+def outcome(document: Mapping[str, Any], *, running: bool = False) -> Outcome:
+    """Return how the run of a receipt ended, in one word; every place that shows an outcome asks here.
 
-    It is unknown if no step was recognised, or if the log does not show how the run ended.
+    ``running``: its process still runs, as the caller knows. The document need not be valid.
     """
-    fine = healthy(checks, failure)
-    if fine and proven(checks):
-        return "healthy and proven"
-    if fine and (checks.get("completed") or checks.get("zero_exit_code")):
-        return "healthy, not proven"
-    if fine is not False:
-        return UNKNOWN
-    return TRUNCATED if healthy(checks, failure, allow_truncated=True) else "not healthy"
+    checks, failure = _mapping(document, "checks"), _mapping(document, "failure")
+    reason = failure.get("reason")
+    died = reason not in _NOTHING_FOUND or checks.get("zero_exit_code") is False
+    if (failure and died and reason not in (*STOPS, TRUNCATED)) or _ends_in_nan(document):
+        return "failed"
+    if reason in STOPS:
+        return "stopped"
+    jobs = document.get("evidence")
+    if running or any(isinstance(job, Mapping) and job.get("ended") == "not_ended" for job in jobs or ()):
+        return "running"
+    if reason == TRUNCATED:
+        return "cut off"
+    if checks.get("completed") is True or (checks.get("zero_exit_code") is True and checks.get("completed") is not False):
+        return "finished"
+    return "unknown"
+
+
+def _ends_in_nan(document: Mapping[str, Any]) -> bool:
+    """True if the last loss printed is no finite number, and no problem left it open."""
+    loss = _mapping(document, "summary", "metrics", "loss")
+    if loss.get("last") is not None or not loss.get("nonfinite_count"):
+        return False
+    problems = _mapping(document, "derivation", "problems").get("first") or ()
+    return not any("/summary/metrics/loss/last" in (one.get("fields") or ()) for one in problems)
+
+
+def _mapping(document: object, *path: str) -> Mapping[str, Any]:
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document if isinstance(document, Mapping) else {}
 
 
 def contradicted_metrics(summary: Mapping[str, Any] | None) -> frozenset[str]:
-    """Return the metrics whose printed figure the log's own steps and times contradict: in no headline, no comparison.
+    """Return the metrics whose printed figure the log's steps and times contradict: excluded from headlines and comparisons.
 
-    An MFU is none of them: it may count FLOPs in another way.
+    MFU never counts as contradicted: it may count FLOPs by another convention.
     """
     entries = (summary or {}).get("consistency") or ()
     return frozenset(e["metric"] for e in entries if e["consistent"] is False and e["metric"] != "mfu_ratio")

@@ -1,4 +1,4 @@
-"""Evidence of how the last phase ended → whether the run completed: one table, of which the first row that holds decides."""
+"""Evidence of how the last phase ended → whether the run completed: a table whose first matching row decides."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import behind_heads, plain
 
 FAR = 0.01
-"""The share of a plan that an end line may come before it, if that is more than a logging interval."""
+"""Share of a plan that may be missing at an end line, if this exceeds a logging interval."""
 _WORD = compile_later(rb"[A-Za-z_\x80-\xff]{2,}")
 _WARNING = compile_later(rb"\wWarning: |\bWARN(?:ING)?\b|^\s{0,20}warnings\.warn\(|^W\d{4} \d\d:")
 _BREAK = compile_later(rb"[\r\n]")
 
 
 class Evidence(NamedTuple):
-    """What the log shows of the end of its last phase. ``closing`` is asked only if nothing else decides before."""
+    """Evidence of the end of the last phase. ``closing`` is called only if nothing before it decides."""
 
     failed: bool
-    """A failure convicts the last launch, or its exit code was not zero."""
+    """The last launch failed, or its exit code was not zero."""
     reached: bool
     """The last planned step was reached."""
     ended: bool
-    """The trainer's own end line is behind the last record."""
+    """The trainer's own end line follows the last record."""
     far: bool
     """The last step is far below the plan."""
     stopped_early: bool
-    """A stop before the plan is announced behind the last record."""
+    """A line after the last record announces a stop before the plan."""
     short: bool
-    """A plan is known, and another record would have come before it is reached."""
+    """A plan is known, and it needs at least one more record."""
     spoken: bool
-    """The log has an end line anywhere, or says in known words that it is over."""
+    """The log has an end line anywhere, or known words for being done."""
     closing: Callable[[], bool]
-    """Whether text that the run printed nowhere before follows the last record."""
+    """Whether new text follows the last record."""
     unread: bool = False
     """Records that look like training and were not read follow the last record."""
 
 
 def is_completed(found: Evidence) -> bool | None:
-    """Return whether a run completed: the first row of the table that holds decides. None: the log does not tell."""
+    """Return whether a run completed, by the first matching row of the table; None if the log does not show it."""
     if found.failed:
         return False
     if found.reached:
@@ -61,14 +61,14 @@ def is_completed(found: Evidence) -> bool | None:
 
 
 def ends_before_plan(found: Evidence) -> bool:
-    """True for an end line far below the plan, as a `finally:` block prints it, without word of an early stop."""
+    """Return whether an end line comes far before the plan, as from a `finally:` block, without an early stop."""
     return found.ended and found.far and not (found.failed or found.reached or found.stopped_early)
 
 
 class Distance(NamedTuple):
-    """How many steps are missing between the last numbered record and the last planned one.
+    """Steps missing between the last numbered record and the plan.
 
-    ``stride`` are the steps from one record to the next. If the numbers ``begin`` with 0 the plan is one more than the last.
+    ``stride``: steps from one record to the next. ``begin``: first step; if it is 0, the last step is the plan minus one.
     """
 
     step: int
@@ -79,22 +79,22 @@ class Distance(NamedTuple):
 
     @property
     def short(self) -> bool:
-        """True if another record would have come before the plan is reached, whichever number the steps begin with."""
+        """Return whether reaching the plan needs another record, whether steps start at 0 or 1."""
         return self.missing >= self.stride + (self.begin > 0)
 
     @property
     def far(self) -> bool:
-        """True if more than a logging interval is missing, and more than 1 % of the plan."""
+        """Return whether more than a logging interval and more than 1 % of the plan is missing."""
         return self.missing > max(self.stride, FAR * self.planned)
 
     def problem(self, line: int) -> Problem:
-        """Return the problem of an end line that comes so far before the plan."""
-        detail = f"an end line behind step {self.step} of {self.planned}: a run may print it without having done what it planned"
+        """Return the problem of an end line this far before the plan."""
+        detail = f"end line after step {self.step} of {self.planned}: a run may print it before its plan is done"
         return Problem("end_before_plan", line, detail, "", (line,), (str(self.step), str(self.planned)), ("/checks/completed",))
 
 
 def distance(phase: Phase) -> Distance | None:
-    """Return how far a phase is from its plan; None if it has no plan, or records without a number."""
+    """Return how far a phase is from its plan; None without a plan or without step numbers."""
     planned = phase.planned
     steps = [event.last_step for event in phase.steps if event.last_step is not None]
     if planned is None or not steps:
@@ -106,7 +106,7 @@ def distance(phase: Phase) -> Distance | None:
 
 
 def reached_plan(phase: Phase) -> bool:
-    """True when the last record is of the last step that was planned."""
+    """Return whether the last record is the last planned step."""
     planned, steps = phase.planned, [event for event in phase.steps if event.step is not None]
     last = steps[-1].last_step if steps else None
     if last is None or planned is None or last < planned - 1 or _within_epoch(phase, planned):
@@ -115,13 +115,13 @@ def reached_plan(phase: Phase) -> bool:
 
 
 def _counts_from_one(steps: Sequence[Event]) -> bool:
-    """True if every step from 1 on has a record: the last step is then that of the plan, and not the one before."""
+    """Return whether every step from 1 on has a record, so that the last step is the plan itself."""
     last = steps[-1].last_step or 0
     return steps[0].step == 1 and steps[0].rule.counts != "epoch" and sum(event.records for event in steps) == last
 
 
 def saved_plan(phase: Phase) -> bool:
-    """True when a checkpoint behind the last record is of the last step that was planned, as its own line says."""
+    """Return whether a checkpoint line after the last record names the last planned step."""
     planned, last = phase.planned, phase.steps[-1] if phase.steps else None
     if last is None or planned is None or last.rule.counts == "epoch":
         return False
@@ -130,14 +130,14 @@ def saved_plan(phase: Phase) -> bool:
 
 
 def first_epoch(phase: Phase) -> int:
-    """Return the number of the first epoch where the last record counts by epoch, else 0."""
+    """Return the number of the first epoch if the last record counts epochs, else 0."""
     last = phase.steps[-1]
     by_epoch = last.rule.counts == "epoch" or (last.counters is not None and "epoch_step" not in last.counters)
     return (last.rule.epochs_from or 0) if by_epoch else 0
 
 
 def _within_epoch(phase: Phase, planned: int) -> bool:
-    """True when the last record counts by epoch and stands in an epoch that goes on, or before the last one."""
+    """Return whether the last record counts epochs and lies in an unfinished epoch, or before the last one."""
     last = phase.steps[-1]
     if last.rule.counts != "epoch" and (last.counters is None or "epoch_step" in last.counters):
         return False
@@ -148,9 +148,9 @@ def _within_epoch(phase: Phase, planned: int) -> bool:
 
 
 def closes(lines: Mapping[int, bytes], last: int) -> bool:
-    """True if a text follows line ``last`` whose words none of ``lines`` has before it, those of both ends of the log by number.
+    """Return whether a text with new words follows line ``last``; ``lines`` are both ends of the log by number.
 
-    A line that stops within words known from before is cut; what has no word is no text.
+    A final line that is the beginning of a known one is cut and does not count, nor do lines without words.
     """
     before = {words for number, line in lines.items() if number <= last for words in _words(line)}
     after = [words for number, line in lines.items() if number > last for words in _words(line)]
@@ -160,9 +160,9 @@ def closes(lines: Mapping[int, bytes], last: int) -> bool:
 
 
 def begins_program(lines: Mapping[int, bytes], last: int, until: int) -> bool:
-    """True if a program begins behind line ``last`` and before ``until``: by its command, or by the log's first words.
+    """Return whether a program begins between lines ``last`` and ``until``: by its command, or the log's first words.
 
-    ``lines`` as for ``closes``. Words that the run repeats are no beginning.
+    ``lines``: see ``closes``. Words that the run itself repeats do not count.
     """
     between = [line for number, line in lines.items() if last < number < until]
     known = [words for number, line in lines.items() if number <= last for words in _words(line)]
@@ -171,6 +171,6 @@ def begins_program(lines: Mapping[int, bytes], last: int, until: int) -> bool:
 
 
 def _words(text: bytes) -> list[tuple[bytes, ...]]:
-    """Return the words of each record of a text that has any, without its heads; a warning says nothing of an end."""
+    """Return the words of each record of a text, without its heads; warnings and records without words are left out."""
     records = (record for record in _BREAK.split(plain(text + b"\n")) if not _WARNING.search(record))
     return [words for record in records if (words := tuple(_WORD.findall(behind_heads(record))))]

@@ -1,4 +1,4 @@
-"""Reported against derived: the trainer's own figures recomputed from its batch and its step time."""
+"""Compare printed figures with those recomputed from batch and step time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from receipt_cli.numeric.statistics import Statistic
 
 
 class Comparison(NamedTuple):
-    """A reported median beside the derived one; ``ratio`` = reported / derived."""
+    """A reported and a derived median; ``ratio`` = reported / derived."""
 
     metric: str
     reported: float
@@ -24,7 +24,7 @@ class Comparison(NamedTuple):
 
 
 def tokens_per_step(facts: Mapping[str, float | str]) -> float | None:
-    """Return the tokens of one optimizer step: printed, or samples times sequence length; None when unknown."""
+    """Return the tokens of one optimizer step: printed, or samples times sequence length; None if unknown."""
     tokens = facts.get("tokens_per_step")
     if isinstance(tokens, float) and 0 < tokens < math.inf:
         return tokens
@@ -37,9 +37,9 @@ def tokens_per_step(facts: Mapping[str, float | str]) -> float | None:
 def compare(
     metric: str, reported: Statistic | None, derived: Statistic | None, digits: Digits | None = None
 ) -> Comparison | None:
-    """Return the comparison of two medians, or None where one is missing or zero, or the ratio is beyond float64.
+    """Return the comparison of two medians; None if one is missing or zero, or if the ratio is beyond float64.
 
-    They agree, too, where they are nearer to each other than half a unit of the last digit printed: of ``digits``, if known.
+    They also agree if they differ by at most half a unit of the last printed digit (of ``digits``, if known).
     """
     if reported is None or derived is None or not reported.median or not derived.median:
         return None
@@ -51,16 +51,16 @@ def compare(
 
 
 MEAN = "mean_over_the_run"
-"""Definition of a rate that a trainer prints once, at its end: its work over its own time."""
+"""Definition of a rate printed once, at the end: all work over its time."""
 _SESSION = 0.1
-"""Share by which the steps that such a rate stands for may differ from those of the log."""
+"""Tolerance between the steps counted by such a rate and the log's steps."""
 
 
 def of_session(first: int, last: int, records: int, metrics: Mapping[str, Statistic], seconds: float | None) -> list[Comparison]:
-    """Return the means over the run that count other steps than those from ``first`` to ``last``, which took ``seconds``.
+    """Return the means over the run that count other steps than ``first`` to ``last``, which took ``seconds``.
 
-    After a resume, and where a run stops early, trainers divide the steps of the plan by the time of this session. Records are
-    a stride apart: the first may be of a run that began a stride before it, and steps may follow the last.
+    After a resume or an early stop, trainers divide all planned steps by the time of this session. Records are a stride apart:
+    the session may begin up to a stride before the first and end after the last.
     """
     steps = metrics.get("steps_per_s")
     if steps is None or steps.definition != MEAN or not steps.last or not seconds or records < 2 or last <= first:
@@ -76,7 +76,7 @@ def of_session(first: int, last: int, records: int, metrics: Mapping[str, Statis
 
 
 def _half_digit(printed: Statistic) -> float:
-    """Return half a unit of the last decimal that the printed figures show; 0.0 for whole numbers, which show none."""
+    """Return half a unit of the last printed decimal; 0.0 for whole numbers, which show none."""
     shown = [value for value in (printed.first, printed.last, printed.min, printed.max) if value is not None]
     exponents = [Decimal(repr(value)).normalize().as_tuple().exponent for value in shown]
     finest = min((e for e in exponents if isinstance(e, int)), default=0)
@@ -84,7 +84,7 @@ def _half_digit(printed: Statistic) -> float:
 
 
 def phase_facts(phase: Phase, before: Mapping[str, float | str]) -> dict[str, float | str]:
-    """Return what the phase printed about itself, over what earlier phases printed about the batch and the world."""
+    """Return the facts of the phase, over batch and world facts of earlier phases."""
     own: dict[str, float | str] = {}
     for event in phase.standalone_events:
         for name, value in event.facts.items():

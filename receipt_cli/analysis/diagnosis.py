@@ -1,4 +1,4 @@
-"""What the figures of each phase mean together: what holds it up, and how its memory developed."""
+"""Diagnose each phase from its figures: its bottleneck and how its memory developed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from receipt_cli.events.ranks import RankFigures
 
 
 def diagnose(summaries: Sequence[Summary], ranks: Sequence[Mapping[int, RankFigures]], ending: Ending) -> None:
-    """Set ``bottleneck`` and ``memory`` of each summary; ``ranks`` are what each rank printed, phase by phase.
+    """Set ``bottleneck`` and ``memory`` of each summary; ``ranks`` are the figures of each rank, by phase.
 
-    A run ends in its last phase: what it said where it ran out of device memory belongs to that one.
+    An out-of-memory message belongs to the last phase.
     """
     for number, (summary, printed) in enumerate(zip(summaries, ranks, strict=True)):
         restarted = summary.restart_count > 0
@@ -27,6 +27,6 @@ def diagnose(summaries: Sequence[Summary], ranks: Sequence[Mapping[int, RankFigu
 
 
 def _cycle(summary: Summary) -> float | None:
-    """Return the median time from one step to the next that bars print, or None."""
+    """Return the median time from one step to the next as bars print it, or None."""
     printed = summary.other_metrics.get(CYCLE)
     return None if printed is None else printed.median

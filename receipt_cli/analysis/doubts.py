@@ -1,4 +1,4 @@
-"""Doubts about records and numbers of a log → problems that name the figures which depend on them."""
+"""Doubts about records and numbers of a log → problems that name the affected figures."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from receipt_cli.problems import Problem, pointer
 from receipt_cli.scan.segment import ABSENT, Doubt, RuleKey
 
 _DETAILS = {
-    "foreign_record": "{count} records with {words!r} before them are not of this training: {rule} leaves them out",
-    "number_ambiguous": "{count} numbers of {name} may be parts of others: a comma or other text follows their digits",
-    "unit_ambiguous": "{count} numbers of {name} are printed in another unit than the rest",
-    "record_cut": "{count} records end inside {name}, where the others go on: the number may be cut",
-    "figure_unread": "{count} records print {name}, and no number could be read",
+    "foreign_record": "{count} records after the words {words!r} are from another writer: {rule} leaves them out",
+    "number_ambiguous": "{count} values of {name} may be parts of longer numbers: a comma or other text follows their digits",
+    "unit_ambiguous": "{count} values of {name} have another unit than the rest",
+    "record_cut": "{count} records end inside {name}, but similar records continue: the number may be cut",
+    "figure_unread": "{count} records print {name}, but not as a number that can be read",
 }
 
 
@@ -29,40 +29,40 @@ def doubts_named(
     summaries: Sequence[Summary],
     primary: int | None,
 ) -> list[Problem]:
-    """Return a problem for each doubt about what the ``rules`` read, with the statistics that it makes null."""
+    """Return a problem for each doubt about what ``rules`` read, with the statistics it makes null."""
     return [_problem(doubt, rules[doubt.key], phases, summaries, primary) for doubt in doubts if doubt.key in rules]
 
 
 def losses_left_over(
     dropped: Sequence[tuple[Rule, Mapping[str, int]]], phases: Sequence[Phase], summaries: Sequence[Summary]
 ) -> list[Problem]:
-    """Return the problem of records that print their loss several times, of which one is read: several stand on one line.
+    """Return problems for lines with several losses, of which only one is read.
 
-    ``dropped`` are the rules of steps, each with how many cells of each label it leaves over.
+    ``dropped`` are the step rules with their unread cells, counted by label.
     """
     alias = load_registry().by_alias
     found: list[Problem] = []
     for rule, cells in dropped:
-        labelled = rule.mapping is None  # an object may have others inside, with losses of their own
+        labelled = rule.mapping is None  # an object may contain others, with losses of their own
         count = sum(n for label, n in cells.items() if labelled and alias.get(label.lower()) == "loss")
         indices = [i for i, phase in enumerate(phases) if count and any(event.rule is rule for event in phase.steps)]
         for index in indices:
             fields = [pointer("phases", index, "summary", "metrics", "loss", name) for name in STATISTICS]
             fields.append(pointer("phases", index, "summary", "steps", "record_count"))
             line = summaries[index].lines[0]
-            detail = f"{count} losses stand on lines with several of them, and are not read"
+            detail = f"{count} losses on lines with several losses were not read"
             found.append(Problem("figure_unread", line, detail, "", () if line is None else (line,), (), tuple(fields)))
     return found
 
 
 def unread_losses(doubts: Sequence[Doubt], rules: Mapping[RuleKey, Rule]) -> bool:
-    """True if a number of a training or validation loss was left out."""
+    """Return whether a number of a training or validation loss was left out."""
     targets = (_target(doubt, rules[doubt.key]) for doubt in doubts if doubt.key in rules and doubt.name)
     return any(part == "metrics" and name in LOSSES for part, name in targets)
 
 
 def _target(doubt: Doubt, rule: Rule) -> tuple[str, str]:
-    """Return the block of a summary and the name in it of the figure that a doubt is about."""
+    """Return summary block and name of the figure that a doubt concerns."""
     spec = rule.fields.get(doubt.name)
     if spec is not None and spec.target[0] in ("metric", "other"):
         return ("metrics" if spec.target[0] == "metric" else "other_metrics"), spec.target[1]
@@ -82,7 +82,7 @@ def _problem(doubt: Doubt, rule: Rule, phases: Sequence[Phase], summaries: Seque
 def _fields(
     doubt: Doubt, part: str, name: str, phases: Sequence[Phase], summaries: Sequence[Summary], primary: int | None
 ) -> Iterator[str]:
-    """Yield the statistics of the figure that may be others if the numbers in doubt counted."""
+    """Yield the statistics that could change if the doubtful numbers counted."""
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         known = (summary.metrics if part == "metrics" else summary.other_metrics).get(name)
         events = [*phase.step_events, *phase.evals]

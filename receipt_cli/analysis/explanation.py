@@ -1,8 +1,6 @@
-"""How a run ended → what explains it: the exception and its frame, who failed first, who only followed, and whether it would
-fail again.
+"""How a run ended → its explanation: exception and frame, culprit, victims, and whether a retry would fail too.
 
-Everything is read from the hits of markers, but for the last line of a traceback whose type no marker knows: that is
-looked for in the last lines of the log.
+All of it comes from marker hits, except exceptions whose type no marker knows: these are read from the log's last lines.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from receipt_cli.analysis.failure import Ending, Sighting
+from receipt_cli.analysis.failure import Ending, MarkerMatch
 from receipt_cli.analysis.goodput.timestamps import Stamps
 from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
 from receipt_cli.analysis.tracebacks import FRAME, HEAD
@@ -29,13 +27,13 @@ from receipt_cli.scan.segment import SegmentBody, count_between
 
 PROGRESS = "collective_progress"
 WAITING = ("nccl_timeout", "nccl_victim")
-"""Markers of ranks that waited for another one in vain."""
+"""Markers of ranks that waited for another rank in vain."""
 APART = 24
-"""Most lines from one frame to the next, and from the last one to the exception: of the source, blank ones, of other ranks."""
+"""Most lines from one frame to the next, or to the exception: source, blank lines, lines of other ranks."""
 DEEPEST = 2000
-"""Records that one traceback may take; Python prints at most about a thousand frames of one."""
+"""Most records of one traceback; Python prints at most about a thousand frames."""
 STALL_RATIO, STALL_SECONDS = 10, 300
-"""A silence is a stall where it is so many times the usual one between two records, and so many seconds long."""
+"""A silence is a stall if it exceeds ``STALL_RATIO`` usual gaps between records, and ``STALL_SECONDS``."""
 PACE_RECORDS = 100
 _TYPE = compile_later(r"((?:[A-Za-z_]\w{0,100}\.){0,12}[A-Za-z_]\w{0,100})(?:: ([^\r\n]*))?\s*\Z")
 _NAMED = compile_later(r"(?:Error|Exception|Interrupt|Exit|Iteration|Unsupported|OutOfResources)\Z|exc\.|errors\.|exceptions\.")
@@ -43,7 +41,9 @@ _FRAME = compile_later(r'File "([^"\r\n]{1,300})", line (\d{1,7})(?:, in ([^\r\n
 _WORK = compile_later(r"last enqueued (?:NCCL )?work: (\d{1,12}), last completed (?:NCCL )?work: (\d{1,12})")
 _INSTALLED = compile_later(
     r"[\\/](?:site-packages|dist-packages)[\\/]|[\\/]lib(?:64)?[\\/]python\d[\w.]{0,4}[\\/]|[\\/]bin[\\/][\w-]{1,60}\Z|\A<"
+    r"|\.pyx\Z|[\\/]torchinductor_"
 )
+_ABSOLUTE = compile_later(r"/|[A-Za-z]:|\\\\")
 _HOSTS = compile_later(
     r"\bsrun: error: ([\w.-]{1,100}): task|\bON ([\w.-]{1,100}) (?:CANCELLED|FAILED)|\bon node ([\w.-]{1,100}) exited on"
     r"|\Aslot\S{0,20}@([\w.-]{1,100})"
@@ -57,23 +57,25 @@ class Frame:
     file: str
     line: int
     function: str | None
+    relative: str | None = None
+    """The file below the folder of the first own file of the traceback; None if it is not own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception as its traceback prints it."""
+    """An exception as printed by its traceback."""
 
     type: str
     message: str | None
     line_number: int
     frame: Frame | None
     own: bool = False
-    """It was raised in the user's own file, not in an installed package that this called."""
+    """Whether it was raised in the user's own file, not inside an installed package."""
 
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """A rank or a host that had a part in a failure. ``enqueued`` and ``completed`` count collectives."""
+    """A rank or host involved in a failure. ``enqueued`` and ``completed`` count collectives."""
 
     rank: int | None
     host: str | None
@@ -84,13 +86,13 @@ class Party:
 
 
 REPEATED = frozenset({"SyntaxError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "AttributeError"})
-"""Exceptions that the same code raises again, whatever the data and the machine."""
+"""Exceptions that the same code raises again on any data and machine."""
 NOBODY = Party(None, None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class LastProgress:
-    """The last step record, how long the log was silent behind it, and how long it usually was between two; in seconds."""
+    """The last step record, the silence after it, and the usual gap between two records, in seconds."""
 
     line_number: int
     step: int | None
@@ -101,7 +103,7 @@ class LastProgress:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What explains a failure: see the fields."""
+    """The explanation of a failure."""
 
     exception: Raised | None = None
     culprit: Party | None = None
@@ -111,8 +113,8 @@ class Explanation:
     progress: LastProgress | None = None
 
     def improved(self, ending: Ending) -> Ending:
-        """Return ``ending`` with the line that says why where its own is only the head of a traceback."""
-        if self.exception is None or ending.guilty is None or ending.guilty.marker.id != HEAD:
+        """Return ``ending`` with the exception's line and message if it points to the head of a traceback."""
+        if self.exception is None or ending.failure is None or ending.failure.marker.id != HEAD:
             return ending
         said = self.exception
         message = said.type if said.message is None else f"{said.type}: {said.message}"
@@ -127,12 +129,12 @@ def explain(
     stamps: Stamps,
     lines: Sequence[tuple[int, bytes]],
 ) -> Explanation:
-    """Return what explains the failure ``ending``.
+    """Return the explanation of the failure ``ending``.
 
-    ``stamps`` are those of the last lines of the log; ``lines`` the last lines themselves, each with its number.
+    ``stamps``: timestamps of the log's last lines; ``lines``: these lines with their numbers.
     """
-    guilty = ending.guilty
-    exception = _exception(guilty, body, lines) if guilty is not None else None
+    failure = ending.failure
+    exception = _exception(failure, body, lines) if failure is not None else None
     verdict = find_verdict(body)
     work = _work(body)
     culprit = _culprit(ending, verdict, work)
@@ -141,37 +143,37 @@ def explain(
     return Explanation(exception, culprit, victims, retry, rule, _progress(phases, stamps))
 
 
-def _exception(guilty: Sighting, body: SegmentBody, lines: Sequence[tuple[int, bytes]]) -> Raised | None:
-    """Return the exception that ``guilty`` names, or for the head of a traceback the one that its last line names."""
-    if guilty.marker.id == HEAD:
-        return _read_traceback(guilty.line, lines)
-    found = _TYPE.match(guilty.message.strip())
+def _exception(failure: MarkerMatch, body: SegmentBody, lines: Sequence[tuple[int, bytes]]) -> Raised | None:
+    """Return the exception of ``failure``; for a traceback head, the one in its last line."""
+    if failure.marker.id == HEAD:
+        return _read_traceback(failure.line, lines)
+    found = _TYPE.match(failure.message.strip())
     if found is None or not _NAMED.search(found[1]):
         return None
-    frames = _frames(guilty, body)
-    return Raised(found[1], (found[2] or "").strip() or None, guilty.line, _innermost(frames), _is_own(frames))
+    frames = _frames(failure, body)
+    return Raised(found[1], (found[2] or "").strip() or None, failure.line, _innermost(frames), _is_own(frames))
 
 
-def _frames(guilty: Sighting, body: SegmentBody) -> list[Frame]:
-    """Return the frames of the traceback that ends with ``guilty``: those of its rank behind the nearest head.
+def _frames(failure: MarkerMatch, body: SegmentBody) -> list[Frame]:
+    """Return the frames of the traceback that ends with ``failure``: those of its rank after the nearest head.
 
-    Where no head is known, those that stand close together before it: the log may lack the head, or have it behind a bar.
+    Without a head (the log may lack it, or a bar may precede it) the close frames before ``failure`` count.
     """
     hits, heads = body.markers.get(FRAME), body.markers.get(HEAD)
     if hits is None:
         return []
-    tagged = guilty.rank != NO_RANK
+    tagged = failure.rank != NO_RANK
     among = zip(heads.at, heads.rank, strict=True) if heads is not None else ()
-    own = [at for at, rank in among if at <= guilty.at and (not tagged or rank in (guilty.rank, NO_RANK))]
+    own = [at for at, rank in among if at <= failure.at and (not tagged or rank in (failure.rank, NO_RANK))]
     begin = own[-1] if own else -1
-    if (guilty.at - begin) >> POSITION_BITS > DEEPEST:
+    if (failure.at - begin) >> POSITION_BITS > DEEPEST:
         begin = -1
     places = {at: (rank, line) for at, rank, line in zip(hits.at, hits.rank, hits.line, strict=True)}
     found: list[Frame] = []
-    below = guilty.line
+    below = failure.line
     for at, text, _ in reversed(hits.texts):
         rank, line = places[at]
-        if at >= guilty.at or rank not in (guilty.rank, NO_RANK):
+        if at >= failure.at or rank not in (failure.rank, NO_RANK):
             continue
         if at <= begin or (begin < 0 and below - line - count_between(body.copied, line, below) > APART):
             break
@@ -186,19 +188,27 @@ def _read_frame(text: str) -> Frame | None:
 
 
 def _innermost(frames: Sequence[Frame]) -> Frame | None:
-    """Return the innermost frame outside installed packages, or of all where every one is inside."""
+    """Return the innermost frame below the folder of the first file that is not installed, or of all if every one is.
+
+    If that file has no absolute path, any file that is not installed counts.
+    """
     own = [frame for frame in frames if not _INSTALLED.search(frame.file)]
-    chosen = own or frames
-    return chosen[-1] if chosen else None
+    if not own:
+        return frames[-1] if frames else None
+    first = own[0].file
+    folder = first[: max(first.rfind("/"), first.rfind("\\")) + 1] if _ABSOLUTE.match(first) else ""
+    chosen = next(frame for frame in reversed(own) if frame.file.startswith(folder))
+    below = chosen.file[len(folder) :].removeprefix("./")
+    return replace(chosen, relative=re.split(r"[/\\]", below)[-1] if _ABSOLUTE.match(below) else below)
 
 
 def _is_own(frames: Sequence[Frame]) -> bool:
-    """True if the last frame, which raised, is of a file outside installed packages."""
+    """Return whether the last frame, which raised, is outside installed packages."""
     return bool(frames) and not _INSTALLED.search(frames[-1].file)
 
 
 def _read_traceback(line: int, lines: Sequence[tuple[int, bytes]]) -> Raised | None:
-    """Return the exception of the traceback whose head is ``line``: what stands behind its frames and is not indented."""
+    """Return the exception of the traceback with head ``line``: the first unindented text after its frames."""
     frames: list[Frame] = []
     for number, raw in lines:
         if number <= line:
@@ -218,7 +228,7 @@ def _read_traceback(line: int, lines: Sequence[tuple[int, bytes]]) -> Raised | N
 
 
 def _work(body: SegmentBody) -> dict[int, Party]:
-    """Return by rank the collectives that it enqueued and completed last, as the first line prints them that does."""
+    """Return by rank the last enqueued and completed collectives, from the first line that prints them."""
     hits = body.markers.get(PROGRESS)
     found: dict[int, Party] = {}
     if hits is not None:
@@ -232,11 +242,11 @@ def _work(body: SegmentBody) -> dict[int, Party]:
 
 
 def _culprit(ending: Ending, verdict: Verdict | None, work: Mapping[int, Party]) -> Party | None:
-    """Return who failed first: of ranks that waited for one another the one that was behind the others."""
-    guilty = ending.guilty
-    rank = guilty.rank if guilty is not None and guilty.rank != NO_RANK else None
-    host, line = (guilty.host, guilty.line) if guilty is not None else (None, ending.line_number)
-    if guilty is not None and guilty.marker.id in WAITING:
+    """Return who failed first; among ranks that waited for each other, the one with the fewest collectives."""
+    failure = ending.failure
+    rank = failure.rank if failure is not None and failure.rank != NO_RANK else None
+    host, line = (failure.host, failure.line) if failure is not None else (None, ending.line_number)
+    if failure is not None and failure.marker.id in WAITING:
         behind = sorted(work.values(), key=_done)
         if len(behind) < 2 or _done(behind[0]) == _done(behind[1]):
             return None
@@ -244,7 +254,7 @@ def _culprit(ending: Ending, verdict: Verdict | None, work: Mapping[int, Party])
     if verdict is not None and rank in (None, verdict.rank, verdict.local_rank):
         rank = verdict.rank
         host = host or verdict.host
-    named = _HOSTS.search(guilty.message) if guilty is not None else None
+    named = _HOSTS.search(failure.message) if failure is not None else None
     host = host or (next(filter(None, named.groups()), None) if named is not None else None)
     if rank is None and host is None:
         return None
@@ -259,7 +269,7 @@ def _done(party: Party) -> tuple[int, int]:
 def _victims(
     culprit: Party | None, body: SegmentBody, catalogue: Catalogue, work: Mapping[int, Party], verdict: Verdict | None
 ) -> Iterator[Party]:
-    """Yield by rank who only followed: ranks that waited in vain, and those that the launcher lists behind the first."""
+    """Yield by rank who only followed: ranks that waited in vain, and those the launcher killed."""
     reasons = {marker.id: marker.reason for marker in catalogue.markers}
     found: dict[int, Party] = {}
     for name in WAITING:
@@ -278,14 +288,14 @@ def _victims(
 
 
 def _retry(raised: Raised | None) -> tuple[Literal["would_repeat"] | None, str | None]:
-    """Return whether the job would fail again in the same place, as only errors of the user's own code do, and the rule."""
+    """Return ``would_repeat`` and its rule if the error comes from the user's own code and recurs, else None."""
     if raised is None or not raised.own or raised.type not in REPEATED:
         return None, None
     return "would_repeat", f"exception:{raised.type}"
 
 
 def _progress(phases: Sequence[Phase], stamps: Stamps) -> LastProgress | None:
-    """Return the last sign of progress. The usual gap is the median of at most the last hundred between step records."""
+    """Return the last step record; the usual gap is the median of the last hundred gaps at most."""
     phase = next((phase for phase in reversed(phases) if phase.steps), None)
     if phase is None:
         return None
@@ -302,12 +312,12 @@ def _progress(phases: Sequence[Phase], stamps: Stamps) -> LastProgress | None:
 
 
 def _rounded(seconds: float | None) -> float | None:
-    """Return a difference of stamps in whole microseconds: what doubles of this century do not resolve is no figure."""
+    """Round a difference of timestamps to microseconds, the resolution of a double at current dates."""
     return None if seconds is None else round(seconds, 6)
 
 
 def _last_clocks(steps: Sequence[Event]) -> list[float]:
-    """Return the stamps of the last step records, oldest first; empty where the last one has none."""
+    """Return the timestamps of the last step records, oldest first; empty if one of them has none."""
     clocks: list[float] = []
     for event in reversed(steps):
         if event.run is not None:

@@ -1,7 +1,6 @@
-"""Marker hits and phases → how the run ended: completed, failed for a named reason, or not provable.
+"""Marker hits and phases → how the run ended: completed, failed for a named reason, or unknown.
 
-A marker convicts only a run that did not get over it: what followed decides. The most specific cause wins over the
-noise that follows it.
+A marker counts only if the run did not continue after it. The most specific cause wins over later, consequential errors.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import SegmentBody
 
 SIGNALS = {1: "killed", 2: "interrupted", 7: "segfault", 9: "killed", 11: "segfault", 15: "killed"}
-"""What the signal that ended a process says. Which of them kills a host out of memory sends, nobody can tell from it."""
+"""Failure reason by signal number. A signal alone does not show whether the host ran out of memory."""
 CATEGORIES = {"killed": "signal", "interrupted": "signal", "segfault": "code", "child_failed": "unknown", "unknown": "unknown"}
 _NAN_TEXT = compile_later(r"(?i)(?<![\w-])(?:nans?|inf|infs|infinite|infinity|non-?finite|not finite|invalid values)(?![\w-])")
 _USAGE = compile_later(r"can.t open file '|\.py: error: (?:argument|unrecognized|the following|ambiguous)")
 _TOP = compile_later(r'", line (\d{1,7}), in <module>')
 TOP_LINES = 100
-"""A script imports what it needs within so many lines."""
+"""Lines at the top of a script within which its imports are."""
 DIVERGED = Marker("loss_diverged", None, "numerics", "observation", 3, 1, (), "", (), ())
 DIVERGED_RECORDS = 20
 DIVERGED_RATIO = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
-    """A marker in a log: how often, where, and the text of the hit that counts."""
+class MarkerMatch:
+    """A marker in a log: count, lines, and the text of the hit that counts."""
 
     marker: Marker
     count: int
@@ -51,17 +50,17 @@ class Sighting:
     message: str
     exit_code: int | None
     open: bool
-    """False when the run got over every hit."""
+    """Whether the run did not continue after some hit."""
     rank: int = NO_RANK
-    """The rank that printed it, as its line says."""
+    """The rank named on its line."""
     host: str | None = None
     form: int = PRINTED
-    """How its text stands on its line: what a logger prints of an error does not prove that its process ended."""
+    """Form of its text: an error printed by a logger does not prove that its process ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended. ``reason`` is a failure slug or None; ``completed`` is proof of success, or of its absence."""
+    """How a run ended. ``reason`` is a failure slug or None; ``completed``: proven success, proven failure, or None."""
 
     reason: str | None
     category: str | None
@@ -69,20 +68,20 @@ class Ending:
     message: str | None
     completed: bool | None
     exit_code: int | None
-    sightings: tuple[Sighting, ...]
+    matches: tuple[MarkerMatch, ...]
     died: bool = False
-    """An error or a stop that the run did not get over ended a process of it: its exit code was not zero."""
-    guilty: Sighting | None = None
-    """The marker that decided."""
-    failed_start: Sighting | None = None
-    """What ended a launch of its own behind the run: it failed before its first step."""
+    """Whether an error or stop ended a process of the run, so that its exit code was not zero."""
+    failure: MarkerMatch | None = None
+    """The marker match that decided."""
+    failed_start: MarkerMatch | None = None
+    """The failure of a later launch that failed before its first step."""
     problems: tuple[Problem, ...] = ()
-    """What the log leaves open of its end."""
+    """Problems about the end of the log."""
 
     @property
     def unnamed(self) -> bool:
-        """True if nothing but the head of a traceback is there, which is cut before it names its error."""
-        return self.guilty is not None and self.guilty.marker.id == HEAD and self.message == self.guilty.message
+        """Return whether only the head of a traceback is left, cut before its error."""
+        return self.failure is not None and self.failure.marker.id == HEAD and self.message == self.failure.message
 
 
 def judge(
@@ -97,85 +96,83 @@ def judge(
     unread_after: bool = False,
     started: Callable[[int], bool] | None = None,
 ) -> Ending:
-    """Return how the run ended. ``exit_code`` is the one that the caller knows, or None.
+    """Return how the run ended. ``exit_code`` is the one the caller knows, or None.
 
-    Without ``whole`` output is missing at the end of the log: it cannot prove that the run completed.
-    With ``running`` the job may go on behind the log: that it breaks off, or has no step yet, is no failure. ``closing`` says
-    whether text that the run printed nowhere before follows its last record; ``unread_after``: unread records of a training
-    do. ``started`` says whether another program begins between the last record and a line.
+    Without ``whole`` the log lacks output at its end and cannot prove completion. With ``running`` the job may go on after the
+    log, so a missing end or step is no failure. ``closing`` returns whether new text follows the last record; ``unread_after``:
+    unread training records follow it; ``started`` returns whether another program begins between the last record and a line.
     """
     progress = Progress(body, catalogue, phases, exit_code)
-    sightings = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
-    codes = [s for s in sightings if s.marker.role == "exit_code" and s.open and s.exit_code]
-    guilty = sorted(
-        (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),
-        key=lambda s: (s.marker.rank, s.at >> POSITION_BITS),  # on one line the catalogue's order decides
+    matches = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _match(m, body, progress)) is not None]
+    codes = [s for s in matches if s.marker.role == "exit_code" and s.open and s.exit_code]
+    failures = sorted(
+        (s for s in matches if s.open and s.marker.role in CONVICTING and s.marker.reason),
+        key=lambda s: (s.marker.priority, s.at >> POSITION_BITS),  # on the same line the catalogue's order decides
     )
     last = phases[-1] if phases else None
     found = None if last is None else _evidence(last, progress, unread_after, closing)
     done = None if found is None else is_completed(found)
-    start = _failed_start(guilty, body, progress, started if done else None) if exit_code is None else None
+    start = _failed_start(failures, body, progress, started if done else None) if exit_code is None else None
     if start is not None:
-        sightings = [replace(s, open=False) if s in guilty or s in codes else s for s in sightings]
-        guilty, codes = [], []
+        matches = [replace(s, open=False) if s in failures or s in codes else s for s in matches]
+        failures, codes = [], []
     stated = max(codes, key=lambda s: s.at, default=None)
-    code = exit_code if exit_code is not None else stated.exit_code if stated else _zero(progress, sightings, guilty)
+    code = exit_code if exit_code is not None else stated.exit_code if stated else _zero(progress, matches, failures)
     diverged = _diverged(phases)
-    sightings += [diverged] if diverged is not None else []
+    matches += [diverged] if diverged is not None else []
     done = None if done and not whole else done
     early = (_before_plan(last, body),) if last is not None and found is not None and ends_before_plan(found) else ()
     verdict = find_verdict(body)
     nan = _nan_loss(phases)
-    if guilty and guilty[0].marker.rank <= 1 and not (nan is not None and _of_nan(guilty[0], nan)):
-        first = _first_of_culprit(verdict, guilty[0], catalogue, body, progress) if verdict is not None else None
-        return _ending(first or guilty[0], code, sightings)
+    if failures and failures[0].marker.priority <= 1 and not (nan is not None and _of_nan(failures[0], nan)):
+        first = _first_of_culprit(verdict, failures[0], catalogue, body, progress) if verdict is not None else None
+        return _ending(first or failures[0], code, matches)
     if nan is not None:
-        died = bool(guilty) and guilty[0].marker.rank <= 1 and guilty[0].form != LOGGED
+        died = bool(failures) and failures[0].marker.priority <= 1 and failures[0].form != LOGGED
         message = "the loss is not a finite number from here to the end"
-        return Ending("nan_loss", "numerics", nan, message, False if died else done, code, tuple(sightings), died)
-    if guilty and verdict is not None and _only_launcher(guilty[0], verdict):
+        return Ending("nan_loss", "numerics", nan, message, False if died or code else done, code, tuple(matches), died)
+    if failures and verdict is not None and _only_launcher(failures[0], verdict):
         reason = reason_of_code(verdict.exit_code, "child_failed")
-        ending = Ending(reason, CATEGORIES[reason], verdict.line, verdict.message, False, code, tuple(sightings))
-        return replace(ending, guilty=replace(guilty[0], line=verdict.line, message=verdict.message, host=verdict.host))
-    if guilty:
-        return _ending(guilty[0], code, sightings)
+        ending = Ending(reason, CATEGORIES[reason], verdict.line, verdict.message, False, code, tuple(matches))
+        return replace(ending, failure=replace(failures[0], line=verdict.line, message=verdict.message, host=verdict.host))
+    if failures:
+        return _ending(failures[0], code, matches)
     if code:
         line = stated.line if stated and exit_code is None else None
         reason = reason_of_code(code, "unknown")
-        return Ending(reason, CATEGORIES[reason], line, f"exit code {code}", False, code, tuple(sightings))
+        return Ending(reason, CATEGORIES[reason], line, f"exit code {code}", False, code, tuple(matches))
     if last is not None and last.failed_end:
         event = [e for e in last.standalone_events if e.rule.event == "end" and "status" in e.texts][-1]
         message = f"the run ended with status {event.texts['status']}"
-        return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
+        return Ending("unknown", "unknown", event.line, message, False, code, tuple(matches))
     if not whole:
         message = "output is missing at the end of the log: it could not be written whole"
-        return Ending("truncated", "unknown", None, message, done, code, tuple(sightings))
+        return Ending("truncated", "unknown", None, message, done, code, tuple(matches))
     if running and not done:
-        return Ending(None, None, None, None, None, code, tuple(sightings), failed_start=start)
+        return Ending(None, None, None, None, None, code, tuple(matches), failed_start=start)
     if done is False:
         message = "the log ends before the run does"
-        return Ending("truncated", "unknown", None, message, False, code, tuple(sightings), failed_start=start)
-    return Ending(None, None, None, None, done, code, tuple(sightings), failed_start=start, problems=early)
+        return Ending("truncated", "unknown", None, message, False, code, tuple(matches), failed_start=start)
+    return Ending(None, None, None, None, done, code, tuple(matches), failed_start=start, problems=early)
 
 
-def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -> Ending:
-    marker = guilty.marker
-    died = marker.role in FATAL and (marker.role != "error" or guilty.form != LOGGED or bool(code))
-    return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died, guilty)
+def _ending(failure: MarkerMatch, code: int | None, matches: Sequence[MarkerMatch]) -> Ending:
+    marker = failure.marker
+    died = marker.role in FATAL and (marker.role != "error" or failure.form != LOGGED or bool(code))
+    return Ending(marker.reason, marker.category, failure.line, failure.message, False, code, tuple(matches), died, failure)
 
 
 def _failed_start(
-    guilty: Sequence[Sighting], body: SegmentBody, progress: Progress, started: Callable[[int], bool] | None
-) -> Sighting | None:
-    """Return what ended another launch behind the run: another program, which begins behind a run that completed, or the same
-    whose name, command line or import of its script was wrong.
+    failures: Sequence[MarkerMatch], body: SegmentBody, progress: Progress, started: Callable[[int], bool] | None
+) -> MarkerMatch | None:
+    """Return the failure of a later launch: another program, or the same one with a wrong name, command line or import.
 
-    A run that printed steps had all of that: the script's own imports, at the top of it, do not fail in the end.
+    Only errors after the last step count. A run with steps had working imports at the top of its script.
     """
-    if not guilty or len(progress.steps) < 2 or min(s.at for s in guilty) < progress.steps[-1]:
+    if not failures or len(progress.steps) < 2 or min(s.at for s in failures) < progress.steps[-1]:
         return None
-    cause = guilty[0]
-    if started is not None and started(min(s.line for s in guilty)):
+    cause = failures[0]
+    if started is not None and started(min(s.line for s in failures)):
         return cause
     if cause.marker.reason != "import_error":
         return cause if cause.marker.id == "plain_error" and _USAGE.search(cause.message) else None
@@ -187,48 +184,48 @@ def _failed_start(
     return cause if tops and len(tops) == len(texts) and tops[0] <= TOP_LINES else None
 
 
-def _zero(progress: Progress, sightings: Sequence[Sighting], guilty: Sequence[Sighting]) -> int | None:
-    """Return a printed exit code of zero, unless another run follows it in the log, or an error that ended one."""
+def _zero(progress: Progress, matches: Sequence[MarkerMatch], failures: Sequence[MarkerMatch]) -> int | None:
+    """Return 0 if exit code zero was printed after the last step and no error ended the run, else None."""
     last_step = progress.steps[-1] if progress.steps else -1
-    zero = any(s.marker.role == "exit_code" and s.exit_code == 0 and s.at > last_step for s in sightings)
-    return 0 if zero and not guilty else None
+    zero = any(s.marker.role == "exit_code" and s.exit_code == 0 and s.at > last_step for s in matches)
+    return 0 if zero and not failures else None
 
 
-def _of_nan(error: Sighting, line: int) -> bool:
-    """True for an exception that complains of what the loss had become before: then that is the cause."""
+def _of_nan(error: MarkerMatch, line: int) -> bool:
+    """Return whether the exception reports an earlier NaN loss."""
     return error.marker.reason == "traceback" and error.line > line and _NAN_TEXT.search(error.message) is not None
 
 
 def reason_of_code(code: int, other: str) -> str:
-    """Return what an exit code says: a negative one, or one above 128, is that of a signal."""
+    """Return the failure reason of an exit code; a negative code, or one above 128, is a signal."""
     return SIGNALS.get(-code if code < 0 else code - 128, other)
 
 
-def _only_launcher(best: Sighting, verdict: Verdict) -> bool:
-    """True when nothing tells why but the launcher's summary: then the rank that it says failed first decides."""
+def _only_launcher(best: MarkerMatch, verdict: Verdict) -> bool:
+    """Return whether only the launcher's summary explains the failure: then the rank it names decides."""
     if best.marker.role != "consequence" or best.marker.reason not in ("child_failed", "killed", "segfault", "nccl_error"):
         return False
-    return best.marker.reason != "nccl_error" or verdict.exit_code != -6  # aborted by its own watchdog
+    return best.marker.reason != "nccl_error" or verdict.exit_code != -6  # aborted by its NCCL watchdog
 
 
 def _first_of_culprit(
-    verdict: Verdict, best: Sighting, catalogue: Catalogue, body: SegmentBody, progress: Progress
-) -> Sighting | None:
-    """Return the first error of the rank that failed first, when the first error of all is another rank's."""
+    verdict: Verdict, best: MarkerMatch, catalogue: Catalogue, body: SegmentBody, progress: Progress
+) -> MarkerMatch | None:
+    """Return the first error of the rank that failed first, if the first error of all is another rank's."""
     if best.marker.role != "error" or best.rank in (NO_RANK, verdict.rank, verdict.local_rank):
         return None
     found = [
         s
         for m in catalogue.markers
-        if m.role == "error" and m.rank == 1 and (s := _sight(m, body, progress, verdict.rank)) is not None and s.open
+        if m.role == "error" and m.priority == 1 and (s := _match(m, body, progress, verdict.rank)) is not None and s.open
     ]
     return min(found, key=lambda s: s.at >> POSITION_BITS, default=None)
 
 
-def _sight(marker: Marker, body: SegmentBody, progress: Progress, rank: int | None = None) -> Sighting | None:
-    """Return what counts of a marker's hits: the first that the run did not get over, else the first.
+def _match(marker: Marker, body: SegmentBody, progress: Progress, rank: int | None = None) -> MarkerMatch | None:
+    """Return the match of a marker: the first hit after which the run did not continue, else the first hit.
 
-    Consequences of ranks that only followed another one count for nothing. With ``rank`` only its own hits count.
+    Consequences on ranks that only followed another one do not count. With ``rank`` only its hits count.
     """
     hits = body.markers.get(marker.id)
     if hits is None or not hits.at:
@@ -247,8 +244,8 @@ def _sight(marker: Marker, body: SegmentBody, progress: Progress, rank: int | No
     at = hits.at[index]
     text, code = next(((t, c) for a, t, c in hits.texts if a >= at), (hits.texts[-1][1], hits.texts[-1][2]))
     said = hits.rank[index] if index < len(hits.rank) else NO_RANK
-    first, last = min(hits.line), max(hits.line)  # hits go by time, and ranks may write into files of their own
-    return Sighting(
+    first, last = min(hits.line), max(hits.line)  # hits are in time order, and ranks may write to separate files
+    return MarkerMatch(
         marker,
         len(hits.at),
         first,
@@ -264,12 +261,12 @@ def _sight(marker: Marker, body: SegmentBody, progress: Progress, rank: int | No
     )
 
 
-def _diverged(phases: Sequence[Phase]) -> Sighting | None:
-    """Observe a loss that ends far above where it began, though it is finite. Never a failure: losses may do so.
+def _diverged(phases: Sequence[Phase]) -> MarkerMatch | None:
+    """Observe a finite loss that ends far above its start. It is never a failure.
 
-    The rule: of the last phase that has one, the finite losses of at least ``DIVERGED_RECORDS`` records, all above 0.
-    Where the median of its last tenth (of 1 to 10 records) is over ``DIVERGED_RATIO`` times the median of the first
-    tenth and twice the lowest loss, it diverged; the line is that of the lowest.
+    Rule: take the finite losses of the last phase with any, at least ``DIVERGED_RECORDS``, all above 0. It diverged if the
+    median of the last tenth (1 to 10 records) exceeds ``DIVERGED_RATIO`` times the median of the first tenth and twice the
+    lowest loss; the line is that of the lowest loss.
     """
     for phase in reversed(phases):
         losses = finite(read(phase.steps, metric("loss")))
@@ -284,12 +281,12 @@ def _diverged(phases: Sequence[Phase]) -> Sighting | None:
             return None
         at, line = first_with(phase.steps, metric("loss"), lowest)
         message = f"the loss rose from {lowest:g} at its lowest to {losses[-1]:g}; it began with {losses[0]:g}"
-        return Sighting(DIVERGED, 1, line, line, at, line, message, None, True)
+        return MarkerMatch(DIVERGED, 1, line, line, at, line, message, None, True)
     return None
 
 
 def _evidence(last: Phase, progress: Progress, unread: bool, closing: Callable[[], bool]) -> Evidence:
-    """Return what shows whether the last phase completed; the failures of its launch are judged before."""
+    """Return the evidence of whether the last phase completed; failures of its launch are judged before."""
     last_step = progress.steps[-1] if progress.steps else -1
     way = distance(last)
     ends = [end for end in progress.ends if end >= last.first_at]
@@ -307,7 +304,7 @@ def _evidence(last: Phase, progress: Progress, unread: bool, closing: Callable[[
 
 
 def _before_plan(last: Phase, body: SegmentBody) -> Problem:
-    """Return the problem of an end line that comes far before the plan."""
+    """Return the problem of an end line far before the plan."""
     ends = [event.line for event in last.standalone_events if event.rule.event == "end"]
     way = distance(last)
     assert way is not None
@@ -315,9 +312,9 @@ def _before_plan(last: Phase, body: SegmentBody) -> Problem:
 
 
 def _nan_loss(phases: Sequence[Phase]) -> int | None:
-    """Return the line from which on no loss that stands is finite, or None when the last one is.
+    """Return the line from which on no loss is finite, or None if the last one is.
 
-    A trainer that prints no training loss is judged by the loss of its evaluations.
+    Without training losses, evaluation losses are used.
     """
     for name in ("loss", "val_loss"):
         for phase in reversed(phases):

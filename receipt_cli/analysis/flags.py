@@ -1,4 +1,4 @@
-"""Oddities of a phase's figures that can be named: a factor, a wrong peak, an impossible step. Never a threshold on speed."""
+"""Explainable oddities of a phase's figures: a factor, a wrong peak, an impossible step. No speed thresholds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from receipt_cli.numeric.statistics import Statistic, count_above, finite
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One oddity; see ``flags`` in ``schemas/receipt``. ``factor`` is what the printed figure must be multiplied by."""
+    """One oddity; see ``flags`` in ``schemas/receipt``. ``factor``: the printed figure times this is the corrected one."""
 
     kind: str
     metric: str
@@ -29,12 +29,12 @@ class Flag:
 
 
 MAX_FACTOR = 1024
-"""The largest integer that a printed rate is taken to be off by."""
+"""Largest integer factor by which a printed rate may be off."""
 SURE = 0.1
-"""Share of all ratios that lie near enough to some integer by chance, where nothing printed names the integer: the
-tolerance shrinks with the integer so that it stays below twice this."""
+"""Share of ratios near some integer by chance, if no printed fact names it; the tolerance shrinks with the integer, which
+keeps this share below twice the value."""
 BEYOND = 6.0
-"""Times the dense BF16 peak that no step reaches, in whatever precision: dense FP4 runs at four to six times its rate."""
+"""Multiple of the dense BF16 peak that no step reaches in any precision; dense FP4 reaches four to six times."""
 CONVENTION_RATIO = 3.0
 """18N over 6N."""
 
@@ -58,7 +58,7 @@ def find_oddities(
     made: Workings,
     consistency: Sequence[Comparison],
 ) -> list[Flag]:
-    """Return the oddities of a phase: of its printed ``metrics``, of what was recomputed, and of the two side by side."""
+    """Return the oddities of a phase: in printed ``metrics``, in recomputed figures, and between the two."""
     found = [flag for one in consistency if (flag := _integer_factor(one, made)) is not None]
     found += _above_one(steps, metrics, made)
     found += _peaks(metrics, made)
@@ -69,7 +69,7 @@ def find_oddities(
 
 
 def _integer_factor(one: Comparison, made: Workings) -> Flag | None:
-    """A printed rate that is an integer of times too small or too large."""
+    """Return a flag if a printed rate is too small or too large by an integer factor."""
     if one.consistent or one.metric not in _RATES:
         return None
     times = max(one.ratio, 1 / one.ratio)
@@ -88,7 +88,7 @@ def _integer_factor(one: Comparison, made: Workings) -> Flag | None:
 
 
 def _above_one(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
-    """Records whose MFU is above 1: as printed, else as recomputed."""
+    """Yield a flag if records have an MFU above 1: as printed, else as recomputed."""
     derived = made.found.get("mfu_ratio")
     printed = "mfu_ratio" in metrics
     figure = metric("mfu_ratio") if printed else None if derived is None else derived.figure
@@ -102,7 +102,7 @@ def _above_one(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: W
 
 
 def _peaks(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
-    """A denominator of the trainer that is not the dense peak of its device."""
+    """Yield a flag if the trainer's MFU is against another value than the dense peak of its device."""
     device, own, mfu = made.device, made.own, metrics.get("mfu_ratio")
     if device is None or mfu is None or mfu.median is None or not mfu.median > 0 or not _sixteen_bits(made):
         return
@@ -125,7 +125,7 @@ def _peaks(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
 
 
 def _sixteen_bits(made: Workings) -> bool:
-    """False where the log says that it computes in another precision, which has other peaks."""
+    """Return whether the log computes in 16 bits, as far as it says; other precisions have other peaks."""
     precision = made.facts.get("precision")
     return not isinstance(precision, str) or "16" in precision or precision.lower() in ("half", "amp")
 
@@ -141,7 +141,7 @@ def _wrong_peak(device: Device, stated: float) -> str | None:
 
 
 def _conventions(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
-    """An MFU that counts other FLOPs: by its definition, or because it is three times the other convention's."""
+    """Yield a flag if the MFU counts other FLOPs: by its definition, or because it is three times that of 6N."""
     mfu, derived = metrics.get("mfu_ratio"), made.found.get("mfu_ratio")
     if mfu is None or not mfu.median:
         return
@@ -158,7 +158,7 @@ def _conventions(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[F
 
 
 def _impossible(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
-    """Records whose FLOP/s no device reaches: the one that the log names, else any of the table."""
+    """Yield a flag if records exceed any possible FLOP/s of the named device, else of all devices in the table."""
     name = "flops_per_s_per_device"
     derived = made.found.get(name)
     printed = name in metrics
@@ -179,7 +179,7 @@ def _impossible(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: 
 def _unknown_peak(
     steps: Sequence[Event], singles: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings
 ) -> Iterator[Flag]:
-    """A trainer that did not know its device's peak: it printed none beside the device, or only infinite or NaN MFU."""
+    """Yield a flag if the trainer lacked its device's peak: none printed beside the device, or no finite MFU."""
     mfu = read(steps, metric("mfu_ratio")) if "mfu_ratio" in metrics else []
     peak = ("fact", "peak_flops_per_s_per_device")
     blank = any(
@@ -200,5 +200,5 @@ def _unknown_peak(
 
 
 def _rate(value: float) -> str:
-    """Return FLOP/s for a sentence, in a unit that suits; the same text everywhere."""
+    """Return FLOP/s as text, in PFLOP/s or TFLOP/s."""
     return f"{value / 1e15:.4g} PFLOP/s" if value >= 1e15 else f"{value / 1e12:.4g} TFLOP/s"

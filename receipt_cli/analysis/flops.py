@@ -1,4 +1,4 @@
-"""What an MFU is made of: FLOPs of a token by a named convention, devices of the job, and the peak of one of them."""
+"""Inputs of an MFU: FLOPs per token by a named convention, number of devices, and peak FLOP/s of a device."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from receipt_cli.patterns import compile_later
 Facts = Mapping[str, float | str]
 
 PRINTED = "printed"
-"""The convention of FLOPs that the trainer prints: its own, whatever that is."""
+"""The FLOPs convention of a printed figure: the trainer's own, unknown here."""
 
 
 class Convention(NamedTuple):
-    """FLOPs of a token: ``weights`` times the parameters, plus ``attention`` times layers, hidden size and sequence length."""
+    """FLOPs per token: ``weights`` * parameters + ``attention`` * layers * hidden size * sequence length."""
 
     name: str
     weights: int
@@ -29,11 +29,11 @@ CONVENTIONS = {
     "6n_6lht": Convention("6N+6LHT", 6, 6),
     "18n": Convention("18N", 18, 0),
 }
-"""By the slug that stands in definitions. 6N: two FLOPs a weight forward, four backward. 12LHT: attention over the whole
-sequence; 6LHT: over its causal half. 18N: three times 6N."""
+"""Conventions by the slug in metric definitions. 6N: two FLOPs per weight forward, four backward. 12LHT: attention over the
+whole sequence; 6LHT: over its causal half. 18N: three times 6N."""
 
 SAME_PEAK = 0.01
-"""Peaks that differ by no more than this share are the same figure, rounded."""
+"""Relative difference up to which two peaks are the same, rounded."""
 _NAMED = compile_later(rf"(?:^|_)({'|'.join(sorted(CONVENTIONS, key=len, reverse=True))})_flops(?:_|$)")
 _FIXED = compile_later(r"(?:^|_)(?:peak_fixed_|over_)(\d+(?:\.\d+)?e\d+)(?:_|$)")
 
@@ -43,7 +43,7 @@ _PARALLEL = ("data_parallel", "tensor_parallel", "pipeline_parallel", "context_p
 
 
 class TokenFlops(NamedTuple):
-    """FLOPs of one token, forward and backward: slug and name of the convention, and what they were computed from."""
+    """FLOPs of one token, forward and backward, with slug and name of the convention, and the inputs."""
 
     value: float
     slug: str
@@ -52,9 +52,9 @@ class TokenFlops(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """The denominator of an MFU for one device: FLOP/s, a slug of its kind, and where it comes from.
+    """The MFU denominator of one device: FLOP/s, a slug of its kind, and its source.
 
-    ``own``: it is the trainer's own, which its printed MFU is against.
+    ``own``: the trainer's printed MFU uses it.
     """
 
     flops_per_s: float
@@ -64,19 +64,19 @@ class Peak(NamedTuple):
 
 
 def positive(facts: Facts, name: str) -> float | None:
-    """Return a fact that is a positive finite number, or None."""
+    """Return a fact if it is a positive finite number, else None."""
     value = facts.get(name)
     return value if isinstance(value, float) and 0 < value < math.inf else None
 
 
 def named_convention(definition: str | None) -> str | None:
-    """Return the slug of the convention that a metric's definition names (``18n`` in ``18n_flops``), or None."""
+    """Return the slug of the convention in a metric's definition (``18n`` in ``18n_flops``), or None."""
     found = _NAMED.search(definition or "")
     return found[1] if found else None
 
 
 def fixed_peak(definition: str | None) -> float | None:
-    """Return the peak that a metric's definition fixes for every device (989e12 in ``peak_fixed_989e12``), or None."""
+    """Return the fixed peak in a metric's definition (989e12 in ``peak_fixed_989e12``), or None."""
     found = _FIXED.search(definition or "")
     return float(found[1]) if found else None
 
@@ -84,10 +84,10 @@ def fixed_peak(definition: str | None) -> float | None:
 def token_flops(
     facts: Facts, parameters: int | None, metrics: Iterable[str], definition: str | None, trainer: str
 ) -> TokenFlops | None:
-    """Return the FLOPs of a token: as printed, else by the convention that the printed MFU's ``definition`` names, else
-    6N, with attention where layers, hidden size and sequence length are known.
+    """Return the FLOPs of a token: printed, else by the convention in the MFU's ``definition``, else 6N.
 
-    None where nothing says them: of a mixture of experts the number of parameters is not that of a token's.
+    Attention is added if layers, hidden size and sequence length are known. None if they are unknown, as for a mixture of
+    experts, whose parameters do not all work on each token.
     """
     printed = positive(facts, "flops_per_token")
     if printed is not None:
@@ -110,9 +110,9 @@ def token_flops(
 
 
 def world_size(facts: Facts) -> tuple[float, str] | None:
-    """Return how many devices the job has and what says so; None where nothing does, or two things say different.
+    """Return the number of devices and its source; None if unknown, or if sources disagree.
 
-    A count of accelerators is believed only where nothing else speaks: it may be that of one node.
+    A count of accelerators is used only without other sources: it may be that of one node.
     """
     found: dict[str, float] = {}
     if (printed := positive(facts, "world_size")) is not None:
@@ -132,13 +132,13 @@ def world_size(facts: Facts) -> tuple[float, str] | None:
 
 
 def device_of(facts: Facts) -> Device | None:
-    """Return the device of the peak table that the log names, or None."""
+    """Return the device of the peak table named in the log, or None."""
     name = facts.get("accelerator_name")
     return load_peaks().find(name) if isinstance(name, str) else None
 
 
 def own_peak(facts: Facts, definition: str | None) -> Peak | None:
-    """Return the peak that the trainer's MFU is against: fixed by the ``definition`` of its figure, or printed; else None."""
+    """Return the peak behind the trainer's MFU: fixed by ``definition``, or printed; else None."""
     fixed = fixed_peak(definition)
     if fixed is not None:
         text = _FIXED.search(definition or "")
@@ -149,7 +149,7 @@ def own_peak(facts: Facts, definition: str | None) -> Peak | None:
 
 
 def is_of_another(peak: Peak, facts: Facts) -> bool:
-    """True for a printed peak of another device of the table than the log names: a trainer falls back to one it knows."""
+    """Return whether the printed peak belongs to another device than the named one: trainers fall back to a known one."""
     name, device = facts.get("accelerator_name"), device_of(facts)
     if peak.slug != "peak_printed" or not isinstance(name, str):
         return False
@@ -160,5 +160,5 @@ def is_of_another(peak: Peak, facts: Facts) -> bool:
 
 
 def table_peak(device: Device) -> Peak:
-    """Return the peak of a device by the table."""
+    """Return the peak of a device from the table."""
     return Peak(device.flops_per_s, "peak_table", f"peaks/v{load_peaks().version} {device.id}", False)

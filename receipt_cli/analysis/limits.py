@@ -1,4 +1,4 @@
-"""What a receipt tells at most of what a log may hold without end: phases, and the ranks of a phase."""
+"""Limits of a receipt for unbounded contents: phases, and the ranks of a phase."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from receipt_cli.events.ranks import RankFigures
 from receipt_cli.problems import Problem
 
 MAX_PHASES = 1000
-"""Phases of a receipt: the one with most step records, those that a check says no to, and then the longest."""
+"""Most phases of a receipt: the one with the most step records, those that fail a check, then the longest."""
 MAX_FIGURES = 4500
-"""Metrics of all phases together: the statistics of one take some 800 bytes of a receipt."""
+"""Most metrics of all phases together; the statistics of one take some 800 bytes."""
 FEW_PHASES = 50
-"""Phases that a receipt tells, however many metrics they have."""
+"""Phases that a receipt always lists, however many metrics they have."""
 MAX_RANKS = 4096
-"""Ranks of a phase: the lowest."""
+"""Most ranks of a phase: the lowest."""
 
 
 def largest(phases: Sequence[Phase]) -> list[int]:
-    """Return, ascending, which phases a receipt tells: all, or those whose single records decide a check, and the longest."""
+    """Return the ascending indices of listed phases: all, or those that decide a check, and the longest."""
     if len(phases) <= FEW_PHASES:
         return list(range(len(phases)))
     sizes = [sum(event.records for event in phase.steps) for phase in phases]
@@ -38,25 +38,25 @@ def _metrics(phase: Phase) -> set[str]:
 
 
 def _odd(phase: Phase) -> bool:
-    """True where a loss is not finite, an MFU is above 1, or the run started again."""
+    """Return whether a loss is not finite, an MFU is above 1, or the run restarted."""
     events = [*phase.steps, *phase.evals, *phase.standalone_events]
     losses = (event.metrics.get(name, 0.0) for event in events for name in LOSSES)
     return bool(phase.restarts) or not all(map(math.isfinite, losses)) or any(e.metrics.get("mfu_ratio", 0.0) > 1 for e in events)
 
 
 def lowest(ranks: Mapping[int, RankFigures]) -> dict[int, RankFigures]:
-    """Return the ranks that a receipt tells."""
+    """Return the ranks that a receipt lists."""
     return {rank: ranks[rank] for rank in sorted(ranks)[:MAX_RANKS]}
 
 
 def dropped(summaries: Sequence[Summary]) -> list[Problem]:
-    """Return a problem for each summary that leaves out metrics outside the registry."""
+    """Return a problem for each summary that omits metrics outside the registry."""
     counts = (summary.dropped_others for summary in summaries if summary.dropped_others)
     return [Problem("other_metrics_dropped", None, f"{n} metrics outside the registry were left out", "") for n in counts]
 
 
 def left_out(phases: int, ranks: Sequence[Mapping[int, RankFigures]]) -> list[Problem]:
-    """Return what is to be said of so many phases that are left out, and of the ranks of others."""
+    """Return problems for omitted phases (``phases`` of them), and for omitted ranks."""
     problems: list[Problem] = []
     if phases:
         problems.append(Problem("phases_dropped", None, f"{phases} phases with the fewest step records were left out", ""))

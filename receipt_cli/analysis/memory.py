@@ -1,7 +1,7 @@
-"""``memory/1``: how memory developed over a phase: allocated against reserved, and what the allocator counted.
+"""``memory/1``: how memory developed over a phase: allocated against reserved, and the allocator's counts.
 
-Allocated memory is what tensors hold, reserved memory what the caching allocator holds for them. Where reserved memory
-climbs and allocated memory does not, the allocator cannot use again what it has: fragmentation, and no leak.
+Tensors hold allocated memory; the caching allocator holds reserved memory for them. If reserved memory climbs and allocated
+memory does not, the allocator cannot reuse its blocks: fragmentation, not a leak.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from receipt_cli.events.ranks import RankFigures
 from receipt_cli.events.series import Series, metric, read
 from receipt_cli.patterns import compile_later
 
-Reading = Literal["steady", "growth", "fragmentation", "unknown"]
+Interpretation = Literal["steady", "growth", "fragmentation", "unknown"]
 
 MEMORY_RULE = "memory/1"
 CLIMBS = 0.05
-"""Memory climbs where its last quarter lies this share above its first, its line rises as much, and explains what it does."""
+"""Climb: the last quarter exceeds the first by this share, and so does a line that explains the values."""
 EXPLAINS = 0.5
-"""A line speaks for values of whose variance it explains this share; less is noise (batches of many lengths)."""
+"""Share of the variance that a line must explain; less is noise (batches of many lengths)."""
 STILL = 0.01
-"""It does not where neither rises by more than this; what lies between is neither."""
+"""Memory is still if quarter and line rise by at most this share; values in between are neither."""
 PAIRS = (("memory_allocated_bytes", "memory_reserved_bytes"), ("peak_memory_allocated_bytes", "peak_memory_reserved_bytes"))
-"""Allocated and reserved memory of one kind: at the moment of a record, and the highest so far."""
+"""Pairs of allocated and reserved memory: at the record, and the highest so far."""
 COUNTS = ("alloc_retry_count", "oom_count")
-"""What the allocator counts: how often it gave its cache back to try again, and how often that did not help."""
+"""Allocator counts: retries after emptying its cache, and failures of these."""
 SINCE_LAST = "since_last_record"
-"""The definition of a count that starts again at each record."""
+"""Definition of a count that restarts at each record."""
 BUCKETS = {"allocated": PAIRS[0][0], "inactive_split": "inactive_split_bytes", "host": "host_memory_bytes"}
-"""Kinds of memory that may grow; a further one is the cache: what is reserved and not allocated."""
+"""Kinds of memory that may grow, besides the cache (reserved minus allocated)."""
 _SIZE = r"([\d.]+) ([KMGT]?i?B|bytes)"
 _OOM = {
     "oom_requested_bytes": compile_later(rf"Tried to allocate {_SIZE}"),
@@ -43,40 +43,39 @@ _OOM = {
     "oom_reserved_unallocated_bytes": compile_later(rf" {_SIZE} is reserved by PyTorch but unallocated"),
     "oom_free_bytes": compile_later(rf"(?:of which {_SIZE} is free|; {_SIZE} free;)"),
 }
-"""What PyTorch says when it runs out of memory (``CUDACachingAllocator.cpp``), in its spellings since 2019."""
+"""Patterns of PyTorch's out-of-memory message (``CUDACachingAllocator.cpp``), in its spellings since 2019."""
 
 
 class MemoryStory(NamedTuple):
-    """The reading, the figures it rests on (bytes, counts, bytes per step), the bucket that grew most, and why."""
+    """The interpretation, its figures (bytes, counts, bytes per step), the bucket that grew most, and why."""
 
-    reading: Reading
+    reading: Interpretation
     figures: dict[str, float]
     growing: str | None
     because: str
 
 
 class _Rise(NamedTuple):
-    """By which share of its first quarter the last quarter of a course lies higher, and whether it climbs or keeps still."""
+    """Rise of the last quarter over the first as a share, and whether the course climbs or stays still."""
 
     share: float
     climbs: bool
     still: bool
 
 
-class _Told(NamedTuple):
-    reading: Reading
+class _Finding(NamedTuple):
+    reading: Interpretation
     because: str
 
 
-_RESTARTED = _Told("unknown", "the run was restarted, and each of its processes began with memory of its own")
+_RESTARTED = _Finding("unknown", "the run was restarted, and each of its processes began with memory of its own")
 
 
 def tell(series: Series, ranks: Mapping[int, RankFigures], message: str | None, *, restarted: bool = False) -> MemoryStory | None:
     """Return the memory story of the phase of ``series``.
 
-    ``ranks`` is what each rank printed, ``message`` what the run said where it ended out of memory. A phase that was
-    ``restarted`` has no course: each process begins anew. None where neither allocated memory together with reserved
-    memory nor the allocator's own counts were printed.
+    ``ranks``: figures of each rank; ``message``: the out-of-memory error, if the run ended with one. A ``restarted`` phase has
+    no course, because each process starts empty. None without allocated and reserved memory, allocator counts or error sizes.
     """
     pairs = [(name, course(series, name), course(series, other)) for name, other in PAIRS if name in series and other in series]
     figures: dict[str, float] = {}
@@ -93,8 +92,8 @@ def tell(series: Series, ranks: Mapping[int, RankFigures], message: str | None, 
     if len(peaks) > 1:
         figures |= {"rank_peak_min_bytes": min(peaks), "rank_peak_max_bytes": max(peaks)}
     figures |= oom
-    told = _read([_RESTARTED] if pairs and restarted else [_read_pair(a, r) for _, a, r in pairs], figures)
-    return MemoryStory(told.reading, figures, None if restarted else _growing(pairs, series), told.because)
+    found = _read([_RESTARTED] if pairs and restarted else [_read_pair(a, r) for _, a, r in pairs], figures)
+    return MemoryStory(found.reading, figures, None if restarted else _growing(pairs, series), found.because)
 
 
 def _ends(prefix: str, allocated: Course, reserved: Course, *, sloped: bool) -> dict[str, float]:
@@ -113,7 +112,7 @@ def _ends(prefix: str, allocated: Course, reserved: Course, *, sloped: bool) -> 
 
 
 def _count(series: Series, name: str) -> float | None:
-    """Return how often the allocator counted something over the whole phase, on the rank with most of it."""
+    """Return an allocator count over the whole phase, for the rank with the highest."""
     by_rank: dict[int, list[float]] = {}
     for event in (e for e in series.events if e.prints(name)):
         counts = [float(v) for v in read([event], metric(name)) if math.isfinite(v)]
@@ -124,7 +123,7 @@ def _count(series: Series, name: str) -> float | None:
 
 
 def _out_of_memory(message: str | None) -> dict[str, float]:
-    """Return the sizes that PyTorch's message names, in bytes."""
+    """Return the sizes in PyTorch's out-of-memory message, in bytes."""
     figures: dict[str, float] = {}
     for name, pattern in _OOM.items() if message else ():
         found = pattern.search(message or "")
@@ -141,52 +140,52 @@ def _says_enough(oom: Mapping[str, float]) -> bool:
     return {"oom_requested_bytes", "oom_allocated_bytes", "oom_reserved_unallocated_bytes"} <= oom.keys()
 
 
-def _read(told: Sequence[_Told], figures: Mapping[str, float]) -> _Told:
-    """Return the first reading of a pair that says something, or that of the message at the end."""
-    course_says = next((one for one in told if one.reading != "unknown"), told[0] if told else None)
+def _read(findings: Sequence[_Finding], figures: Mapping[str, float]) -> _Finding:
+    """Return the first known interpretation of a pair, or that of the final message."""
+    course_says = next((one for one in findings if one.reading != "unknown"), findings[0] if findings else None)
     if _says_enough(figures):
         at_end = _read_end(figures)
         if at_end.reading == "fragmentation" and (course_says is None or course_says.reading != "growth"):
             return at_end
         if course_says is None or course_says.reading == "unknown":
             return at_end
-        return _Told(course_says.reading, f"{course_says.because}; {at_end.because}")
+        return _Finding(course_says.reading, f"{course_says.because}; {at_end.because}")
     if course_says is None:
-        return _Told("unknown", "only counts of the allocator were printed, and no course of allocated and reserved memory")
+        return _Finding("unknown", "only counts of the allocator were printed, and no course of allocated and reserved memory")
     return course_says
 
 
-def _read_pair(allocated: Course, reserved: Course) -> _Told:
+def _read_pair(allocated: Course, reserved: Course) -> _Finding:
     rises = [_rise(one) for one in (allocated, reserved)]
     if rises[0] is None or rises[1] is None:
         counts = f"{len(allocated.values)} of allocated and {len(reserved.values)} of reserved memory"
-        return _Told("unknown", f"values after warm-up: {counts}, too few to tell a course")
+        return _Finding("unknown", f"values after warm-up: {counts}, too few to tell a course")
     tensors, cache = rises[0], rises[1]
     says = f"allocated memory changes by {_p(tensors.share)} between its first and last quarter, reserved by {_p(cache.share)}"
     if tensors.climbs:
-        return _Told("growth", says)
+        return _Finding("growth", says)
     if tensors.still and cache.climbs:
-        return _Told("fragmentation", f"{says}: the cache grows, what tensors hold does not")
+        return _Finding("fragmentation", f"{says}: the cache grows, what tensors hold does not")
     if tensors.still and cache.still:
-        return _Told("steady", says)
-    return _Told("unknown", f"{says}: neither still nor a climb")
+        return _Finding("steady", says)
+    return _Finding("unknown", f"{says}: neither still nor a climb")
 
 
-def _read_end(figures: Mapping[str, float]) -> _Told:
+def _read_end(figures: Mapping[str, float]) -> _Finding:
     requested, idle = figures["oom_requested_bytes"], figures["oom_reserved_unallocated_bytes"]
     says = f"at the end {_gib(requested)} were asked for, and {_gib(idle)} were reserved and unallocated"
     if idle >= requested:
-        return _Told("fragmentation", f"{says}: enough, but in no piece that was large enough")
-    return _Told("unknown", f"{says}: too little, wherever it lay")
+        return _Finding("fragmentation", f"{says}: enough, but in no piece that was large enough")
+    return _Finding("unknown", f"{says}: too little, wherever it lay")
 
 
 def _rise(one: Course) -> _Rise | None:
-    """Return how far a course rises; None where too few values were printed."""
+    """Return how far a course rises; None if it has too few values."""
     if one.quarters is None or one.quarters[0] <= 0:
         return None
     first, last = one.quarters
     share = (last - first) / first
-    if one.line is None:  # all values are the same
+    if one.line is None:  # all values are equal
         return _Rise(share, climbs=False, still=True)
     line = one.line.rise / first
     climbs = share >= CLIMBS and line >= CLIMBS and one.line.explained >= EXPLAINS
@@ -194,7 +193,7 @@ def _rise(one: Course) -> _Rise | None:
 
 
 def _growing(pairs: Sequence[tuple[str, Course, Course]], series: Series) -> str | None:
-    """Return which kind of memory grew by most bytes, of those that climb; None where none does."""
+    """Return the climbing kind of memory that grew most in bytes; None if none climbs."""
     kinds = {kind: course(series, name) for kind, name in BUCKETS.items() if name in series}
     now = next(((a, r) for name, a, r in pairs if name == PAIRS[0][0] and len(a.values) == len(r.values)), None)
     if now is not None:

@@ -1,4 +1,4 @@
-"""The problems of a summary: it lacks the training loss, or figures of it depend on which of two records is read."""
+"""Problems of a summary: its training loss is missing, or figures depend on which of two records counts."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from receipt_cli.numeric.statistics import Statistic
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem, pointer
 
 MIN_LOSSLESS = 3
-"""Step records that show that a trainer prints no loss: the first may come before there is one."""
+"""Step records without a loss that prove it missing; the first may come before any loss."""
 STANDS_FOR_NONE = -1.0
-"""What a rank prints that does not see the loss."""
+"""The loss printed by a rank that does not have it."""
 GRADIENTS = {"learning_rate", "grad_norm", "loss_scale", "val_loss"}
-"""Metrics beside which a training loss is printed."""
+"""Metrics that imply training with a loss."""
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
 """The statistics of a metric that one record can change."""
 
 
 def find_omissions(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
-    """Return the problems of what summaries lack."""
+    """Return the problems of omissions in summaries."""
     return [*loss_missing(phases, summaries), *printed_twice(phases, summaries), *steps_jump(phases, summaries)]
 
 
 def loss_missing(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
-    """Return a problem for each phase whose training loss may have another name: its rule reads one and found none.
+    """Return a problem for each phase whose rule reads a training loss but found none: it may have another name.
 
-    Only where gradients are followed, the steps print numbers that nobody names, and no other loss is trained on.
+    Only if gradient metrics and unnamed numbers are printed, and no other training loss.
     """
     found: list[Problem] = []
     for phase, summary in zip(phases, summaries, strict=True):
@@ -51,29 +51,29 @@ def loss_missing(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[
 
 
 def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
-    """Return the problems of each phase with two records of one position and other values: what depends on them is left out."""
+    """Return problems for records at one position with different values; figures that depend on them are left out."""
     found: list[Problem] = []
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         contests = [contest for contest in phase.contests if contest.other.rule.event != JUMP]
         if contests:
             again = sum(contest.stands is not None and contest.other.step is not None for contest in contests)
-            detail = f"{len(contests)} records come again with other values, or between others, and nothing restarted"
+            detail = f"{len(contests)} records repeat a step with other values, or come out of order, without a restart"
             fields = [*_undecided(contests, summary), *(["steps/record_count"] if again < len(contests) else [])]
             found += _problems("step_printed_twice", index, contests, detail, fields)
     return found
 
 
 def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
-    """Return the problems of each phase with records whose counter is far ahead, in the middle or at its end."""
+    """Return problems for records whose counter is far ahead, inside a phase or at its end."""
     found: list[Problem] = []
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         contests = [contest for contest in phase.contests if contest.other.rule.event == JUMP]
         if contests:
-            detail = f"the counter of {len(contests)} records is far ahead of those around them: they are left out"
+            detail = f"{len(contests)} records were left out: their counter is far ahead of the records around them"
             found += _problems("step_jump", index, contests, detail, [*_undecided(contests, summary), "steps/record_count"])
         positions, last = last_steps(phase)
         if last is not None and jumps_at_end(positions, phase.planned):
-            detail = "the counter of the last record is far ahead of those before it"
+            detail = "the counter of the last record is far ahead of the records before it"
             values = tuple(map(str, positions[-2:]))
             fields = [f"/phases/{index}/summary/steps/last", *(["/checks/completed"] if phase.planned is not None else [])]
             found.append(Problem("step_jump", last.line, detail, "", (last.line,), values, tuple(fields)))
@@ -81,7 +81,7 @@ def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Pr
 
 
 def _problems(kind: str, index: int, contests: Sequence[Contest], detail: str, fields: Sequence[str]) -> list[Problem]:
-    """Return a problem for every so many ``fields`` of a summary, at least one."""
+    """Return a problem for each group of ``MAX_FIELDS`` fields of a summary, at least one."""
     pairs = [(one, "loss") for contest in contests for one in contest if one is not None]
     values = [repr(one.metrics[name]) for one, name in pairs if name in one.metrics]
     lines = sorted(one.line for one, _ in pairs[:MAX_NAMED])
@@ -93,7 +93,7 @@ def _problems(kind: str, index: int, contests: Sequence[Contest], detail: str, f
 
 
 def _undecided(contests: Sequence[Contest], summary: Summary) -> list[str]:
-    """Return the figures of a summary that depend on which of two records of one position is its record."""
+    """Return the figures of a summary that depend on which of two records at one position counts."""
     found: list[str] = []
     for block, statistics in (("metrics", summary.metrics), ("other_metrics", summary.other_metrics)):
         for name in sorted(statistics, key=lambda name: name != "loss"):
@@ -113,7 +113,7 @@ def _value(event: Event | None, name: str) -> float | None:
 
 
 def _depends(summary: Summary, name: str, figures: Statistic, contest: Contest, one: float | None, other: float) -> set[str]:
-    """Return the statistics of a metric that are others with ``other`` in the place of ``one``, or beside it if it is None."""
+    """Return the statistics that change if ``other`` replaces ``one``, or is added if ``one`` is None."""
     places, stands = summary.places.get(name), contest.stands
     found = {"mean"}
     line = None if stands is None or one is None else stands.line_of(name)
@@ -132,9 +132,10 @@ def _depends(summary: Summary, name: str, figures: Statistic, contest: Contest, 
 
 
 def loss_doubts(phases: Sequence[Phase], summaries: Sequence[Summary], primary: int | None) -> list[Problem]:
-    """Return a problem for each phase in which something else is printed in the place of the loss, or the loss no longer.
+    """Return a problem for each phase that prints a placeholder instead of the loss, or stops printing it.
 
-    Each leaves open whether the losses are finite, unless one is not. Of a loss that no rank sees every statistic is null, too.
+    Each leaves open whether all losses are finite, unless one is not. If the loss is always a placeholder, all its statistics
+    are null.
     """
     found: list[Problem] = []
     printed = [summary.metrics[name] for summary in summaries for name in LOSSES if name in summary.metrics]
@@ -147,19 +148,19 @@ def loss_doubts(phases: Sequence[Phase], summaries: Sequence[Summary], primary: 
         last = summary.places["loss"].last_line
         if loss.record_count >= MIN_LOSSLESS and loss.min == loss.max == STANDS_FOR_NONE and not loss.nonfinite_count:
             fields = (*open_, *(f"{base}/metrics/loss/{name}" for name in STATISTICS))
-            detail = f"each of the {loss.record_count} losses is -1: the rank that prints does not see the loss"
+            detail = f"all {loss.record_count} losses are -1: the printing rank does not have the loss"
             found.append(Problem("placeholder", summary.places["loss"].first_line, detail, "", (), ("-1",), fields))
         elif zeros := _zeros_at_end(phase):
-            detail = f"the last {zeros} losses are 0 beside gradients that are not finite: they stand for a loss that is none"
+            detail = f"the last {zeros} losses are 0 but their gradient norms are not finite: 0 is a placeholder here"
             found.append(Problem("placeholder", last, detail, "", (), ("0.0",), open_))
         elif since := _silent_records(phase):
-            detail = f"the last {since} step records have no loss, though those before them print one"
+            detail = f"the last {since} step records have no loss, but earlier ones do"
             found.append(Problem("loss_missing", last, detail, "", (), (), open_))
     return found
 
 
 def _zeros_at_end(phase: Phase) -> int:
-    """Return how many records at the end print a loss of 0 beside a gradient norm that is not finite."""
+    """Return how many final records print a loss of 0 with a gradient norm that is not finite."""
     pairs = zip(reversed(read(phase.steps, metric("loss"))), reversed(read(phase.steps, metric("grad_norm"))), strict=False)
     count = 0
     for loss, norm in pairs:
@@ -170,7 +171,7 @@ def _zeros_at_end(phase: Phase) -> int:
 
 
 def _silent_records(phase: Phase) -> int:
-    """Return how many records at the end have no loss, if they are many more than ever stood between two losses, else 0."""
+    """Return how many final records have no loss, if far more than ever lay between two losses; else 0."""
     every = positions(phase.steps)
     losses = [int(at) for piece in pieces(phase.steps, metric("loss")) for at in _places(piece)]
     after = len(every) - bisect_right(every, losses[-1]) if losses else 0
@@ -181,19 +182,19 @@ def _silent_records(phase: Phase) -> int:
 
 
 def _places(piece: Piece) -> Iterator[int]:
-    """Yield the positions of the records that have the values of a piece."""
+    """Yield the positions of the records with the values of a piece."""
     for part in piece.parts or (piece,):
         yield from map(int, part.places)
 
 
 def rates_contradicted(summaries: Iterable[Summary]) -> list[Problem]:
-    """Return a problem for each printed rate of a phase that its own steps and their time contradict, MFU left out."""
+    """Return a problem for each printed rate, except MFU, that the log's steps and times contradict."""
     found = list[Problem]()
     for summary in summaries:
         for one in summary.consistency:
             if not one.consistent and one.metric != "mfu_ratio":
                 line = summary.places[one.metric].last_line if one.metric in summary.places else None
-                detail = f"{one.metric} is printed as {one.reported:g}, the log's own steps and their time give {one.derived:.6g}"
+                detail = f"{one.metric} is printed as {one.reported:g}, but the log's steps and times give {one.derived:.6g}"
                 lines = () if line is None else (line,)
                 found.append(Problem("rate_contradicted", line, detail, "", lines, (f"{one.reported:g}", f"{one.derived:.6g}")))
     return found

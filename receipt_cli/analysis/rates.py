@@ -11,22 +11,22 @@ from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Figure
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.lazy_numpy import np
 
 
 class StepRate(NamedTuple):
-    """What a rate is made of: the units in a sample (of tokens: the sequence length; of samples: one), and the units
-    of a step where it prints no batch."""
+    """Parts of a rate: units per sample (sequence length for tokens, 1 for samples), and units per step without a batch size."""
 
     per_sample: float | str | None
     constant: float | None
 
     @property
     def figure(self) -> Figure:
-        """The rate in units per second, of the records that have one."""
+        """The rate per record [units/s], for records that have one."""
         return Figure(self._rate, self._rates)
 
     def amounts(self, events: Iterable[Event]) -> set[float]:
-        """Return the different numbers of units of a step, of the records that have a rate."""
+        """Return the distinct units per step of records that have a rate."""
         found: set[float] = set()
         for event in events:
             amount = self._units(event)
@@ -37,7 +37,7 @@ class StepRate(NamedTuple):
         return found
 
     def _units(self, event: Event) -> float | None:
-        samples = event.metrics.get("global_batch_size")  # of this very step: batches ramp up
+        samples = event.metrics.get("global_batch_size")  # of this step: batches may ramp up
         if samples is not None and isinstance(self.per_sample, float) and 0 < samples * self.per_sample < math.inf:
             return samples * self.per_sample
         return self.constant
@@ -47,8 +47,6 @@ class StepRate(NamedTuple):
         return amount / seconds if amount is not None and seconds is not None and seconds > 0 else None
 
     def _rates(self, run: RowRun) -> tuple[Floats, Mask | None] | None:
-        import numpy as np
-
         seconds, amounts = run.filled("step_time_s"), self._run_units(run)
         if seconds is None or amounts is None:
             return None
@@ -58,9 +56,7 @@ class StepRate(NamedTuple):
         return rates, None if bool(known.all()) else known
 
     def _run_units(self, run: RowRun) -> Floats | None:
-        """Return the units of each step, NaN where nothing says them; None where nothing says any."""
-        import numpy as np
-
+        """Return the units of each step, NaN if unknown; None if all are unknown."""
         samples = run.filled("global_batch_size")
         missing = math.nan if self.constant is None else self.constant
         if samples is None or not isinstance(self.per_sample, float):
@@ -70,8 +66,6 @@ class StepRate(NamedTuple):
         return np.where((amounts > 0) & (amounts < math.inf), amounts, missing)
 
     def _run_amounts(self, run: RowRun) -> set[float]:
-        import numpy as np
-
         seconds, amounts = run.filled("step_time_s"), self._run_units(run)
         if seconds is None or amounts is None:
             return set()
@@ -79,7 +73,7 @@ class StepRate(NamedTuple):
 
 
 def scaled(figure: Figure, factor: float) -> Figure:
-    """Return the figure times ``factor``, of the same records."""
+    """Return the figure times ``factor``."""
 
     def of_event(event: Event) -> float | None:
         value = figure.of_event(event)

@@ -1,7 +1,6 @@
-"""Figures that a trainer prints, recomputed from the log's own: rates from batch and step time, FLOP/s, and MFU.
+"""Recompute printed figures from the log: rates from batch and step time, FLOP/s, and MFU.
 
-Each says what it was computed from. None is guessed: where the devices, the FLOPs of a token or the peak are unknown,
-there is no figure.
+Each names its inputs. Nothing is guessed: without the devices, the FLOPs per token or the peak there is no figure.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ Describe = Callable[[Figure, str | None, str | None], Statistic]
 Inputs = dict[str, float | str]
 
 _TOTALS = ("mean_over_the_run", "mean_since_start")
-"""Definitions of printed rates that are over more than a record: no figure of one record is beside them."""
+"""Definitions of printed rates that cover more than one record, so they are not comparable per record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """One figure: its statistics, its value in each record, what it was computed from.
+    """One figure: its statistics, its value in each record, and its inputs.
 
-    ``comparable``: the printed figure, where there is one, means the same, so that the two must agree.
+    ``comparable``: the printed figure, if there is one, means the same, so the two must agree.
     """
 
     statistic: Statistic
@@ -57,7 +56,7 @@ class Recomputed:
 
 @dataclass(slots=True)
 class Workings:
-    """What the figures of a phase were recomputed from, and the figures by metric."""
+    """The inputs and results of recomputation in a phase; ``found`` by metric."""
 
     facts: Facts
     world: tuple[float, str] | None
@@ -73,9 +72,9 @@ def recompute(
     trainer: str,
     describe: Describe,
 ) -> Workings:
-    """Return the figures of a phase that follow from its step records and what is ``known`` of it.
+    """Return the figures of a phase that follow from its step records and the ``known`` facts.
 
-    ``metrics`` are the statistics of what was printed, ``trainer`` is the id of the grammar that read it.
+    ``metrics``: statistics of printed metrics; ``trainer``: id of the grammar that read them.
     """
     mfu = metrics.get("mfu_ratio")
     definition = None if mfu is None else mfu.definition
@@ -100,7 +99,7 @@ def recompute(
 def _printed_rate(
     steps: Sequence[Event], known: Completed, metrics: Mapping[str, Statistic], describe: Describe
 ) -> Recomputed | None:
-    """Return the tokens per second that each record prints, where somebody stated facts to complete them with."""
+    """Return the printed tokens/s of each record, if stated facts complete them."""
     printed = metrics.get("tokens_per_s")
     if printed is None or not known.used or not _each_record(printed):
         return None
@@ -116,7 +115,7 @@ def _rates(
     made: Workings,
     metrics: Mapping[str, Statistic],
 ) -> Iterator[tuple[str, Figure, str, Inputs]]:
-    """Yield the rate of the job, and that of a device where the trainer prints it too."""
+    """Yield the rate of the job, and that of a device if the trainer prints it too."""
     figure = rate.figure
     if not is_shown(steps, figure):
         return
@@ -147,7 +146,8 @@ def _add_flops(
 ) -> None:
     """Add the FLOP/s of a device, from the tokens of the job.
 
-    By a count of parameters it is left out where the trainer prints less: then not every parameter works on every token.
+    If FLOPs follow from the parameter count and exceed the printed figure, it is left out: not every parameter works on every
+    token.
     """
     if tokens is None or made.world is None:
         return
@@ -179,11 +179,11 @@ def _add_mfu(
     trainer: str,
     describe: Describe,
 ) -> None:
-    """Add the MFU: FLOP/s of a device over its peak: the trainer's own, else the ``stated`` one, else that of the table.
+    """Add the MFU: FLOP/s of a device over the trainer's own peak, else the ``stated`` one, else the table's.
 
-    The peak of another device than the log names is none: the trainer fell back to it.
+    The printed peak of another device than the named one is ignored: the trainer fell back to it.
 
-    The FLOP/s are those of FLOPs that the trainer prints, else its own FLOP/s, else those of a count of parameters.
+    The FLOP/s are those of printed FLOPs, else the printed FLOP/s, else those from the parameter count.
     """
     printed_rate = metrics.get("flops_per_s_per_device")
     work = made.found.get("flops_per_s_per_device")
@@ -203,7 +203,7 @@ def _add_mfu(
     figure = scaled(figure, 1 / peak.flops_per_s)
     statistic = describe(figure, None, f"{slug}_flops_over_{peak.slug}")
     if counted and slug != trainer and (statistic.median or 0.0) > 1:
-        return  # more than the peak by a count of parameters: not all of them work on every token
+        return  # above the peak by parameter count: not all parameters work on every token
     inputs = {**inputs, "peak_flops_per_s_per_device": peak.flops_per_s, "peak_source": peak.source}
     comparable = peak.own and (named or not counted) and _each_record(metrics.get("mfu_ratio"))
     made.found["mfu_ratio"] = Recomputed(statistic, figure, inputs, comparable)

@@ -1,8 +1,8 @@
 """``spikes/1``: sudden rises of loss and gradient norm over their running average.
 
-The running average is exponential, ``e ← (1 - a) e + a v`` with ``a`` = 0.01, from the first value on; a value is held
-against the average before it. Values that are not positive and finite have no part. A metric is judged from its
-``LEAST + 1``-st value on; one that is ever negative is not, for a factor of it says nothing.
+The running average is exponential, ``e ← (1 - a) e + a v`` with ``a`` = 0.01, from the first value on; a value is compared with
+the average before it. Values that are not positive and finite are skipped. A metric is judged from its ``LEAST + 1``-st value
+on; a metric with negative values is not, because factors then mean nothing.
 """
 
 from __future__ import annotations
@@ -18,33 +18,34 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.series import metric, read, steps_at
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import pieces, take
 
 Values: TypeAlias = "Sequence[float] | Floats"
 
 SPIKES_RULE = "spikes/1"
 ALPHA = 0.01
-"""Weight of a new value in the running average: it remembers about a hundred."""
+"""Weight of a new value in the running average; about a hundred values matter."""
 LEAST = 20
-"""Values that only build the average."""
+"""First values that only build the average."""
 FACTORS = {"loss": (2.0, 10.0), "grad_norm": (10.0, 100.0)}
-"""Factors of a warning and of a critical spike, by metric."""
+"""Factors of warnings and critical spikes, by metric."""
 MAX_FIRST = 20
-"""Spikes of a metric that are told one by one."""
+"""Most spikes of a metric that are listed."""
 TEXT = "spike_severity"
-"""Text field of a grammar's rule for lines in which a trainer marks a spike itself."""
+"""Text field of a rule for lines in which the trainer itself marks a spike."""
 
 _BLOCK = 512
-"""Values whose averages are taken together: their weights stay far from the ends of float64."""
+"""Values averaged together; their weights stay within float64."""
 _PIECE = 256 * _BLOCK
-"""Values of an array that are judged at a time: they stay in the caches."""
+"""Values of an array judged at once; they fit in the caches."""
 _KEEP = 1 - ALPHA
 _DECAY = list(accumulate([1.0] + [_KEEP] * _BLOCK, lambda a, b: a * b))
 _GROWTH = [ALPHA / decay for decay in _DECAY[1:]]
 
 
 class Spike(NamedTuple):
-    """One record beyond the rule's factor of the running ``average`` before it."""
+    """One record above the rule's factor of the running ``average`` before it."""
 
     step: int | None
     value: float
@@ -53,7 +54,7 @@ class Spike(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spiked:
-    """The spikes of one metric: ``count`` holds the critical ones, too."""
+    """The spikes of one metric; ``count`` includes the critical ones."""
 
     count: int
     critical_count: int
@@ -61,16 +62,16 @@ class Spiked:
 
 
 class Spikes(NamedTuple):
-    """Spikes by metric; ``marked_count`` are those that the trainer itself marked (None: it never does)."""
+    """Spikes by metric; ``marked_count`` counts those marked by the trainer (None: it never does)."""
 
     metrics: dict[str, Spiked]
     marked_count: int | None
 
 
 def find_spikes(steps: Sequence[Event], singles: Sequence[Event]) -> Spikes | None:
-    """Return the spikes of a phase: of its step records, and of ``singles`` those that the trainer marked.
+    """Return the spikes in step records, and those that the trainer marked in ``singles``.
 
-    None where nothing is marked and no metric has more than ``LEAST`` values.
+    None if nothing is marked and no metric has more than ``LEAST`` values.
     """
     found = {name: spiked for name in FACTORS if (spiked := _of_metric(steps, name)) is not None}
     marked = sum(TEXT in event.texts for event in singles)
@@ -84,14 +85,14 @@ def _of_metric(steps: Sequence[Event], name: str) -> Spiked | None:
         return None
     count, critical, first = found
     numbers = steps_at(steps, metric(name), [index for index, _, _ in first])
-    told = tuple(Spike(step, value, average) for step, (_, value, average) in zip(numbers, first, strict=True))
-    return Spiked(count, critical, told)
+    listed = tuple(Spike(step, value, average) for step, (_, value, average) in zip(numbers, first, strict=True))
+    return Spiked(count, critical, listed)
 
 
 def spikes_of(values: Values, warning: float, critical: float) -> tuple[int, int, list[tuple[int, float, float]]] | None:
-    """Return how many of ``values`` are spikes and how many critical, and the first: index, value, average before it.
+    """Return the counts of all and of critical spikes, and the first spikes: index, value, average before it.
 
-    None where they are too few, or any is negative. Long and short columns give the same bits, however they came.
+    None if there are too few values, or any is negative. Lists and arrays give the same bits.
     """
     return (_judge_array if is_large(values) else _judge)(values, warning, critical)
 
@@ -118,9 +119,7 @@ def _judge(values: Values, warning: float, critical: float) -> tuple[int, int, l
 
 
 def _judge_array(values: Values, warning: float, critical: float) -> tuple[int, int, list[tuple[int, float, float]]] | None:
-    """Do as ``_judge``, the sums of a block in one pass and in the same order."""
-    import numpy as np
-
+    """Array version of ``_judge``: the same sums in the same order, a block per pass."""
     every = np.asarray(values, np.float64)
     with np.errstate(invalid="ignore"):
         negative = any(bool((piece < 0).any()) for piece in pieces(every))
@@ -153,8 +152,8 @@ def _judge_array(values: Values, warning: float, critical: float) -> tuple[int, 
         found = np.flatnonzero(above)
         count += len(found)
         worse += int(np.count_nonzero(later[found] > critical * averages[found]))
-        told = found[: MAX_FIRST - len(first)].tolist()
-        first += [(_place_of(every, begin + index), float(later[index]), float(averages[index])) for index in told]
+        listed = found[: MAX_FIRST - len(first)].tolist()
+        first += [(_place_of(every, begin + index), float(later[index]), float(averages[index])) for index in listed]
     return count, worse, first
 
 
@@ -163,9 +162,7 @@ def _usable(values: Floats) -> Mask:
 
 
 def _place_of(every: Floats, number: int) -> int:
-    """Return the place of the usable one with a ``number``, from 0."""
-    import numpy as np
-
+    """Return the index of the ``number``-th usable value, from 0."""
     for begin in range(0, len(every), _PIECE):
         part = _usable(every[begin : begin + _PIECE])
         count = int(np.count_nonzero(part))

@@ -1,4 +1,4 @@
-"""``steady/1``: which step records of a phase the rates are over."""
+"""``steady/1``: select the step records for rates."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Numbers, Selection, metric, read
 from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import exact_median, finite
 
 STEADY_RULE = "steady/1"
 RATIOS = ("mfu_ratio",)
-"""Shares of a peak that nothing exceeds."""
+"""Metrics that cannot exceed 1."""
 _WARMUP_PARTS = 10
-"""A tenth of an attempt warms up: compilation, caches and the data loader's first batches show in its first records."""
+"""1/share of an attempt that is warm-up: compilation, caches and the first batches."""
 _MOST_WARMUP = 10
-"""A log prints a record every few steps: behind ten of them even a long attempt has settled, and the rest is worth keeping."""
+"""Most warm-up records: after ten records even a long attempt has settled."""
 _FEWEST_RECORDS = 3
-"""An attempt of fewer records keeps them all: without its first one, one value at most would be left."""
+"""Shorter attempts have no warm-up: without the first record at most one would be left."""
 _TOO_FAST = 100
-"""A step in a hundredth of the median time was skipped, or its time is in another unit."""
+"""A step time below median / this is implausible: the step was skipped, or the unit differs."""
 
 
 class SteadyState(NamedTuple):
-    """Which step records the rates are over. ``records`` counts them."""
+    """Counts of steady and excluded step records."""
 
     records: int
     excluded_warmup: int
@@ -34,14 +35,12 @@ class SteadyState(NamedTuple):
 
 
 def warmup(records: int) -> int:
-    """Return how many of the ``records`` of an attempt warm up: the first tenth, 1 to 10; none of fewer than 3."""
+    """Return the number of warm-up records: a tenth, 1 to 10; none of fewer than 3."""
     return max(1, min(_MOST_WARMUP, records // _WARMUP_PARTS)) if records >= _FEWEST_RECORDS else 0
 
 
 def warmups(records: Integers) -> Integers:
-    """Return the same for each of several attempts (int64 [n])."""
-    import numpy as np
-
+    """``warmup`` for several attempts (int64 [n])."""
     found: Integers = np.where(records >= _FEWEST_RECORDS, np.clip(records // _WARMUP_PARTS, 1, _MOST_WARMUP), 0)
     return found
 
@@ -49,8 +48,8 @@ def warmups(records: Integers) -> Integers:
 def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
     """Apply ``steady/1``; return the steady records and the counts.
 
-    The first records of each attempt warm up (``warmup``); a record whose step time is under a hundredth of the median is
-    implausible. An MFU above 1 is no more than that itself (see ``plausible``).
+    The first records of each attempt are warm-up (``warmup``); a record with a step time below 1/100 of the median is
+    implausible. An MFU above 1 drops only that value (see ``plausible``).
     """
     median = exact_median(finite(read(phase.steps, metric("step_time_s"))))
     steady = Selection()
@@ -61,7 +60,7 @@ def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
             records, warming, implausible = records + kept, warming + early, implausible + odd
             continue
         n = sum(event.records for event in attempt)
-        skip = warmup(n)  # fewer than any run has records before it
+        skip = warmup(n)  # fewer than the records before any run
         warming += skip
         for event in attempt[skip:]:
             if median is not None and event.metrics.get("step_time_s", median) < median / _TOO_FAST:
@@ -75,10 +74,7 @@ def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
 
 
 def _of_relay(steady: Selection, relay: Event, median: float | None) -> tuple[int, int, int]:
-    """Select the steady records of a relay; return how many are behind a warm-up, how many warm up, and how many of the first
-    are implausible."""
-    import numpy as np
-
+    """Select the steady records of a relay; return counts after warm-up, in warm-up, and implausible after warm-up."""
     run, lengths = relay.run, lengths_of(relay)
     assert run is not None
     skips = warmups(lengths)
@@ -95,7 +91,7 @@ def _of_relay(steady: Selection, relay: Event, median: float | None) -> tuple[in
 
 
 def plausible(name: str, values: Numbers) -> Numbers:
-    """Return the values of a metric that can be true: no share of the peak is above 1."""
+    """Return the possible values of a metric: no share of the peak is above 1."""
     if name not in RATIOS:
         return values
     if isinstance(values, list):
@@ -105,9 +101,7 @@ def plausible(name: str, values: Numbers) -> Numbers:
 
 
 def _doubt(steady: Selection, event: Event, run: RowRun, median: float | None) -> int:
-    """Leave out the implausible records of a run; return how many there are."""
-    import numpy as np
-
+    """Exclude the implausible records of a run; return their number."""
     bad = np.zeros(len(run), np.bool_)
     times = run.filled("step_time_s")
     if times is not None and median is not None:

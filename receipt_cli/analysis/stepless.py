@@ -1,4 +1,4 @@
-"""Prove of a log that no trainer's grammar reads that its program failed before it printed a step."""
+"""Prove that the program of a log without a known trainer failed before its first step."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import behind_heads, plain
 
 RAISED = frozenset({"traceback", "import_error", "cuda_oom", "cuda_error"})
-"""Failures that are the program's own: a job may be stopped from without however long it ran in silence."""
+"""Failures raised by the program itself; an external stop may come after any silent time."""
 PROGRAMS = frozenset({"trainer", "benchmark"})
-"""Layers of the grammars that know the program; a library or a format may be of any."""
+"""Layers of grammars that identify the program; libraries and formats do not."""
 OPENING = 10
-"""Records within which a log shows that it begins where its program does."""
+"""First records of a log in which the start of its program must show."""
 SILENT = 20
-"""Lines before a failure among which a trainer that takes steps would have printed one."""
+"""Lines before a failure among which a trainer with steps would have printed one."""
 LONGEST = 400
-"""Lines that a traceback has at most."""
+"""Most lines of a traceback."""
 _BEGINS = compile_later(
     rb"nohup: ignoring input|Setting OMP_NUM_THREADS environment variable|values were not passed to `accelerate launch`"
     rb"|This TensorFlow binary is optimized|Successfully opened dynamic library|oneDNN custom operations are on"
@@ -28,7 +28,7 @@ _BEGINS = compile_later(
     rb"|(?i:^(?:using |running on )?device(?: is)?[:=]? ?(?:cuda|cpu|mps)\b|^(?:global |random )?seed(?: set)?(?: to|[:=]) ?\d)"
     rb"|Distributed (?:training|mode|init)|Namespace\(| were not used when initializing |weights .{0,200}newly initialized"
 )
-"""What a launcher, a shell, a package manager or a library prints before a program does anything."""
+"""Lines that launchers, shells, package managers and libraries print before the program."""
 _TRACEBACK = b"Traceback (most recent call last)"
 _FRAME = compile_later(rb'Traceback \(most recent call last|File "[^"\n]{1,400}", line \d')
 _TOP = compile_later(rb'^ *File ".{1,400}", line \d{1,7}, in <module>')
@@ -36,24 +36,24 @@ _IMPORT = compile_later(rb"^ *(?:import [\w.]+|from [\w.]+ import )")
 
 
 def shows_beginning(events: Iterable[Event], lines: Mapping[int, bytes], failure: int) -> bool:
-    """Return whether a known trainer introduced itself, or printed so much else before its first traceback.
+    """Return whether a known trainer printed its header, or at least ``SILENT`` lines before the first traceback.
 
-    A traceback alone names a trainer, too; but what the log had before it may have been cut off.
+    A traceback alone also names a trainer, but the part of the log before it may be missing.
     """
     return any(event.rule.event == "header" and event.facts for event in events) or _is_silent(lines, failure)
 
 
 def _is_silent(lines: Mapping[int, bytes], failure: int) -> bool:
-    """Return whether so much precedes the first traceback that a program which takes steps would have printed one there."""
+    """Return whether at least ``SILENT`` lines precede the first traceback."""
     before = takewhile(lambda number: _FRAME.search(lines[number]) is None, (n for n in lines if n < failure))
     return sum(1 for number in before if lines[number].strip()) >= SILENT
 
 
 def fails_at_start(lines: Mapping[int, bytes], failure: int) -> bool:
-    """Return whether the program whose ``failure`` is on that line had taken no step that the log would not show.
+    """Return whether the program that failed at line ``failure`` certainly took no step before.
 
-    ``lines`` are the first and the last lines of the log, by number. The log begins with the program, or has much before the
-    failure, or what failed is an import of the script.
+    ``lines`` are the first and last lines of the log, by number. The log begins with the program, or has many lines before the
+    failure, or an import of the script failed.
     """
     records = (record for number, line in lines.items() if number < failure for record in _records(line))
     first = [record for _, record in zip(range(OPENING), records, strict=False)]
@@ -62,12 +62,12 @@ def fails_at_start(lines: Mapping[int, bytes], failure: int) -> bool:
 
 
 def _records(line: bytes) -> Iterable[bytes]:
-    """Return the records of a line, without their heads."""
+    """Return the records of a line without their heads."""
     return (behind_heads(record) for record in plain(line + b"\n").replace(b"\r", b"\n").split(b"\n") if record.strip())
 
 
 def _fails_at_import(lines: Mapping[int, bytes], failure: int) -> bool:
-    """Return whether the traceback that ends on a line goes through an import at the top of the script."""
+    """Return whether the traceback ending at line ``failure`` passes through an import at the top of the script."""
     block: list[bytes] = []
     for number in range(failure, max(0, failure - LONGEST), -1):
         if number not in lines:

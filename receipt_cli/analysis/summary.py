@@ -1,4 +1,4 @@
-"""One phase → its summary: steps, steady state, statistics of every metric, derived figures beside the printed ones."""
+"""One phase → its summary: steps, steady state, statistics of each metric, and derived figures."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite
 
 LOOKED_AT = 1024
-"""Values of a metric whose digits are looked at for the resolution."""
+"""Values examined to find a metric's printed resolution."""
 TRAINING_ONLY = "training_only"
-"""Definition of a printed duration that holds the steps and nothing else."""
+"""Definition of a printed duration that covers only the steps."""
 MAX_OTHERS = 256
-"""Metrics outside the registry that a summary holds."""
+"""Most metrics outside the registry in a summary."""
 
 
 @dataclass(slots=True)
@@ -80,18 +80,18 @@ class Summary:
     series: Series = field(default_factory=Series)
     dropped_others: int = 0
     places: dict[str, Places] = field(default_factory=dict)
-    """Where the figures of metrics are in the log, those outside the registry too, by name."""
+    """The lines of each metric's figures, by name; also outside the registry."""
     printed_digits: dict[str, Digits] = field(default_factory=dict)
-    """How many digits the values of the same metrics were printed with, where the rules tell."""
+    """The printed digits of these metrics, as far as the rules show them."""
     lines: tuple[int | None, int | None] = (None, None)
-    """The lines of the first and of the last step record."""
+    """The lines of the first and last step records."""
     time_to_train_s: float | None = None
     contradictions: tuple[Contradiction, ...] = ()
     """Stated facts that the phase contradicts."""
 
 
 NOTHING = Summary(None, None, None, None, 0, 0, 0, SteadyState(0, 0, 0), None, None)
-"""The summary of a log without a phase: no steps, which is a finding and not an absence."""
+"""The summary of a log without a phase: no steps."""
 
 
 def summarise(
@@ -101,9 +101,9 @@ def summarise(
     stated: Sequence[StatedFact] = (),
     digits: PrintedDigits | None = None,
 ) -> Summary:
-    """Return the summary of ``phase``; ``facts`` are the run's, as far as they hold for this phase.
+    """Return the summary of ``phase``; ``facts`` are the run's that hold for this phase.
 
-    ``stated`` facts complete what is recomputed where the log prints none, ``digits`` are those that the rules read.
+    ``stated`` facts fill gaps of the log in recomputed figures; ``digits`` are the printed digits of the rules' values.
     """
     steps = phase.steps
     numbered = [e for e in steps if e.step is not None]
@@ -140,9 +140,9 @@ def summarise(
 
 
 def find_time_to_train(events: Iterable[Event]) -> float | None:
-    """Return the seconds from the start to the end of a run that a benchmark states, to the millisecond.
+    """Return the seconds from start to end that a benchmark states, rounded to milliseconds.
 
-    The first rank that states them counts; None unless it states both, and once.
+    The first rank with statements counts; None unless it states both, once each.
     """
     stated: dict[str, dict[int, set[float | str]]] = {"run_started": {}, "run_stopped": {}}
     for event in events:
@@ -156,7 +156,7 @@ def find_time_to_train(events: Iterable[Event]) -> float | None:
 
 
 def _session(summary: Summary, phase: Phase) -> list[Comparison]:
-    """Return the means over the run that the steps of the last attempt contradict."""
+    """Return the run means that the steps of the last attempt contradict."""
     numbered = [e for e in (phase.attempts[-1] if phase.attempts and not phase.relays else ()) if e.step is not None]
     if not numbered or numbered[0].step is None or (last := numbered[-1].last_step) is None:
         return []
@@ -165,10 +165,10 @@ def _session(summary: Summary, phase: Phase) -> list[Comparison]:
 
 
 def _without_means(steps: Sequence[Event], others: Sequence[Event], registry: Registry) -> list[Event]:
-    """Return ``others`` without what the step records print themselves, and they print of another span.
+    """Return ``others`` without metrics that step records print too and that cover another span here.
 
-    That is a mean of curves and rates in lines that close a run, and rates in those of an evaluation. Counters and levels stay:
-    their last value is that of the whole run.
+    These are means of curves and rates in closing lines, and rates in evaluation lines. Counters and levels stay: their last
+    value holds for the whole run.
     """
     closing = {"end", "eval"} & {event.rule.event for event in others if event.metrics or event.unregistered}
     if not closing:
@@ -199,14 +199,14 @@ def _metrics(summary: Summary, events: list[Event], steady: Selection, registry:
     shown: list[str] = []
     steps = [event for event in events if event.rule.event != "eval"]
     for name in names:
-        counts = name == "epoch" and any(event.prints(name) for event in steps)  # an evaluation is of an epoch, and is none
+        counts = name == "epoch" and any(event.prints(name) for event in steps)  # an evaluation's epoch is not counted
         printed = pieces(steps if counts else events, metric(name))
         if not printed:
             continue
         shown.append(name)
         window = registry.by_name[name].window
         if not any(e.rule.event == "step" and e.prints(name) for e in events):
-            window = "all"  # printed beside the steps, not for each of them
+            window = "all"  # printed between steps, not per step
         scope, definition = _meaning(events, name)
         windowed = printed if window == "all" else pieces(events, metric(name), steady)
         values = values_of(windowed)
@@ -217,12 +217,12 @@ def _metrics(summary: Summary, events: list[Event], steady: Selection, registry:
 
 
 def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None]:
-    """Return scope and definition that the grammar declares for a metric where it was printed last."""
+    """Return the scope and definition of a metric, from its last record."""
     found: tuple[str | None, str | None] = (None, None)
     asked: set[int] = set()
     for event in reversed(events):
         if id(event.meanings) not in asked and event.prints(name):
-            asked.add(id(event.meanings))  # one for all records of a rule
+            asked.add(id(event.meanings))  # shared by all records of a rule
             scope, definition = event.meanings.get(name, (None, None))
             found = (found[0] or scope, found[1] or definition)
     return found
@@ -236,14 +236,14 @@ def _describe(
 
 
 def _resolution(values: Numbers) -> float | None:
-    """Return the unit of the last digit that values show."""
+    """Return the unit of the last digit in the values."""
     return resolution(finite(values[:LOOKED_AT])) or None
 
 
 def _others(summary: Summary, events: list[Event]) -> None:
     names = list(dict.fromkeys(n for e in events for n in e.unregistered_names))
     names = [name for name in names if is_shown(events, unregistered(name))]
-    if len(names) > MAX_OTHERS:  # in the order in which they were printed
+    if len(names) > MAX_OTHERS:  # in printed order
         names = list(dict.fromkeys(n for event in events for e in expand(event) for n in e.unregistered))
     summary.dropped_others = max(0, len(names) - MAX_OTHERS)
     for name in sorted(names[:MAX_OTHERS]):
@@ -258,7 +258,7 @@ def _others(summary: Summary, events: list[Event]) -> None:
 def _derive(
     summary: Summary, phase: Phase, steady: Selection, facts: Mapping[str, float | str], stated: Sequence[StatedFact]
 ) -> None:
-    """Recompute what the trainer prints, set it beside the printed figures, and name what is odd about them."""
+    """Recompute printed figures, compare both, and flag oddities."""
     steps = phase.steps
 
     def described(figure: Figure, scope: str | None, definition: str | None) -> Statistic:
@@ -279,9 +279,9 @@ def _derive(
 
 
 def _progress(summary: Summary, phase: Phase, facts: Mapping[str, float | str]) -> None:
-    """Set what the phase achieved in the time that its stamps show, and what its figures say of one another.
+    """Set the progress figures of the phase (step times, throughput, identities, checkpoints).
 
-    By the ``facts`` of the log alone: what somebody states is no evidence of what happened.
+    Only the log's ``facts`` count: a statement is no evidence of what happened.
     """
     steps, life = phase.steps, _life(phase)
     grain = None if life is None else life.grain
@@ -300,7 +300,7 @@ def _progress(summary: Summary, phase: Phase, facts: Mapping[str, float | str]) 
 
 
 def _life(phase: Phase) -> Life | None:
-    """Return the time that the step records of a phase span, by their stamps; None where these do not show it."""
+    """Return the time span of a phase's step records by their timestamps; None if these do not show it."""
     steps = phase.step_events
     if not steps:
         return None
@@ -311,7 +311,7 @@ def _life(phase: Phase) -> Life | None:
 
 
 def _elapsed(summary: Summary) -> float | None:
-    """Return the time in training steps that the last record prints; None where a restart began it anew."""
+    """Return the printed training time of the last record; None after a restart, which resets it."""
     elapsed = summary.metrics.get("elapsed_time_s")
     if elapsed is None or elapsed.definition != TRAINING_ONLY or summary.restart_count or not elapsed.last:
         return None
@@ -319,9 +319,9 @@ def _elapsed(summary: Summary) -> float | None:
 
 
 def _parameters(phase: Phase) -> int | None:
-    """Return the printed total, or what the only rank that holds the model printed.
+    """Return the printed total, or the count of the only rank, which holds the whole model.
 
-    Shards of a model-parallel run do not add up to the model: tied embeddings and norms stand on several ranks.
+    Shards of a model-parallel run do not add up to the model: several ranks hold tied embeddings and norms.
     """
     total = _number(phase.fact("parameter_count"))
     if total is not None:

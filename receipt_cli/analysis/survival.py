@@ -1,7 +1,7 @@
-"""What a run printed after a marker → whether it got over it.
+"""A marker and the text after it → whether the run continued.
 
-A marker convicts by the form and the place of its text, and only a run that did not go on: what a logger or a Ray worker
-prints of an exception ends nothing by itself, and a word in a quotation or in an option's help proves nothing at all.
+A marker counts by form and place of its text, and only if the run stopped after it: an exception printed by a logger or a Ray
+worker ends nothing by itself, and a word in a quotation or an option's help proves nothing.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ CONVICTING = ("cause", "stop", "error", "consequence")
 FATAL = ("cause", "stop", "error")
 FAR = 1 << 62
 EPOCH = 10
-"""Step records that the record of a whole epoch stands for where many are asked for."""
+"""Step records that an epoch record counts for if a marker requires many."""
 SAID_DONE = "said_to_be_done"
-"""The marker of a script that says that the training is over: no proof of success, but the log does not just end."""
+"""Marker of a line that announces the end of training; it proves no success, but the log is not just cut off."""
 SAID_FINISHED = "said_finished"
-"""The marker of a line with no other word than that something is done: it speaks of the run where it is the only one."""
+"""Marker of a line that only says something is finished; it counts for the run if it is the only one."""
 STOPPED_EARLY = "stopped_early"
-"""The marker of a training that stops before its plan, since an evaluation no longer improves."""
+"""Marker of early stopping, after evaluations stopped improving."""
 BY_WRAPPER = "wrapper_success"
-"""The marker of a launcher or a tracker that says in words that the exit code was zero."""
+"""Marker of a launcher or tracker that reports exit code zero in words."""
 SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
-"""Markers of a signal that was sent to the command: one that stops on it may well end with zero."""
+"""Markers of a signal sent to the command, which may then end with zero."""
 LOGGING = "logging_error"
 LOGGING_BLOCK = 60
-"""Records that the traceback in Python's report of a failed logging call may take."""
+"""Most records of the traceback in Python's report of a failed logging call."""
 LAST_WORDS = 5
-"""Records that a process may print after an error that it logged and dies of: that it stops, and where its files are."""
+"""Most records that a process prints after a fatal logged error: that it stops, and where its files are."""
 WORKER_WORDS = 2
-"""The same of a Ray worker, whose death its driver reports."""
+"""``LAST_WORDS`` of a Ray worker, whose death its driver reports."""
 STRIDES = 3
-"""So many times the usual distance between two step records a run may need for the next one."""
+"""Longest gap to the next step record, in usual gaps."""
 _TOP = compile_later(r'File "([^"]{1,300}\.py)", line \d{1,7}, in <module>')
 _JOB = compile_later(r"\*\*\* JOB (\d{1,12}) ON \S")
 
 
 class Progress:
-    """What speaks for the run: positions of steps, of new attempts and of proofs of completion."""
+    """Evidence of progress: positions of steps, of new attempts and of proofs of completion."""
 
     def __init__(self, body: SegmentBody, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
         events = [e for p in phases for e in (*p.step_events, *p.evals, *p.standalone_events)]
-        self.steps = positions(e for p in phases for e in (*p.steps, *p.superseded))  # once each, however often printed
+        self.steps = positions(e for p in phases for e in (*p.steps, *p.superseded))  # once each, even if repeated
         self.epochs = sorted(e.at for p in phases for e in p.steps if e.rule.counts == "epoch")
         self.attempts = [a[0].at for p in phases for a in p.attempts[1:] if a]
         replanned = (p for before, p in pairwise(phases) if (p.name, p.grammar) == (before.name, before.grammar))
-        self.attempts += [p.step_events[0].at for p in replanned if len(p.step_events) > 1]  # begun anew with another plan
+        self.attempts += [p.step_events[0].at for p in replanned if len(p.step_events) > 1]  # restarted with another plan
         self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
         found = [(marker.role, body.markers[marker.id]) for marker in catalogue.among(body.markers)]
         by_wrapper = body.markers.get(BY_WRAPPER)
@@ -101,16 +101,16 @@ class Progress:
         self.begin = max(_last_job(body), _last_process(body))
 
     def _ordinal(self, at: int) -> int:
-        """Return how many records precede a hit, without the lines that are empty since they copy others or are parts of one."""
+        """Return how many records precede a hit, blanked lines excluded."""
         return (at >> POSITION_BITS) - (bisect_right(self._empty, self._lines[at]) if at in self._lines else 0)
 
     def _stride(self) -> float:
-        """Return how many records stand between two steps, or 0."""
+        """Return the mean number of records between two steps, or 0."""
         first, last = (self.steps[0], self.steps[-1]) if len(self.steps) > 1 else (0, 0)
         return ((last - first) >> POSITION_BITS) / max(1, len(self.steps) - 1)
 
     def _confirmations(self, found: Iterable[tuple[str, Hits]]) -> Iterator[int]:
-        """Yield where something else than a logger or a worker says last that the run failed."""
+        """Yield the position of the last hit of each marker that neither a logger nor a worker printed."""
         for role, hits in found:
             if role in CONVICTING:
                 formless = role in ("consequence", "stop")
@@ -123,7 +123,7 @@ class Progress:
                         break
 
     def got_over(self, at: int, marker: Marker) -> bool:
-        """True when the run went on after ``at`` so far that the marker there was not its end."""
+        """Return whether the run continued far enough after ``at`` that the marker there was not its end."""
         if self.forms.get(at) == MENTIONED or at <= self.begin or at in self.excused:
             return True
         if marker.role in ("error", "consequence") and self._of_logging(at):
@@ -131,7 +131,7 @@ class Progress:
         later = len(self.steps) - bisect_right(self.steps, at)
         if marker.role in ("cause", "error") and self._only_logged(at):
             return True
-        if marker.role == "error" and marker.rank and self._printed_on(at, later):
+        if marker.role == "error" and marker.priority and self._printed_on(at, later):
             return True
         if marker.role == "cause" and later > 1 and self.quiet and at > self.bad_code:
             return True
@@ -141,13 +141,13 @@ class Progress:
         return ended or any(a > at for a in self.attempts) or later >= marker.overcome_after
 
     def _only_logged(self, at: int) -> bool:
-        """True for an error that a logger printed before the run went on, if nothing else behind it says that the run failed."""
+        """Return whether only a logger reported an error, the run went on, and nothing later confirms a failure."""
         if self.form(at) != LOGGED or self.failed or max(self.bad_code, self.confirmed) > at:
             return False
         return self.records - self._ordinal(self.finishes[self._block(at)]) - 1 > LAST_WORDS or at < self.last_step
 
     def _printed_on(self, at: int, later: int) -> bool:
-        """True where what follows an error shows that the process which printed it went on; ``later`` steps follow."""
+        """Return whether the process that printed an error went on; ``later`` steps follow."""
         if at <= self.bad_code:
             return False
         if self.quiet_end or (self.quiet and (later or self.early)):
@@ -158,11 +158,11 @@ class Progress:
         return self.form(at) == ACTOR and self.records - self._ordinal(self.finishes[block]) - 1 >= WORKER_WORDS
 
     def _block(self, at: int) -> int:
-        """Return the number of the block of tracebacks and errors that ``at`` is a part of."""
+        """Return the index of the block of tracebacks and errors that contains ``at``."""
         return bisect_right(self.begins, at) - 1
 
     def form(self, at: int) -> int:
-        """Return the form of the text at ``at``: the last line of a traceback has that of its first where it has none."""
+        """Return the form of the text at ``at``; the last line of a traceback without a form has that of the first."""
         own = self.forms.get(at, PRINTED)
         before = bisect_right(self.heads, at)
         if own != PRINTED or not before or self._block(self.heads[before - 1]) != self._block(at):
@@ -170,7 +170,7 @@ class Progress:
         return self.forms.get(self.heads[before - 1], PRINTED)
 
     def _of_logging(self, at: int) -> bool:
-        """True in Python's report of a logging call that failed: the program goes on."""
+        """Return whether ``at`` is in Python's report of a failed logging call, after which the program goes on."""
         head = bisect_right(self.heads, at)
         first = self.heads[head - 1] if head else at
         before = bisect_right(self.logging, first)
@@ -178,7 +178,7 @@ class Progress:
         return near and self._ordinal(at) - self._ordinal(first) <= LOGGING_BLOCK
 
     def _blocks(self, parts: Sequence[Hits]) -> tuple[array[int], array[int]]:
-        """Return where each block begins and ends: hits that no more than ``BLOCK`` records part."""
+        """Return start and end of each block: hits at most ``BLOCK`` records apart."""
         begins, finishes = array("q"), array("q")
         for at in sorted(chain.from_iterable(hits.at for hits in parts)):
             if finishes and self._ordinal(at) - self._ordinal(finishes[-1]) <= BLOCK:
@@ -190,10 +190,10 @@ class Progress:
 
 
 def _last_process(body: SegmentBody) -> int:
-    """Return where the last but one of several processes of one script ended, each by an error that nothing caught, or -1.
+    """Return the end of the last but one of several successive processes of one script, or -1.
 
-    One process raises one such error; where ranks are named, or a launcher or a collective speaks, each of them may. A Ctrl-C
-    behind an error stops what is left of the same job.
+    Each ended with an uncaught error, of which a process raises only one; with named ranks, a launcher or a collective each
+    rank may raise one. A Ctrl-C after an error stops the rest of the same job.
     """
     hits, frames = body.markers, body.markers.get(FRAME)
     several = body.copied or any(rank != NO_RANK for found in hits.values() for rank in found.rank)
@@ -217,7 +217,7 @@ def _last_process(body: SegmentBody) -> int:
 
 
 def _last_job(body: SegmentBody) -> int:
-    """Return where the last but one of several jobs ended whose ends a scheduler wrote into one log, or -1."""
+    """Return the end of the last but one of several scheduler jobs in one log, or -1."""
     texts = sorted(text for hits in body.markers.values() for text in hits.texts if "*** JOB" in text[1])
     jobs = [(at, job[1]) for at, text, _ in texts if (job := _JOB.search(text))]
     return max((at for at, job in jobs if job != jobs[-1][1]), default=-1)

@@ -1,4 +1,4 @@
-"""torchrun's own verdict: which rank failed first and how, and which ranks only followed it."""
+"""torchrun's summary: which rank failed first and how, and which ranks only followed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Hits, SegmentBody
 
 VERDICT, RANK, EXIT_CODE, HOST = "root_cause", "failed_rank", "rank_exit_code", "failed_host"
-"""Markers: the heading of the verdict; the lines of each failed rank, of its exit code and of its host."""
+"""Markers: heading of the summary; lines of a failed rank, its exit code and its host."""
 _BLOCK = 8
-"""Records that one failed rank takes in the summary."""
+"""Most records of one failed rank in the summary."""
 _HEADING = 4
-"""Records from the one before its first to the one that names it."""
+"""Records from before a rank's entry to the one that names it."""
 _RANK = compile_later(r"(\d{1,7}) \(local_rank: {0,2}(\d{1,7})\)")
 SIGTERM = -15
 
 
 class Verdict(NamedTuple):
-    """The rank that failed first. ``line`` is that of its exit code; a negative ``exit_code`` is the signal's number."""
+    """The rank that failed first. ``line`` is that of its exit code; a negative ``exit_code`` is a signal."""
 
     line: int
     at: int
@@ -32,13 +32,13 @@ class Verdict(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What happened, in words."""
+        """The failure as a sentence."""
         how = f"exit code {self.exit_code}" if self.exit_code >= 0 else f"signal {-self.exit_code}"
         return f"rank {self.rank} (local rank {self.local_rank}) failed first: {how}"
 
 
 def find_verdict(body: SegmentBody) -> Verdict | None:
-    """Return the first verdict of the log that names a culprit: a rank that was told to stop is none while another is."""
+    """Return the first verdict that names a culprit; a rank stopped by SIGTERM only if there is no other."""
     hits = body.markers
     heads, ranks, codes = hits.get(VERDICT), hits.get(RANK), hits.get(EXIT_CODE)
     if heads is None or ranks is None or codes is None:
@@ -57,7 +57,7 @@ def _verdict(head: int, ranks: Hits, codes: Hits, hosts: Hits | None) -> Verdict
 
 
 def failed_ranks(body: SegmentBody) -> list[Verdict]:
-    """Return what the summary prints of each failed rank, the first one and the others, in log order."""
+    """Return the summary's entry of each failed rank, in log order."""
     hits = body.markers
     ranks, codes = hits.get(RANK), hits.get(EXIT_CODE)
     if ranks is None or codes is None:
@@ -75,7 +75,7 @@ def _near(head: int, at: int) -> bool:
 
 
 def is_victim(at: int, markers: Mapping[str, Hits]) -> bool:
-    """True when the text at ``at`` tells how a rank ended that did not fail first: it stands in the list of the others."""
+    """Return whether the text at ``at`` belongs to a rank that did not fail first."""
     heads, ranks = markers.get(VERDICT), markers.get(RANK)
     if heads is None or ranks is None:
         return False

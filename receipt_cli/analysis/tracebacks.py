@@ -1,8 +1,8 @@
-"""Tracebacks that ended nothing: those of exceptions that end no process, and those that only quote a Ctrl-C.
+"""Tracebacks that ended no process: of ignored exceptions, and of a quoted Ctrl-C.
 
-Python prints ``Exception ignored in: ...`` or ``Exception in thread ...`` and a traceback for what a finalizer, an exit handler
-or a thread raises; the exit code stays as it was. Extensions that call Python put the traceback of a callback into the
-message of an error of their own: where that is of a Ctrl-C, the error says nothing else.
+Python prints ``Exception ignored in: ...`` or ``Exception in thread ...`` and a traceback for exceptions in a finalizer, an
+exit handler or a thread; the exit code does not change. Extensions that call Python quote the traceback of a callback in their
+own error message: if it quotes a Ctrl-C, the error has no other cause.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ STOPS: Final = frozenset((
     INTERRUPTED, "cuda_out_of_memory", "gpu_library_alloc_failed", "driver_out_of_memory", "xla_out_of_memory",
     "tensorflow_out_of_memory", "host_allocation_failed", "disk_full",
 ))  # fmt: skip
-"""The same of a stop, or of memory that ran out."""
+"""Markers of a stop or of exhausted memory, which may end a traceback too."""
 NEXT = 3
-"""Records within which a traceback follows its heading, also over blank lines."""
+"""Most records between a heading and its traceback, blank lines included."""
 BLOCK = 12
-"""Records that may stand between two parts of one traceback: source lines, carets and blank lines."""
+"""Most records between two parts of one traceback: source lines, carets and blank lines."""
 QUOTED = 5_000
-"""Records that the traceback in a message may take."""
+"""Most records of a quoted traceback."""
 
 
 class _Part(NamedTuple):
-    """A hit of a marker: its position, what it is a part of, and the marker."""
+    """A marker hit: its position, its kind of part, and the marker."""
 
     at: int
     kind: str
@@ -43,7 +43,7 @@ class _Part(NamedTuple):
 
 
 def excused(markers: Mapping[str, Hits], ordinal: Callable[[int], int]) -> frozenset[int]:
-    """Return the positions of hits that ended nothing. ``ordinal`` counts the records before a position."""
+    """Return the positions of hits that ended no process. ``ordinal`` counts the records before a position."""
     found: set[int] = set()
     first = {name: hits.at[0] for name in (UNRAISABLE, FRAME, INTERRUPTED, KILLED) if (hits := markers.get(name)) and hits.at}
     if UNRAISABLE in first:
@@ -57,7 +57,7 @@ def excused(markers: Mapping[str, Hits], ordinal: Callable[[int], int]) -> froze
 
 
 def _by_rank(markers: Mapping[str, Hits], names: Collection[str], since: int) -> Iterator[list[_Part]]:
-    """Yield the parts of tracebacks that each rank printed from a position on, ascending."""
+    """Yield the parts of each rank's tracebacks from position ``since`` on, ascending."""
     ranks: dict[int, list[_Part]] = {}
     for name in (*names, *sorted(RAISED), *sorted(STOPS)):
         hits = markers.get(name)
@@ -70,8 +70,8 @@ def _by_rank(markers: Mapping[str, Hits], names: Collection[str], since: int) ->
 
 
 def _ignored(parts: list[_Part], ordinal: Callable[[int], int]) -> Iterator[int]:
-    """Yield the hits of tracebacks directly behind the heading of an ignored exception, and of those chained to them."""
-    expected, last = "", 0  # what the part before lets follow: a traceback, more of one, or one that is chained to it
+    """Yield the hits in tracebacks directly after an ignored exception's heading, and in tracebacks chained to them."""
+    expected, last = "", 0  # what may follow: a traceback, more of it, its end, or a chained one
     for at, kind, _ in parts:
         if kind == UNRAISABLE:
             expected, last = "begin", ordinal(at)
@@ -97,7 +97,7 @@ def _ignored(parts: list[_Part], ordinal: Callable[[int], int]) -> Iterator[int]
 
 
 def _quoting(parts: list[_Part], ordinal: Callable[[int], int]) -> Iterator[int]:
-    """Yield the errors whose message holds a traceback that a Ctrl-C, or an exit on a signal, ended."""
+    """Yield the errors whose message quotes a traceback that ended with a Ctrl-C, or an exit on a signal."""
     pending: list[int] = []
     last, inside = 0, False
     for at, kind, name in parts:

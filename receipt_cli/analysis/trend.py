@@ -1,4 +1,4 @@
-"""How a metric developed over the steady state of a phase: its course, its line, and what lies between its ends."""
+"""How a metric developed over the steady state of a phase: its course, fitted line and quarters."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import NamedTuple, TypeAlias
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import Selection, Series
 from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import exact_mean, exact_median, exact_sum
 
 Numbers: TypeAlias = "list[float] | Floats"
 
 
 class Line(NamedTuple):
-    """A least-squares line: its slope, how far it rises from the first value to the last, and the share of the variance
-    of the values that it explains (R squared)."""
+    """A least-squares line: its slope, its rise from the first value to the last, and R squared."""
 
     slope: float
     rise: float
@@ -28,9 +28,9 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Course:
-    """The finite values of one metric in log order, of the one rank that printed most of them.
+    """The finite values of one metric in log order, from the rank that printed most.
 
-    ``steps`` are their steps; None where one of the values has none.
+    ``steps`` are their steps; None if a value has none.
     """
 
     steps: Numbers | None
@@ -38,40 +38,38 @@ class Course:
 
     @cached_property
     def line(self) -> Line | None:
-        """The least-squares line over the steps, over the order of the values where one has no step.
+        """The least-squares line over steps, or over indices if steps are unknown.
 
-        None without two different steps and two different values, or beyond float64.
+        None without two distinct steps and two distinct values, or beyond float64.
         """
         return _line([float(i) for i in range(len(self.values))] if self.steps is None else self.steps, self.values)
 
     @property
     def slope(self) -> float | None:
-        """The slope of that line per step; 0 where all values are the same, None without steps."""
+        """The slope of the line per step; 0 if all values are equal, None without steps."""
         if self.steps is None or len(self.values) < 2 or self.steps[0] == self.steps[-1]:
             return None
         return self.line.slope if self.line is not None else 0.0 if self.least == self.largest else None
 
     @property
     def least(self) -> float:
-        """The smallest value. Raises ``ValueError`` where there is none."""
+        """The smallest value. Raises ``ValueError`` if there is none."""
         return float(min(self.values) if isinstance(self.values, list) else self.values.min())
 
     @property
     def largest(self) -> float:
-        """The largest value. Raises ``ValueError`` where there is none."""
+        """The largest value. Raises ``ValueError`` if there is none."""
         return float(max(self.values) if isinstance(self.values, list) else self.values.max())
 
     def minus(self, other: Course) -> Course:
-        """Return the course of the difference of two metrics that the same records print."""
+        """Return the difference of two courses with the same records."""
         if isinstance(self.values, list) and isinstance(other.values, list):
             return Course(self.steps, [a - b for a, b in zip(self.values, other.values, strict=True)])
-        import numpy as np
-
         return Course(self.steps, np.asarray(self.values, np.float64) - np.asarray(other.values, np.float64))
 
     @property
     def quarters(self) -> tuple[float, float] | None:
-        """The medians of the first and of the last quarter of the values; None for fewer than eight values."""
+        """The medians of the first and last quarters of the values; None for fewer than eight."""
         size = len(self.values) // 4
         if size < 2:
             return None
@@ -80,18 +78,18 @@ class Course:
 
 
 def course(series: Series, name: str) -> Course:
-    """Return the course of a metric: of step records those in the steady state, of other records those after it began.
+    """Return the course of a metric over the steady step records, and other records from their start on.
 
-    Where several ranks print it beside the steps, the one with most records speaks, the lowest on a tie.
+    If several ranks print it between steps, the one with most records counts, the lowest on a tie.
     """
     within = series.selection
     begin = next((at for e in series.events if e.rule.event == "step" for at in _first_steady(e, within)), None)
-    told = [e for e in series.events if e.prints(name) and (e.rule.event == "step" or begin is None or e.at >= begin)]
+    printing = [e for e in series.events if e.prints(name) and (e.rule.event == "step" or begin is None or e.at >= begin)]
     counts: Counter[tuple[bool, int]] = Counter()
-    for event in told:
+    for event in printing:
         counts[_speaker(event)] += event.records
     speaker = min(counts, key=lambda one: (-counts[one], one), default=None)
-    return _course([event for event in told if _speaker(event) == speaker], name, within)
+    return _course([event for event in printing if _speaker(event) == speaker], name, within)
 
 
 def _speaker(event: Event) -> tuple[bool, int]:
@@ -99,7 +97,7 @@ def _speaker(event: Event) -> tuple[bool, int]:
 
 
 def _first_steady(event: Event, within: Selection | None) -> Iterator[int]:
-    """Yield the positions of the first records of an event and its run that are in the steady state."""
+    """Yield the positions of the first steady records of an event and its run."""
     if _is_steady(event, within):
         yield event.at
     if event.run is not None:
@@ -125,8 +123,6 @@ def _course(events: Sequence[Event], name: str, within: Selection | None) -> Cou
             _append(values, number)
         found = event.run.metric(name) if event.run is not None else None
         if event.run is not None and found is not None:
-            import numpy as np
-
             numbers, known = found
             chosen = np.isfinite(numbers)
             chosen = chosen if known is None else chosen & known
@@ -149,8 +145,6 @@ def _append(parts: list[Numbers], value: float) -> None:
 def _joined(parts: Sequence[Numbers]) -> Numbers:
     if len(parts) == 1:
         return parts[0]
-    import numpy as np
-
     joined: Floats = np.concatenate(parts)
     return joined
 
@@ -165,8 +159,6 @@ def _line(steps: Numbers, values: Numbers) -> Line | None:
             [a * b for a, b in zip(left, right, strict=True)] for left, right in ((away, off), (away, away), (off, off))
         ]
     else:
-        import numpy as np
-
         with np.errstate(over="ignore", invalid="ignore"):
             far, gone = np.asarray(steps, np.float64) - middle, np.asarray(values, np.float64) - level
             products = [far * gone, far * far, gone * gone]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from receipt_cli.analysis.checks import contradicted_metrics, verdict
+from receipt_cli.analysis.checks import contradicted_metrics, outcome
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.render.scale import measure
 from receipt_cli.render.terminal.text import clean
@@ -26,11 +26,11 @@ def _shown(text: object) -> str:
 
 
 def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    checks, failure, summary = document["checks"], document["failure"], document["summary"]
-    outcome = verdict(checks, failure)
+    failure, summary = document["failure"], document["summary"]
+    word = outcome(document)
     if document["run"]["name"] is not None:
         yield "run", document["run"]["name"]
-    yield "outcome", f"{outcome}: {failure['reason']}" if failure is not None else outcome
+    yield "outcome", f"{word}: {failure['reason']}" if failure is not None else word
     grammars = document["derivation"]["grammars"]
     trainer = document["header"]["software"]["trainer"]
     yield "trainer", trainer or ", ".join(entry["id"] for entry in grammars) or "not recognised"

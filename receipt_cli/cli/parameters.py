@@ -43,10 +43,11 @@ def Option(
     )
 
 
+Json = Annotated[bool, Option("--json", help="Print JSON for machines on stdout.")]
+Full = Annotated[bool, Option("--full", help="Print the whole summary: error, metrics, time, memory, checks and doubts.")]
 JobExit = Annotated[
     int | None, Option("--job-exit", metavar="N", help="The exit code of the training command."), Was("exit-code")
 ]
-Json = Annotated[bool, Option("--json", help="Print JSON for machines on stdout.")]
 Color = Annotated[Literal["auto", "always", "never"], Option(help="Colour the output: auto is on a terminal without NO_COLOR.")]
 Grammar = Annotated[
     str | None,

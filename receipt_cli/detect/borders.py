@@ -1,4 +1,4 @@
-"""Find the line between two runs of a log with which the second one begins."""
+"""Find the line at which the second of two runs in one log begins."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
 STOPS = ("cause", "stop", "exit_code")
-"""Those of an end that no run goes on behind: before its first step they are of the run before."""
+"""Roles of markers after which a run does not go on: before the second run's first step they belong to the first run."""
 MOST_LINES = 4000
-"""Lines between two trainers that are looked at one by one; where there are more, the border is before the second one."""
+"""Lines between two trainers that are examined one by one; in a longer gap the second trainer starts at its own records."""
 SILENCE, APART, DAY = 60, 3600, 86400
-"""Seconds without a line behind which a program may have begun anew; seconds between two runs that part their lines; and
-seconds from a run behind which a line that is near the other run is not its own: an evaluation may take hours."""
+"""Seconds of silence after which a program may have started; seconds between two runs from which line times decide; and
+seconds from a run beyond which a line near the other run is not its own (an evaluation may take hours)."""
 STAMPED = 100
-"""Bytes of a line in which its stamp is."""
+"""Bytes at the start of a line that are searched for a timestamp."""
 READ = 3
-"""A line that a trainer's rules read counts as so many that look like its lines."""
+"""Weight of a line that a trainer's rules read; a similar-looking line weighs 1."""
 LAST = 12
-"""The same of a line with which a run ended."""
+"""Weight of a line that ends a run."""
 OPENINGS = 8
-"""Kinds of lines that a log begins with, one of which is the first of a program."""
+"""Kinds of first lines of a log among which the start of a program is sought."""
 NEAR = 200
-"""Lines of each of two runs that show how its lines begin."""
+"""Lines of each run that show how its lines begin."""
 HEAD = 12
-"""Bytes of a line that show which logger printed it."""
+"""Bytes of a line head that identify its logger."""
 STAMP = 4
-"""So many digits at the beginning of a line are a time stamp."""
+"""Digits in a line head from which on it is a timestamp."""
 _NOISE = compile_later(rb"[\x00\x08\x1b^]")
-"""What a terminal shows otherwise than it is written: a time may be among it."""
+"""Characters that a terminal displays differently: a timestamp may be among them."""
 _LETTER = compile_later(rb"\w")
 _WORD = compile_later(rb"[^\W\d_]|[\x80-\xff]")
 _PROCESS = compile_later(rb"\([\w.: ]{0,60}?pid=\d+[^)\n]{0,60}\)")
@@ -50,11 +50,11 @@ _CALL = compile_later(
 
 
 class Gap(NamedTuple):
-    """The lines between two runs: behind line ``last``, of the one, and before line ``first``, of the other.
+    """The lines between two runs: after line ``last`` of the first run, before line ``first`` of the second.
 
-    ``one`` and ``other`` are the ids of the grammars that read them. ``sides`` has, by line, on which side events are as
-    far as they show it: below 0 for the one run, above 0 for the other. ``start`` is where the other one begins at the
-    latest, if that is not line ``first``; ``body`` the first step record of the one; ``led``: line ``first`` is of a banner.
+    ``one`` and ``other`` are the ids of their grammars. ``sides``: side of each event by line, below 0 for the first run, above
+    0 for the second. ``start``: the latest line at which the second run begins, if not ``first``. ``body``: line of the first
+    run's first step record. ``led``: line ``first`` is part of a banner.
     """
 
     last: int
@@ -68,12 +68,11 @@ class Gap(NamedTuple):
 
 
 def find_border(engine: Engine, source: Source, gap: Gap, openings: Sequence[bytes], near: Mapping[str, Sequence[float]]) -> int:
-    """Return how many lines of the log precede the first line of the second run of a gap.
+    """Return the number of lines before the second run of a gap.
 
-    The fewest lines are then on the side of the other run. Of several such places it is one where a program is called or
-    prints what the log began with, the first of ``openings`` that comes again; behind the longest silence; else the first
-    where anything is printed, but for lines that are indented: these go on.
-    ``near`` are the lines of the first near misses of each grammar.
+    The border leaves the fewest lines on the wrong side. Ties: a line that calls a program or repeats the log's opening (the
+    first of ``openings`` that recurs), then the line after the longest silence, then the first printed line that is not
+    indented. ``near`` are the lines of each grammar's first near misses.
     """
     begin = max(source.lines_before or 0, gap.body - 1 if gap.one == gap.other else 0, gap.last - 1 - NEAR)
     around = source.excerpt(begin, gap.first + NEAR) if gap.first - gap.last <= MOST_LINES else None
@@ -83,9 +82,9 @@ def find_border(engine: Engine, source: Source, gap: Gap, openings: Sequence[byt
     at, end = gap.last - 1 - begin, gap.first - begin
     lines = every[at:end]
     sides = _Sides(engine, gap, lines, (every[: at + 1], every[end - 1 :]), near)
-    body = every[max(0, gap.body - 1 - begin) : at] if gap.one != gap.other else []  # a restart prints its opening again
+    body = every[max(0, gap.body - 1 - begin) : at] if gap.one != gap.other else []  # a restart repeats its opening
     shapes = list(map(shape, lines))
-    often = {*map(shape, body)}  # lines that the run prints again and again
+    often = {*map(shape, body)}  # lines that the run repeats
     opening = next((one for one in _come_again(openings, shapes[1:]) if one not in often), b"")
     opens = (at for at, line in enumerate(shapes) if at and opening and line == opening)
     again = next((at for at in opens if gap.sides.get(gap.last + at, 1) > 0), None)
@@ -98,7 +97,7 @@ def find_border(engine: Engine, source: Source, gap: Gap, openings: Sequence[byt
 
 
 class _Sides:
-    """The lines of a gap, the last of the first run and the first of the second among them: whose they are."""
+    """Assigns the lines of a gap, its two edge lines included, to the first or the second run."""
 
     def __init__(
         self, engine: Engine, gap: Gap, lines: Sequence[bytes], around: tuple[Sequence[bytes], Sequence[bytes]],
@@ -121,30 +120,30 @@ class _Sides:
 
     @cached_property
     def processes(self) -> tuple[set[bytes], set[bytes]]:
-        """Who printed the lines of each run, where these say so."""
+        """The processes that printed the lines of each run, if the lines name them."""
         one, other = ({_process(line) for line in some if _may_have_process(line)} - {b""} for some in self.around)
         return one, other
 
     @cached_property
     def collector(self) -> bytes:
-        """The head of what collected the lines."""
+        """The head that a log collector put before all lines."""
         return _collector((*self.around[0], *self.lines, *self.around[1]))
 
     @cached_property
     def heads(self) -> tuple[set[bytes], set[bytes]]:
-        """How the lines of one run begin, and none of the other's."""
+        """Line heads of each run that the other run lacks."""
         before, after = ({_head(line, self.collector) for line in some} for some in self.around)
         return before - after, after - before
 
     def side(self, place: int) -> int:
-        """Return a number below 0 for a line of the first run, above 0 for one of the second, 0 where nothing shows it.
+        """Return a number below 0 for a line of the first run, above 0 for the second, 0 if unknown.
 
-        What reads the line weighs most. Then count its time and a marker, since how a run ended is the last that it prints;
-        then a near miss, if the run has others, and whose head it has.
+        A rule that reads the line weighs most; then its time, and a marker, since a run prints its failure last; then a near
+        miss of a run with others; then its line head.
         """
         gap, line, body = self.gap, self.lines[place], self.bodies[place]
         if body.rules and body.rules.keys() <= self.companions:
-            return -READ  # of the record before it, into which it may have gone already
+            return -READ  # part of the record before it
         dated = self._dated(place)
         if dated and not self._reads(body, "end"):
             return dated
@@ -155,13 +154,13 @@ class _Sides:
         owners = read | body.ignored.keys()
         if gap.one == gap.other and gap.one in read and shown <= 0 and (gap.led or place == 1 or place - 1 in self.following):
             self.following.add(place)
-            return -READ  # a line that belongs to the last record, and is no event
+            return -READ  # a line of the last record, not an event
         if gap.one == gap.other and self._reads(body, "step"):
-            return -READ  # the last record once more, behind the line that reports the end
+            return -READ  # the last record repeated after the end line
         if gap.one != gap.other and (gap.one in owners) != (gap.other in owners) and _LETTER.search(line):
             return READ if gap.other in owners else 0 if self._configures(body) else -READ
         if gap.one != gap.other and {gap.one, gap.other} <= read and self._reads(body, "end"):
-            return -LAST  # the one behind has begun no steps that could be over
+            return -LAST  # the second run has no steps yet that could end
         if place in self.traced or not self.stops.isdisjoint(body.markers):
             return -READ
         (before, after), clock = self.edges, self.clocks[place]
@@ -184,7 +183,7 @@ class _Sides:
         return (head in self.heads[1]) - (head in self.heads[0]) if stamped else 0
 
     def _dated(self, place: int) -> int:
-        """Return a number as ``side`` does where the time of a line is proof: near one run, a day from the other, or back."""
+        """Return the side as ``side`` does if the line's time proves it: near one run and a day from the other, or going back."""
         if self.back is not None:
             return LAST if place >= self.back else -LAST
         (before, after), clock = self.edges, self.clocks[place]
@@ -194,16 +193,16 @@ class _Sides:
         return 0 if not (min(one, other) <= APART and max(one, other) >= DAY) else -LAST if one < other else LAST
 
     def _reads(self, body: SegmentBody, kind: str) -> bool:
-        """True for a line that a rule of one of the two trainers reads as an event of this kind: ``end``, ``step``."""
+        """Return whether a rule of the two trainers reads the line as an event of ``kind``: ``end``, ``step``."""
         return any(self.rules[name].event == kind for name in body.rules if name in self.rules)
 
     def _configures(self, body: SegmentBody) -> bool:
-        """True for a line that only headers of the configuration read, without a figure: behind steps it shows no side."""
+        """Return whether only configuration headers without a figure read the line: after steps it shows no side."""
         rules = [self.rules[name] for name in body.rules if name in self.rules]
         return bool(rules) and all(map(configures, rules))
 
     def behind_silence(self, places: Sequence[int]) -> int | None:
-        """Return the one of ``places`` behind the longest silence by the stamps of the lines, None where none is long."""
+        """Return the index in ``places`` after the longest silence, None if none lasts ``SILENCE`` seconds."""
         silences: dict[int, float] = {}
         before = math.nan
         for at, clock in enumerate(self.clocks):
@@ -214,7 +213,7 @@ class _Sides:
 
 
 def _traced(lines: Sequence[bytes]) -> Iterator[int]:
-    """Yield the lines of Python tracebacks, each with the exception behind it."""
+    """Yield the indices of lines in Python tracebacks, their exceptions included."""
     inside = False
     for at, line in enumerate(map(_bare, lines)):
         if line.startswith(b"Traceback (most recent call last)"):
@@ -233,7 +232,7 @@ def _may_have_process(line: bytes) -> bool:
 
 
 def _process(line: bytes) -> bytes:
-    """Return the head of a line with the id of the process that printed it, empty without one."""
+    """Return the part of a line with the process id, empty without one."""
     found = _PROCESS.match(plain(line + b"\n"))
     return found[0] if found else b""
 
@@ -249,12 +248,12 @@ def _first_clock(lines: Sequence[bytes]) -> float:
 
 
 def _begins(line: bytes, opening: bytes) -> bool:
-    """True for a line with which a program begins."""
+    """Return whether a program begins with this line."""
     return bool(_CALL.match(_bare(line))) or (bool(opening) and shape(line) == opening)
 
 
 def _collector(lines: Iterable[bytes]) -> bytes:
-    """Return the first head of all lines with each digit as 0, where it is the same; else empty."""
+    """Return the first head of all lines, digits as 0, if they share it; else empty."""
     records = (record for record in map(plain, lines) if record.strip())
     heads = (record[: min(head_ends(record), default=0)].translate(MASK) for record in records)
     first = next(heads, b"")
@@ -262,15 +261,15 @@ def _collector(lines: Iterable[bytes]) -> bytes:
 
 
 def _head(line: bytes, collector: bytes) -> bytes:
-    """Return how the head of a line begins behind that of a collector, with each digit as 0."""
+    """Return the start of a line's head after that of the collector, digits as 0."""
     record = plain(line)[len(collector) :]
     return record[: min(HEAD, max(head_ends(record), default=0))].translate(MASK)
 
 
 def _come_again(openings: Sequence[bytes], shapes: Sequence[bytes]) -> Iterator[bytes]:
-    """Yield the openings that are among ``shapes``: the first one, and others where the next one is soon behind them there, too.
+    """Yield the openings among ``shapes``: the first one, and others if the next opening follows soon there too.
 
-    A run may print one of its first lines at its end.
+    A run may print one of its first lines at its end again.
     """
     for at, one in enumerate(openings):
         places = [place for place, shape in enumerate(shapes, 1) if shape == one]
@@ -280,7 +279,7 @@ def _come_again(openings: Sequence[bytes], shapes: Sequence[bytes]) -> Iterator[
 
 
 def openings_of(head: bytes, lines: int) -> list[bytes]:
-    """Return the kinds of the first ``lines`` of a log, those before its steps: a collector may write before a program does."""
+    """Return the kinds of the first ``lines`` of a log, up to ``OPENINGS``; a collector may print before the program."""
     shapes = (shape(line) for line in head.split(b"\n")[: max(0, min(NEAR, lines))])
     return list(islice(dict.fromkeys(one for one in shapes if _WORD.search(one)), OPENINGS))
 

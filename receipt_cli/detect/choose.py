@@ -1,4 +1,4 @@
-"""Choose the grammars of a log by the evidence of all its records, never by the first match."""
+"""Choose the grammars of a log by the evidence of all its records."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from receipt_cli.scan.engine import Engine, Read
 from receipt_cli.scan.segment import SegmentBody
 
 MIN_SECONDARY = 3
-"""Step records that a second trainer must explain alone."""
+"""Step records that only the second trainer explains, from which on it is chosen too."""
 MIN_RECORDS = 3
-"""Records of a single rule that identify a trainer without steps; two rules are enough with fewer."""
+"""Records of a single rule that identify a trainer without steps; with two rules fewer suffice."""
 WITH_STEPS = {"trainer": 4, "library": 3, "benchmark": 3, "format": 2}
 _OTHERS = compile_later(r"[^a-z0-9]")
 IDENTIFYING = ("step", "eval", "phase", "header", "end")
@@ -35,25 +35,25 @@ class Candidate(NamedTuple):
     alone_steps: int
     rules: int
     named: bool = True
-    """Some rule that read something asks for the name of the trainer."""
+    """Whether the text of a matched rule contains the trainer's name."""
     quoted: bool = False
-    """Its few records stand among those of another grammar: somebody pasted or quoted them."""
+    """Whether its few records stand among those of another grammar, as pasted text does."""
 
     @property
     def lone(self) -> bool:
-        """True where all that its rules read is one kind of record, or hardly any record."""
+        """Return whether its rules read one kind of record only, or very few records."""
         return self.rules < 2 or self.records < MIN_SECONDARY
 
     @property
     def score(self) -> tuple[int, int, int]:
-        """Trainers with steps first, then libraries and then mere formats with steps, then whoever explains most alone."""
+        """Sort key: trainers with steps first, then libraries, then formats with steps, then by records explained alone."""
         if self.alone_steps:
             return (WITH_STEPS.get(self.layer, 3), self.alone_steps, self.alone)
         return (0 if self.layer in ("library", "format") else 1, 0, self.alone)
 
     @property
     def identified(self) -> bool:
-        """True where the matched records cannot be chance lines of another program, nor lines that are quoted."""
+        """Return whether the records are neither chance matches of another program's lines nor quoted."""
         if self.quoted:
             return False
         return bool(self.alone_steps) or (self.alone > 0 and (self.rules > 1 or (self.named and self.records >= MIN_RECORDS)))
@@ -67,7 +67,7 @@ class Chosen(NamedTuple):
 
 
 class Detection(NamedTuple):
-    """The outcome: chosen grammars (none when nothing or two explain the log), and all candidates, best first."""
+    """The chosen grammars (none if nothing or a tie explains the log), and all candidates, best first."""
 
     chosen: tuple[Chosen, ...]
     candidates: tuple[Candidate, ...]
@@ -75,9 +75,9 @@ class Detection(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """An earlier choice: the grammars ``chosen`` for a log, and the ``catalogue`` of all candidates.
+    """An earlier choice: the grammars ``chosen`` for a log, and the ``catalogue`` of candidates.
 
-    With ``generic``, the rest was read by rules learned from the log itself.
+    If ``generic``, rules learned from the log read the rest.
     """
 
     chosen: tuple[Chosen, ...]
@@ -88,7 +88,7 @@ class Choice(NamedTuple):
 def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, choice: Choice | None = None) -> Detection:
     """Choose the grammars of a scanned log.
 
-    ``forced`` or an earlier ``choice`` takes precedence where it explains at least one record.
+    ``forced`` or an earlier ``choice`` takes precedence if it explains at least one record.
     """
     read = engine.readers(body)
     ids = {ref.partition("@")[0] for ref in read}
@@ -132,20 +132,20 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
 def _records(read: Iterable[Read], *, steps: bool = False, identifying: bool = True) -> OrdinalSet:
     """Return the ordinals of the records that a grammar's rules explain.
 
-    ``steps``: of step rules only. ``identifying``: of the rules that identify a trainer only.
+    ``steps``: only of step rules. ``identifying``: only of rules that identify a trainer.
     """
     found: list[OrdinalSet] = []
     for rule, columns in read:
         if (steps and (rule.event != "step" or rule.companion)) or (identifying and not _identifies(rule, columns)):
             continue
         opened = rule.block is not None and rule.block.open is not None
-        other = columns.pairs if opened and columns.pairs else columns.headers  # the opening line is the block's record
+        other = columns.pairs if opened and columns.pairs else columns.headers  # the opening line counts as the block's record
         found.append(ordinals_at(columns.at, POSITION_BITS, other.rows if steps else ()))
     return OrdinalSet.union(OrdinalSet(), *found)
 
 
 def read_records(engine: Engine, body: SegmentBody, grammars: Iterable[Grammar], names: Collection[str] = ()) -> OrdinalSet:
-    """Return the ordinals of the records that the grammars read, or only their rules of some ``names``."""
+    """Return the ordinals of the records that the grammars read, or only their rules called ``names``."""
     pairs = ((r, engine.columns(body, g, r)) for g in grammars for r in g.rules if not names or r.name in names)
     return _records(((rule, columns) for rule, columns in pairs if columns is not None), identifying=False)
 
@@ -156,13 +156,13 @@ def _identifies(rule: Rule, columns: RuleColumns) -> bool:
 
 @lru_cache(maxsize=4096)
 def _names_trainer(name: str, literals: Sequence[bytes], sources: Sequence[str]) -> bool:
-    """True for a rule whose text has the name of its trainer: ``Validation loss:`` and ``seed:`` are printed by many."""
+    """Return whether a rule's text contains its trainer's name; many trainers print ``Validation loss:`` or ``seed:``."""
     text = b" ".join(literals).decode("utf-8", "replace") + "".join(sources)
     return name.replace("-", "") in _OTHERS.sub("", text.lower())
 
 
 def _whole(columns: RuleColumns, rule: Rule) -> bool:
-    """False for the columns of a block with only rows, or only opening lines that are incomplete alone."""
+    """Return whether a block's columns have both opening lines and rows, or need no rows."""
     if rule.block is None or rule.block.open is None:
         return True
     rows = len(columns.pairs)
@@ -190,7 +190,7 @@ def _candidate(
 
 
 def _without_rivals(name: str, mine: OrdinalSet, layers: Mapping[str, str], records: Mapping[str, OrdinalSet]) -> OrdinalSet:
-    """Return those of ``mine`` that no rival of the grammar reads; a mere format is nobody's rival but another format's."""
+    """Return the records of ``mine`` that no rival grammar reads; a format rivals only formats."""
     for rival, theirs in records.items():
         if rival != name and (layers[name] == "format" or layers[rival] != "format"):
             mine = mine - theirs
@@ -198,14 +198,14 @@ def _without_rivals(name: str, mine: OrdinalSet, layers: Mapping[str, str], reco
 
 
 class Alone(NamedTuple):
-    """The records, and the step records among them, that one grammar alone explains."""
+    """The records, and the step records among them, that only one grammar explains."""
 
     records: OrdinalSet
     steps: OrdinalSet
 
 
 def find_alone(engine: Engine, body: SegmentBody, names: Collection[str]) -> dict[str, Alone]:
-    """Return what each grammar of ``names`` alone explains."""
+    """Return the records that only this grammar explains, for each grammar of ``names``."""
     layers = {i: versions[-1].layer for i, versions in engine.by_id.items()}
     read = engine.readers(body)
     every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in engine.by_id.items()}
@@ -215,7 +215,7 @@ def find_alone(engine: Engine, body: SegmentBody, names: Collection[str]) -> dic
 
 
 def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:
-    """True where the step records of two trainers alternate: one of them is the other's companion output."""
+    """Return whether the step records of two trainers alternate: one is the other's companion output."""
     few = 2 + min(len(left), len(right)) // 10
     return count_switches(left, right, few + 1) > few
 
@@ -223,9 +223,9 @@ def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:
 def _is_quoted(
     candidate: Candidate, candidates: Sequence[Candidate], steps: Mapping[str, OrdinalSet], ends: Sequence[int]
 ) -> bool:
-    """Return whether a grammar reads one kind of record only, between two steps of another or less often than ``MIN_SECONDARY``.
+    """Return whether a grammar's only kind of record is rare, or lies between two steps of another grammar.
 
-    The other one reads more steps: it owns the log. Not if one of the ``ends``, exits of a process, parts their records.
+    The other grammar reads more steps and owns the log. False if one of ``ends``, the exits of processes, separates the two.
     """
     mine = steps[candidate.id]
     if not mine or not candidate.lone:
@@ -242,12 +242,12 @@ def _is_quoted(
 
 
 def _is_enclosed(mine: OrdinalSet, steps: OrdinalSet) -> bool:
-    """Return whether all of ``mine`` stand between two neighbouring ones of ``steps``."""
+    """Return whether all of ``mine`` lie between two neighbouring ordinals of ``steps``."""
     return steps.min() < mine.min() and mine.max() < steps.max() and not steps.range_cardinality(mine.min(), mine.max() + 1)
 
 
 def _goes_on(engine: Engine, body: SegmentBody, versions: Sequence[Grammar], mine: OrdinalSet) -> bool:
-    """Return whether the steps of a grammar stop before ``mine`` and count on behind them: one phase, and no other within."""
+    """Return whether a grammar's steps pause around ``mine`` and count on after it, as one phase."""
     before, behind = (0, -1), (1 << 62, -1)
     for at, step in _numbered(engine, body, versions):
         if mine.min() <= at <= mine.max():
@@ -269,7 +269,7 @@ def _numbered(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) ->
 
 
 def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> Chosen:
-    """Choose among versions that read the same text: the newest proven by the log, else the newest not excluded by it."""
+    """Choose among versions that match: the newest that the log proves, else the newest it does not exclude."""
     ordered = sorted(versions, key=lambda g: g.version)
     if len(ordered) == 1:
         return Chosen(ordered[0], "only_version")
@@ -288,7 +288,7 @@ def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> 
 def _again(
     engine: Engine, body: SegmentBody, by_id: dict[str, list[Grammar]], candidates: Sequence[Candidate], choice: Choice
 ) -> Iterator[Chosen]:
-    """Yield the earlier choice, best first; the reason for a version is that of this log where the version is the same."""
+    """Yield the earlier choice, best first; a version has this log's reason if the log gives the same version."""
     before = {chosen.grammar.id: chosen for chosen in choice.chosen}
     for candidate in (c for c in candidates if c.id in before):
         chosen = _version(engine, body, by_id[candidate.id])
@@ -310,7 +310,7 @@ def _holds(engine: Engine, body: SegmentBody, grammar: Grammar, evidence: Eviden
 def count_explained(engine: Engine, body: SegmentBody, grammars: Iterable[Grammar]) -> tuple[int, int, int]:
     """Return how many records the grammars matched, ignored by rule (blank ones too), and could not decode.
 
-    A record counts once, as the first of these that it is.
+    A record counts once, in the first group that applies.
     """
     chosen = list(grammars)
     matched = read_records(engine, body, chosen)

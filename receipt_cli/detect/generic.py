@@ -1,4 +1,4 @@
-"""Read an unrecognised log a second time, by rules learned from its own lines: the ``generic`` grammar."""
+"""Read an unrecognised log again with rules learned from its own lines: the ``generic`` grammar."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 WHERE = f"grammars/{INDUCED_PATH}"
 GENERIC = "generic@v1"
 BESIDE = "."
-"""Separator in the name of a rule that comes from a grammar which reads some lines of the log."""
+"""Separates the grammar from the rule in names of rules that come from another grammar."""
 MOST_ENGINES = 64
-"""Engines of induced grammars that a process with many logs keeps: each takes 0.7 MB, and belongs to one form of record."""
+"""Engines of induced grammars kept by a process with many logs: each takes 0.7 MB and serves one record form."""
 
 
 _Engines = dict[tuple[str, ...], tuple[Grammar, Engine]]
@@ -46,13 +46,13 @@ _engines: _Engines = {}
 
 
 def is_generic(name: str | None) -> bool:
-    """True when ``name`` asks for generic reading."""
+    """Return whether ``name`` requests generic reading."""
     return name in (INDUCED, GENERIC)
 
 
 @dataclass(frozen=True)
 class Fallback:
-    """The result of generic reading: ``grammar`` has the induced rules, and those of the grammar that reads the rest."""
+    """The result of generic reading; ``grammar`` has the induced rules and those of the grammar that reads the rest."""
 
     engine: Engine
     gathered: Gathered
@@ -62,14 +62,14 @@ class Fallback:
 
 @cache
 def load_generic() -> Vocabulary:
-    """Return the vocabulary that ships. Raises ``DataError``."""
+    """Load the shipped vocabulary. Raises ``DataError``."""
     from receipt_cli.learn.vocabulary import build_vocabulary, read_vocabulary
 
     return build_vocabulary(load_shipped(WHERE, dict, read_vocabulary), WHERE, load_registry())
 
 
 def vocabulary_of(site: Site) -> Vocabulary:
-    """Return the vocabulary with the metric aliases of ``site``; its digest is then of both."""
+    """Return the vocabulary with the metric aliases of ``site``; its digest covers both."""
     from receipt_cli.learn.vocabulary import build_vocabulary, read_vocabulary
 
     if site.own_registry is None:
@@ -82,16 +82,15 @@ def vocabulary_of(site: Site) -> Vocabulary:
 def learn_streams(
     streams: Sequence[Stream], vocabulary: Vocabulary, lacking: list[Lack] | None = None, quoted: Set[int] = frozenset()
 ) -> tuple[Learned | None, bool]:
-    """Return the rules learned from ``streams``, which were read before, and whether the bytes are still the same.
+    """Return the rules learned from ``streams``, read before, and whether their bytes are unchanged.
 
-    Nothing is learned of the ``quoted`` lines.
-
-    Where nothing is learned, ``lacking`` is given what the nearest records lacked. Raises ``InputError``.
+    The ``quoted`` lines are skipped. If nothing is learned, ``lacking`` receives what the nearest records lacked. Raises
+    ``InputError``.
     """
-    from receipt_cli.learn.learned import learn  # only for logs that nobody knows
+    from receipt_cli.learn.learned import learn  # needed for unknown logs only
 
     best: Learned | None = None
-    for stream in streams:  # each for itself: what counts starts again in each
+    for stream in streams:  # one by one: counters restart in each
         again = _reopened([stream])
         if again is None:
             return None, False
@@ -105,13 +104,13 @@ def learn_streams(
 
 
 MOST_BYTES = 16 << 20
-"""A log without a step that has more bytes is not read once more to prove it."""
+"""Largest log without a step that is read again to prove that it has none."""
 
 
 def shows_no_figure(streams: Sequence[Stream], size: int) -> bool:
-    """Return whether no kind of record of a log of that size may be a step, or have a training's figures, whatever its words.
+    """Return whether no kind of record in a log of ``size`` bytes may be a step or show training values.
 
-    False where the log cannot be read again, or is long.
+    False if the log cannot be read again, or is larger than ``MOST_BYTES``.
     """
     from receipt_cli.learn.overview import may_be_figures, survey
 
@@ -124,7 +123,7 @@ def shows_no_figure(streams: Sequence[Stream], size: int) -> bool:
 
 
 def wanted(detection: Detection) -> bool:
-    """True where no known trainer printed a step of this log; steps of a library are less than those of its trainer."""
+    """Return whether no known trainer printed a step; a library's steps do not count."""
     if detection.tie:
         return False
     known = {c.id: c for c in detection.candidates}
@@ -132,12 +131,12 @@ def wanted(detection: Detection) -> bool:
 
 
 def may_be_another(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
-    """Return whether another reading than that of the chosen grammars may own the log: one of what they leave unread."""
+    """Return whether generic reading of the unread lines may own the log instead of the chosen grammars."""
     return leaves_lines(engine, body, detection) and (wanted(detection) or outnumbered(engine, body, detection))
 
 
 def outnumbered(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
-    """Return whether more records are unread than the chosen trainers printed steps: another one may own the log."""
+    """Return whether more records are unread than the chosen trainers printed steps."""
     if detection.tie or not detection.chosen:
         return False
     matched, ignored, undecodable = count_explained(engine, body, [chosen.grammar for chosen in detection.chosen])
@@ -145,7 +144,7 @@ def outnumbered(engine: Engine, body: SegmentBody, detection: Detection) -> bool
 
 
 def least_of_rival(steps: int) -> int:
-    """Return how many records a reading must explain to own a log of which another one explains so many steps."""
+    """Return how many records a reading must explain to own a log with ``steps`` steps of another reading."""
     return steps + max(2, steps // 10)
 
 
@@ -155,10 +154,10 @@ def _steps_of(detection: Detection) -> int:
 
 
 def leaves_lines(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
-    """True where the chosen grammars leave records to learn from.
+    """Return whether the chosen grammars leave records to learn from.
 
-    False where a benchmark explains all of them, or all but a torn one or two beside the steps that it printed itself:
-    the grammar of a benchmark covers all of its lines.
+    False if a benchmark explains all records, or all but one or two torn ones besides its own steps: its grammar covers all of
+    its lines.
     """
     grammars = [chosen.grammar for chosen in detection.chosen]
     if not grammars or any(grammar.layer != "benchmark" for grammar in grammars):
@@ -180,11 +179,10 @@ def read_generically(
     *,
     many: bool = False,
 ) -> Fallback | None:
-    """Return the second reading of a log, or None where it shows no certain training.
+    """Return the second reading of a log, or None if it shows no certain training.
 
-    ``streams`` were read before; a log that cannot be read again, or that has changed since, has no second reading.
-    ``lacking`` as for ``learn_streams``. ``many``: the process reads further logs, never two at a time: what it learns
-    again is read with the engine that it has. ``first``: the engine that scanned the log.
+    ``streams`` were read before; None too if the log cannot be read again, or has changed. ``lacking``: see ``learn_streams``.
+    ``many``: the process reads further logs one at a time and reuses its engines. ``first``: the engine that scanned the log.
     """
     vocabulary = vocabulary_of(site)
     rival, least, others = not wanted(detection), least_of_rival(_steps_of(detection)), detection.chosen
@@ -192,16 +190,16 @@ def read_generically(
     kept_ids = {chosen.grammar.id for chosen in detection.chosen}
     quoted = [chosen.grammar for chosen in others if chosen.grammar.id not in kept_ids]
     base = [chosen.grammar for chosen in detection.chosen]
-    doubted = any(grammar.layer != "benchmark" for grammar in base)
+    ambiguous = any(grammar.layer != "benchmark" for grammar in base)
     try:
         learned, same = learn_streams(streams, vocabulary, lacking, _lines_of(first, gathered, quoted))
         if learned is None or not same:
             return None
-        if (doubted and not learned.sure) or (rival and learned.steps < least):
+        if (ambiguous and not learned.sure) or (rival and learned.steps < least):
             _refuse(learned, lacking)
             return None
         again = _reopened(streams)
-    except InputError:  # gone since it was read
+    except InputError:  # removed since it was read
         return None
     if again is None:
         return None
@@ -218,7 +216,7 @@ def read_generically(
         _refuse(learned, lacking)
         return None
     grammar = kept
-    once_more.body.near.clear()  # near misses of rules learned from this very log mean nothing
+    once_more.body.near.clear()  # near misses of rules learned from this log mean nothing
     once_more.problems = [*gathered.problems, _problem(learned), *_foreign(learned)]
     once_more.changed = gathered.changed
     chosen = (Chosen(grammar, "only_version"), *detection.chosen)
@@ -230,7 +228,7 @@ def read_generically(
 
 
 def _lines_of(engine: Engine | None, gathered: Gathered, quoted: Sequence[Grammar]) -> frozenset[int]:
-    """Return the lines of a log in one stream that the ``quoted`` grammars read."""
+    """Return the line numbers that the ``quoted`` grammars read in a log with one stream."""
     if engine is None or len(gathered.streams) > 1:
         return frozenset()
     read = [engine.columns(gathered.body, grammar, rule) for grammar in quoted for rule in grammar.rules]
@@ -238,15 +236,15 @@ def _lines_of(engine: Engine | None, gathered: Gathered, quoted: Sequence[Gramma
 
 
 def _refuse(learned: Learned, lacking: list[Lack] | None) -> None:
-    """Give ``lacking`` the records that were learned and are not read: they count, so the log may have steps."""
+    """Add learned but rejected step records to ``lacking``: they count, so the log may have steps."""
     rules = [rule for rule in learned.rules if rule.body["event"] == "step" and rule.samples]
     if lacking is not None:
-        why = "too unsure beside what a grammar reads"
+        why = "not certain enough next to records that a grammar reads"
         lacking += [Lack(rule.samples[0].decode("utf-8", "replace"), rule.records, why, counted=True) for rule in rules]
 
 
 def _without_quoted(detection: Detection) -> Detection:
-    """Return the detection without trainers that printed one kind of record only, and seldom: those lines are quoted."""
+    """Return the detection without trainers that printed few records of one kind: these are quoted."""
     known = {c.id: c for c in detection.candidates}
     kept = (c for c in detection.chosen if not (known[c.grammar.id].step_records and known[c.grammar.id].lone))
     return detection._replace(chosen=tuple(kept))
@@ -255,7 +253,7 @@ def _without_quoted(detection: Detection) -> Detection:
 def _count_own(
     first: tuple[Engine, SegmentBody], again: tuple[Engine, SegmentBody], others: Sequence[Chosen], learned: Learned, own: Grammar
 ) -> int:
-    """Return how many records the learned step rules read ``again`` that the ``others`` did not read at ``first``."""
+    """Return how many records the learned step rules read in ``again`` that ``others`` did not read in ``first``."""
     names = {rule.name for rule in learned.rules if rule.body["event"] == "step"}
     return len(read_records(*again, [own], names) - read_records(*first, [chosen.grammar for chosen in others]))
 
@@ -263,10 +261,10 @@ def _count_own(
 def _with_steps_of(
     engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned, base: Sequence[Grammar]
 ) -> Grammar | None:
-    """Return ``grammar`` with the step rules of ``base`` that belong to it; None where those of ``base`` suffice.
+    """Return ``grammar`` with the fitting step rules of ``base``; None if the steps of ``base`` suffice.
 
-    Steps of a library are joined where their numbers are those of the learned steps, and left out where they differ. They
-    suffice where the learned steps add no loss. Steps of a benchmark are left out, and suffice where they alone have a loss.
+    A library's steps are joined if their numbers equal the learned ones, and left out if they differ; they suffice if the
+    learned steps add no loss. A benchmark's steps are left out; they suffice if only they have a loss.
     """
     beside = {f"{g.id}{BESIDE}{r.name}": g.layer for g in base for r in g.rules if r.event == "step"}
     alone = not learned.needs_steps and {"library", "benchmark"}.isdisjoint(beside.values())
@@ -290,24 +288,24 @@ def _with_steps_of(
 
 
 def _has_steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> bool:
-    """True where ``_steps`` certainly finds a record: rows of tables and blocks may be none, and announced ones are left out."""
+    """Return whether ``_steps`` certainly finds a record; tables, blocks and announced records are not certain."""
     plain_steps = [r for r in grammar.rules if r.event == "step" and not (r.companion or r.table or r.block)]
     read = (engine.columns(body, grammar, rule) for rule in plain_steps)
     return not any(rule.repeats for rule in grammar.rules) and any(columns for columns in read)
 
 
 def _steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> tuple[list[Event], bool]:
-    """Return the step records, but for those of ranks that print the steps of another one, and whether any has a loss."""
+    """Return the step records, without ranks that repeat another one's steps, and whether any has a loss."""
     if not any(rule.event == "step" for rule in grammar.rules):
         return [], False
-    told = read_events(engine, body, [grammar], runs=True)
-    steps = [event for event in number_steps(count_epochs(told.events), told.bars) if event.is_step]
-    aside = (run for runs in told.copies.values() for run in runs)
+    loaded = read_events(engine, body, [grammar], runs=True)
+    steps = [event for event in number_steps(count_epochs(loaded.events), loaded.bars) if event.is_step]
+    aside = (run for runs in loaded.copies.values() for run in runs)
     return steps, any(event.prints("loss") for event in steps) or any(run.metric("loss") is not None for run in aside)
 
 
 def _step_numbers(events: Sequence[Event]) -> set[int | None]:
-    """Return the different steps of records; None where one has none."""
+    """Return the distinct steps of records, with None if a record has none."""
     numbers: set[int | None] = {event.step for event in events}
     return numbers.union(*(event.run.steps.tolist() for event in events if event.run is not None))
 
@@ -315,7 +313,7 @@ def _step_numbers(events: Sequence[Event]) -> set[int | None]:
 def _engine(
     learned: Learned, base: Sequence[Grammar], vocabulary: Vocabulary, catalogue: Catalogue, kept: _Engines
 ) -> tuple[Grammar, Engine]:
-    """Return the induced grammar and its engine: one that is ``kept`` has the layouts that it learned from other logs."""
+    """Return the induced grammar and its engine; an engine in ``kept`` has layouts learned from other logs."""
     definition = learned.definition(INDUCED, vocabulary.version, vocabulary.title)
     key = (json.dumps(definition), vocabulary.sha256, catalogue.sha256, *(f"{grammar.ref} {grammar.sha256}" for grammar in base))
     found = kept.pop(key, None)
@@ -324,12 +322,12 @@ def _engine(
         found = grammar, Engine([grammar], catalogue)
     kept[key] = found
     if len(kept) > MOST_ENGINES:
-        kept.pop(next(iter(kept)))  # the one that was used the longest time ago
+        kept.pop(next(iter(kept)))  # the least recently used
     return found
 
 
 def _grammar(definition: dict[str, Any], base: Sequence[Grammar], vocabulary: Vocabulary) -> Grammar:
-    """Return the induced grammar with the rules of ``base``: one reading of one log. Steps of a trainer are left out."""
+    """Return the induced grammar with the rules of ``base``, without the steps of trainers."""
     induced = build_grammar(definition, WHERE, vocabulary.sha256)
     taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer in ("library", "benchmark"))
     kept = [replace(r, name=f"{g.id}{BESIDE}{r.name}") for g, r in taken]
@@ -353,10 +351,10 @@ def _problem(learned: Learned) -> Problem:
 
 
 def _foreign(learned: Learned) -> Iterator[Problem]:
-    """Yield the problem of the records that other words precede than those that the learned rules read."""
+    """Yield the problem of records whose leading words differ from those of the learned rules."""
     if learned.foreign:
         count = sum(number for _, number in learned.foreign)
-        detail = f"{count} records begin otherwise than those that are read, and are left out"
+        detail = f"{count} records with other leading words were left out"
         yield Problem("foreign_record", None, detail, learned.foreign[0][0].decode("utf-8", "replace"))
 
 
@@ -372,7 +370,7 @@ def _reopened(streams: Sequence[Stream]) -> list[Stream] | None:
 
 
 def _blocks(stream: Stream, quoted: Set[int]) -> Iterator[bytes]:
-    """Yield the text without ``quoted`` lines and those that copy others: what comes one behind the other is learned, too."""
+    """Yield the text without ``quoted`` lines and copies; learning uses which lines follow each other."""
     for part in stream.parts:
         copied = {*quoted, *part.copies.lines}
         number = part.lines_before + 1

@@ -1,7 +1,7 @@
-"""Find the runs of one log that ran side by side and put their name before each record: each is a log of its own.
+"""Find the runs of one log that ran side by side and put their name before each record: each is its own log.
 
-A sweep prints ``Run: NAME | Epoch: 1 | loss …``, or ``[trial 3] step 20 …``. Names are those of runs where most come back
-after another one's records: the folds of a loop, one behind the other, are not side by side.
+A sweep prints ``Run: NAME | Epoch: 1 | loss …``, or ``[trial 3] step 20 …``. Names are runs if most of them recur after records
+of others; the folds of a loop come one after another and are not side by side.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from receipt_cli.records.heuristics import count_step_lines
 from receipt_cli.scan.engine import Engine
 
 FEWEST = 3
-"""Records of a name that is a run's."""
+"""Fewest records of a name that is a run."""
 MOST_NAMES = 256
-"""Names that are read apart: each reads the log again."""
+"""Most names that are read as separate runs: each reads the log again."""
 MOST_BYTES = 256 << 20
-"""Bytes that are read again in all."""
+"""Most bytes that are read again in all."""
 ROLES = {b"train", b"training", b"val", b"valid", b"validation", b"test", b"testing", b"eval", b"evaluation", b"dev"}
-"""Names of what one run does in turn."""
+"""Names of activities within one run."""
 WORDS = (b"run", b"trial", b"fold", b"exp")
-"""How ``NAMED`` begins, in lower case: to look for each is five times faster than to look for all of them."""
+"""Lower-case starts of ``NAMED``: searching each is five times faster than one joint pattern."""
 NAMED = compile_later(
     rb"\[?(?:[Rr]un|RUN|[Tt]rial|TRIAL|[Ff]old|FOLD|[Ee]xperiment|[Ee]xp)(?:[ _]?(?:name|id)(?![A-Za-z]))?+[:=# _-]{1,3}"
     rb"(?P<name>[^\s|\[\]:,=](?:[^|\[\]:,=\r\n]{0,80}?[^\s|\[\]:,=])??)(?: ?\||\]:?|:| -)[ \t]"
@@ -35,10 +35,10 @@ NAMED = compile_later(
 
 
 def read_named(engine: Engine, gathered: Gathered, workers: int | None = None) -> list[Gathered]:
-    """Return the log once for each run whose name is before its records, in the order of their last ones.
+    """Return the log once for each run named before its records, in the order of their last records.
 
-    The lines of the others are empty there. Lines without a name are in the last one alone. Empty where records have no
-    names, or those of a name come all in a row. Raises ``InputError``.
+    Lines of other runs are blanked. Lines without a name belong to the last run. Empty if records have no names, or each name's
+    records come in one block. Raises ``InputError``.
     """
     ends = {*gathered.heads, *(data for data, _ in gathered.tails)}
     if len(gathered.streams) > 1 or not any(map(has_name, ends)):
@@ -70,13 +70,13 @@ def read_named(engine: Engine, gathered: Gathered, workers: int | None = None) -
 
 
 def _read(engine: Engine, source: Source | None, hidden: list[int], whole: Gathered, workers: int | None) -> Gathered:
-    assert source is not None  # it was read again before
+    assert source is not None  # it could be reopened before
     source.report_copies(source.copies._replace(lines=sorted({*source.copies.lines, *hidden})))
     return gather(engine, [Stream((source,), whole.streams[0].names[:1])], workers)
 
 
 def _named(source: Source) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield the number of each line that begins with a name, the name, and whether a step record is behind it."""
+    """Yield number and name of each line that begins with a name, and whether a step record follows the name."""
     number, rest = 1, b""
     for block in source.blocks():
         text = rest + block
@@ -87,7 +87,7 @@ def _named(source: Source) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _named_in(text: bytes, number: int) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield the same of whole lines, the first of which has this number."""
+    """``_named`` for whole lines, the first of which is line ``number``."""
     behind = 0
     for at in sorted(_places(text)):
         if at >= behind:
@@ -99,12 +99,12 @@ def _named_in(text: bytes, number: int) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def has_name(text: bytes) -> bool:
-    """True where a name is anywhere in ``text``."""
+    """Return whether ``text`` contains a name."""
     return next(_places(text), None) is not None
 
 
 def _places(text: bytes) -> Iterator[int]:
-    """Yield where a name is, word by word; none reaches over a line end."""
+    """Yield the offsets of names, word by word; no name crosses a line end."""
     lowered = text.lower()
     for word in WORDS:
         at = lowered.find(word)

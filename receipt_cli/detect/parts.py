@@ -1,7 +1,7 @@
-"""Find the parts of a log that trainers of different grammars printed one behind the other: each is a log of its own.
+"""Find the parts of a log that trainers of different grammars printed in sequence: each is its own log.
 
-The trainer with the most evidence has the lines between its first and its last step record; before and behind these the
-search goes on. Between two trainers the border is where the fewest records are on the side of the other one.
+The trainer with the most evidence owns the lines between its first and its last step record; the search goes on before and
+after these. The border between two trainers leaves the fewest records on the wrong side.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
 ENDS = ("cause", "stop", "error", "completion", "exit_code")
-"""Roles of the markers that show that a run ended."""
+"""Roles of markers that end a run."""
 FAILURES = ("cause", "error", "exit_code")
-"""Those of a failure."""
+"""Roles of markers that show a failure."""
 MOST_PARTS = 64
-"""A log of more parts is read as one: each part reads the log again up to its end."""
+"""A log with more parts is read as one, because each part reads the log up to its end."""
 TRAINERS = ("trainer", "benchmark")
-"""Layers whose records show a program; those of a format are printed by any."""
+"""Layers whose records identify a program; any program may print a format."""
 MIN_FORMAT = 10
-"""Step records of a format that are a run of their own: fewer may be the results that a trainer prints at its end."""
+"""Fewest step records of a format that are a run; fewer may be results at a trainer's end."""
 
 
 class _Stretch(NamedTuple):
-    """The records between the first and the last that show where a trainer printed, by ordinal."""
+    """The span of a trainer's records, by ordinal of the first and the last."""
 
     name: str
     first: int
@@ -48,9 +48,9 @@ class _Stretch(NamedTuple):
 
 
 def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) -> list[Gap]:
-    """Return the gaps between trainers whose records come one behind the other.
+    """Return the gaps between trainers whose records come in sequence.
 
-    Step records show where a trainer printed. One with fewer of them counts where a sign of an end parts it from the others.
+    A trainer needs ``MIN_SECONDARY`` step records (a format ``MIN_FORMAT``), or a sign of an end between it and the others.
     """
     known = {c.id: c for c in detection.candidates if c.identified}
     if len(known) < 2:
@@ -84,9 +84,9 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
 def _lines_around(
     engine: Engine, body: SegmentBody, found: Sequence[_Stretch], at: int, around: Sequence[_Stretch]
 ) -> tuple[int, int]:
-    """Return the first and the last line of one of the stretches, with those ``around`` that enclose it and no other one.
+    """Return the first and last line of a stretch, with the trainer of ``around`` that encloses only this one.
 
-    A trainer whose callback prints the steps in another format prints its own lines around them.
+    A trainer whose callback prints steps in another format prints its own lines around them.
     """
     run = found[at]
     before = found[at - 1].last if at else -1
@@ -97,9 +97,9 @@ def _lines_around(
 
 
 def _is_apart(library: Alone, others: Sequence[Alone]) -> bool:
-    """True where all that a library printed, its banner too, precedes or follows all steps of each trainer.
+    """Return whether all records of a library, its banner too, precede or follow all steps of each trainer.
 
-    A trainer that runs on the library prints its steps among those of the library, and behind its banner.
+    A trainer that uses the library prints its steps among the library's, and after its banner.
     """
     first, last = library.records.min(), library.records.max()
     spans = [(other.steps.min(), other.steps.max()) for other in others]
@@ -107,19 +107,19 @@ def _is_apart(library: Alone, others: Sequence[Alone]) -> bool:
 
 
 def _signs(engine: Engine, body: SegmentBody, names: Collection[str]) -> list[int]:
-    """Return the records that show an end: markers of failures and completions, and end lines of the trainers ``names``."""
+    """Return the ordinals of records that show an end: markers of failure and completion, and end lines of ``names``."""
     return sorted({*_positions(engine, body, ENDS), *_end_lines(engine, body, names)})
 
 
 def _end_lines(engine: Engine, body: SegmentBody, names: Collection[str]) -> set[int]:
-    """Return the records that are end lines of the trainers ``names``."""
+    """Return the ordinals of the end lines of the trainers ``names``."""
     rules = [(g, r) for g in engine.grammars if g.id in names for r in g.rules if r.event == "end"]
     ends = [columns.at for g, r in rules if (columns := engine.columns(body, g, r)) is not None]
     return {at >> POSITION_BITS for found in ends for at in found}
 
 
 def _positions(engine: Engine, body: SegmentBody, roles: Sequence[str]) -> list[int]:
-    """Return the records with markers of some roles, in order."""
+    """Return the ordinals of records with markers of these roles, in order."""
     hits = (body.markers[m.id] for m in engine.catalogue.markers if m.role in roles and m.id in body.markers)
     return sorted(
         {at >> POSITION_BITS for found in hits for at, form in zip(found.at, found.form, strict=True) if form != MENTIONED}
@@ -127,9 +127,9 @@ def _positions(engine: Engine, body: SegmentBody, roles: Sequence[str]) -> list[
 
 
 def _with_few(found: Sequence[_Stretch], new: _Stretch, signs: Sequence[int], *, proven: bool) -> list[_Stretch]:
-    """Return the stretches with a ``new`` one of few records, where it is outside of them and an end parts it from each.
+    """Return the stretches with the short stretch ``new``, if ends separate it from its neighbours.
 
-    Behind the others its own end is enough where it is ``proven``: by its name, a failure there, or its end line and a step.
+    For the last stretch its own end suffices if it is ``proven``: by its name, by a failure, or by its end line and a step.
     """
     every = sorted([*found, new], key=lambda one: one.first)
     at = every.index(new)
@@ -143,7 +143,7 @@ def _with_few(found: Sequence[_Stretch], new: _Stretch, signs: Sequence[int], *,
 
 
 def gaps_of_launches(launches: Sequence[Launch]) -> list[Gap]:
-    """Return the gaps before launches that share no banner with the one before: each can be read as a log of its own."""
+    """Return the gaps before launches without a shared banner, which can be read as separate logs."""
     gaps = (
         _gap_between(before, launch)
         for before, launch in pairwise(launches)
@@ -153,7 +153,7 @@ def gaps_of_launches(launches: Sequence[Launch]) -> list[Gap]:
 
 
 def _may_be_read_alone(before: Launch, launch: Launch) -> bool:
-    """True for launches of a grammar; of a generic reading one without steps, or what the same rules read."""
+    """Return whether a launch can be read alone; in generic reading, if it has the step rules of the one before."""
     if launch.events[0].grammar.id != INDUCED:
         return True
     one, other = ({event.rule.name for event in run.events if event.is_step} for run in (before, launch))
@@ -161,7 +161,7 @@ def _may_be_read_alone(before: Launch, launch: Launch) -> bool:
 
 
 def _gap_between(before: Launch, launch: Launch) -> Gap:
-    """Return the gap between the last step record of a launch and the first of the next one, with the events in it."""
+    """Return the gap between the last step record of a launch and the first of the next, with its events."""
     steps = [at for at, event in enumerate(before.events) if event.is_step] or [len(before.events) - 1]
     first = next((at for at, event in enumerate(launch.events) if event.is_step), 0)
     one, other = before.events[steps[-1]], launch.events[first]
@@ -179,7 +179,7 @@ def _gap_between(before: Launch, launch: Launch) -> Gap:
             elif kind == "eval" and side > 0:
                 sides[event.line] = READ
             elif kind == "header" and name not in body and introduces(event):
-                sides[event.line] = 0 if name in again and side < 0 else READ  # it may come once more at the end of a run
+                sides[event.line] = 0 if name in again and side < 0 else READ  # it may be repeated at the end of a run
             else:
                 figure = kind == "header" and bool(event.rule.fields) and not event.facts and event.line < begin
                 sides[event.line] = side * READ if habit == side else habit or (-1 if figure else side)
@@ -190,10 +190,10 @@ def _gap_between(before: Launch, launch: Launch) -> Gap:
 
 
 def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers: int | None = None) -> list[Gathered]:
-    """Return the parts of a log in order, each scanned anew as a log of its own; lines count from the first of the log.
+    """Return the parts of a log in order, each scanned as a separate log with the line numbers of the whole.
 
-    Without gaps those are the runs that ran side by side under names of their own. Empty where there is one part, where
-    several processes wrote the log, and where the log cannot be read again or has changed.
+    Without gaps the parts are the named runs that ran side by side. Empty if there is one part, if several processes wrote the
+    log, or if the log cannot be read again or has changed.
     """
     if not gaps or gaps[0].one == INDUCED:
         named = read_named(engine, gathered, workers)
@@ -223,8 +223,8 @@ def _split(
 ) -> Iterator[_Stretch]:
     """Yield the stretch of each trainer from record ``start`` to ``end`` (exclusive), in order.
 
-    Bars and other formats that a trainer draws between its steps are its own before and behind them, too, unless one of
-    the ``signs`` of an end parts them.
+    Bars and other formats that a trainer prints between its steps belong to it before and after these too, unless one of
+    ``signs`` separates them.
     """
     counts = {name: ordinals.range_cardinality(start, end) for name, ordinals in steps.items()}
     counts = {name: count for name, count in counts.items() if count >= MIN_SECONDARY}
@@ -245,12 +245,12 @@ def _split(
 
 
 def _is_between(signs: Sequence[int], one: int, other: int) -> bool:
-    """True where one of the signs is at record ``one`` or behind it, and before record ``other``."""
+    """Return whether one of the signs is in ``[one, other)``."""
     return bisect_left(signs, one) < bisect_left(signs, other)
 
 
 def _line(engine: Engine, body: SegmentBody, name: str, ordinal: int) -> int:
-    """Return the line of a record that a rule of the grammar reads."""
+    """Return the line of the record at ``ordinal``, which a rule of grammar ``name`` reads."""
     rules = ((grammar, rule) for grammar in engine.grammars if grammar.id == name for rule in grammar.rules)
     for grammar, rule in rules:
         columns = engine.columns(body, grammar, rule)
@@ -261,7 +261,7 @@ def _line(engine: Engine, body: SegmentBody, name: str, ordinal: int) -> int:
 
 
 def _lines_of(body: SegmentBody, name: str) -> Iterator[float]:
-    """Yield the lines of the first near misses of a grammar, and infinity where the log has more of them."""
+    """Yield the lines of a grammar's first near misses, and infinity if there are more."""
     near = body.near[name]
     yield from (miss.line_number for _, miss in near.first)
     if near.count > len(near.first):

@@ -1,4 +1,4 @@
-"""Find records behind the last step of a log that count and vary like those of a training, and that nothing reads."""
+"""Find unread records after the last step that count and vary like training records."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.last_record import shape_of
 
 FEWEST = 3
-"""Records of one form that are a training's: fewer may be a summary."""
+"""Fewest records of one form that count as training; fewer may be a summary."""
 _NUMBER = compile_later(rb"\d+(?:\.\d+)?")
 _WORDS = compile_later(rb"[a-z]+")
 _DRAWN = compile_later(rb"(?i)\d/\d+ \[[^\]\r\n]{0,200}?loss[ :=]{1,3}[-+]?[\d(n]")
-"""The frame of a progress bar that shows a loss."""
+"""A progress bar that shows a loss."""
 
 
 def training_unread(
     engine: Engine, grammars: Sequence[Grammar], lines: Sequence[tuple[int, bytes]], behind: int | None
 ) -> list[Problem]:
-    """Return the problem of a log whose last ``lines`` have unread records of a training among the ``behind`` last records.
+    """Return a problem if unread records of a training are among the ``behind`` last records, which end in ``lines``.
 
-    Whether the run completed is then unknown, and behind a bar, which shows where a run stands, what its last step was.
-    ``behind`` counts the records behind the last step record, None without one.
+    Then it is unknown whether the run completed and, after a bar, which step was the last. ``behind`` counts the records after
+    the last step record; None without one.
     """
     records = [(n, record) for n, line in lines[-behind:] for record in line.removesuffix(b"\r").split(b"\r")] if behind else []
     forms: dict[bytes, list[tuple[int, bytes]]] = {}
@@ -38,7 +38,7 @@ def training_unread(
             forms.setdefault(shape_of(behind_heads(text)), []).append((number, text))
     for found in forms.values():
         if len(found) >= FEWEST and _counts([text for _, text in found]) and not _reads(engine, grammars, found[0][1]):
-            detail = f"{len(found)} records behind the last step look like those of a training, and no rule reads them"
+            detail = f"{len(found)} records after the last step look like training records, but no rule reads them"
             excerpt = found[0][1].decode("utf-8", "replace")
             first = tuple(dict.fromkeys(number for number, _ in found))
             drawn = _DRAWN.search(found[0][1]) is not None
@@ -48,9 +48,9 @@ def training_unread(
 
 
 def _counts(records: Sequence[bytes]) -> bool:
-    """Return whether a whole number rises from record to record, and another one moves, in text that tells of no evaluation.
+    """Return whether a whole number rises from record to record and another number varies, without evaluation words.
 
-    The frames of a bar may show a step twice.
+    A bar may show a step twice.
     """
     spoken = set(_WORDS.findall(records[0].lower()))
     if not spoken.isdisjoint(word.encode() for word in load_generic().evaluation):
@@ -62,8 +62,8 @@ def _counts(records: Sequence[bytes]) -> bool:
 
 
 def _rises(values: Sequence[int], again: bool) -> bool:
-    told = sorted(set(values))
-    return (sorted(values) == list(values) and len(told) > 1) if again else told == list(values)
+    distinct = sorted(set(values))
+    return (sorted(values) == list(values) and len(distinct) > 1) if again else distinct == list(values)
 
 
 def _reads(engine: Engine, grammars: Sequence[Grammar], line: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Compare a printed rate with the one derived from batch and step time: it distinguishes versions of a grammar."""
+"""Compare a printed rate with the rate from batch and step time, to tell versions of a grammar apart."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from array import array
 
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.scan.columns import NumberColumn
@@ -17,7 +18,7 @@ from receipt_cli.scan.segment import SegmentBody
 def version_ratio(engine: Engine, body: SegmentBody, grammar: Grammar, metric: str) -> str | None:
     """Return the ratio of the printed ``metric`` to the derived one: ``1``, ``inverse_gradient_accumulation``, or None.
 
-    None also without gradient accumulation, since both ratios are then the same.
+    None also without gradient accumulation, because both ratios are then equal.
     """
     accumulation = _first_fact(engine, body, grammar, "gradient_accumulation_steps")
     tokens = _first_fact(engine, body, grammar, "tokens_per_step")
@@ -41,13 +42,11 @@ def version_ratio(engine: Engine, body: SegmentBody, grammar: Grammar, metric: s
 
 
 def _ratios(rate: NumberColumn, time: NumberColumn, tokens: float) -> array[float]:
-    """Return rate times time over ``tokens`` of each row that has a rate and a time other than zero, where finite."""
+    """Return rate * time / ``tokens`` of each row with a rate and a nonzero time, finite values only."""
     if not is_large(rate.rows):
         seconds = dict(zip(time.rows, time.values, strict=True))
         found = (v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r))
         return array("d", (ratio for ratio in found if math.isfinite(ratio)))
-    import numpy as np
-
     rows, timed = np.asarray(rate.rows, np.int64), np.asarray(time.rows, np.int64)
     after = np.searchsorted(timed, rows, side="right")
     both = after > 0

@@ -10,6 +10,7 @@ from receipt_cli.definitions.metrics import Metric
 from receipt_cli.events.series import placed, unregistered
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.receipts.production import Product
 from receipt_cli.redaction.mask import mask_secrets
 
@@ -84,8 +85,6 @@ def _ascending(places: Floats, values: Floats) -> tuple[Floats, Floats]:
 
 def _thin(values: Floats, most: int) -> Sequence[int]:
     """Return the indices to keep: evenly spread, with both ends and the first non-finite value."""
-    import numpy as np
-
     count = len(values)
     if count <= most:
         return range(count)

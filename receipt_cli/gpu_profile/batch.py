@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from receipt_cli.gpu_profile.format import Batch
 from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.lazy_numpy import np
 
 Json: TypeAlias = "dict[str, Any]"
 """A JSON object as ``json.loads`` returns it."""
@@ -93,8 +94,6 @@ def whole_columns(rows: Rows, bounds: dict[str, tuple[int, int]]) -> Iterator[tu
 
     A row is left out unless all its values are integers, at least the lower and below the upper bound of their column.
     """
-    import numpy as np
-
     for start in range(0, rows.count, CHUNK):
         chunk = {name: rows.columns[name][start : start + CHUNK] for name in bounds}
         size = min(CHUNK, rows.count - start)
@@ -113,8 +112,6 @@ def whole_columns(rows: Rows, bounds: dict[str, tuple[int, int]]) -> Iterator[tu
 
 
 def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]], size: int) -> tuple[dict[str, Integers], int]:
-    import numpy as np
-
     good = [
         row
         for row in zip(*chunk.values(), strict=True)

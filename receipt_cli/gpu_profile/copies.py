@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from receipt_cli.gpu_profile.batch import LATEST_NS, LONGEST_NS, Json, Rows, exact_total, whole, whole_columns
 from receipt_cli.gpu_profile.format import NAMED_COPIES
+from receipt_cli.numeric.lazy_numpy import np
 
 _SIZE = (0, 1 << 60)
 _KIND = (0, 1 << 31)
@@ -36,8 +37,6 @@ class Copies:
 
     def add_batch(self, rows: Rows) -> int:
         """Add the copies of a batch; return the number of unreadable rows."""
-        import numpy as np
-
         bounds = {"dt_ns": (-LONGEST_NS, LONGEST_NS), "duration_ns": (0, LONGEST_NS)}
         bounds |= {name: bound for name, bound in (("bytes", _SIZE), ("copy_kind", _KIND)) if name in rows.columns}
         lost = 0

@@ -7,6 +7,7 @@ from receipt_cli.gpu_profile.dictionaries import MAX_NAME
 from receipt_cli.gpu_profile.spans import Spans
 from receipt_cli.gpu_profile.timing import Timing, Timings
 from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.lazy_numpy import np
 
 MAX_NAMES = 1 << 16
 _MAX_OPEN = 1 << 18
@@ -38,8 +39,6 @@ class Kernels:
 
     def add_batch(self, rows: Rows) -> int:
         """Add the launches of a batch; return the number of unreadable rows."""
-        import numpy as np
-
         bounds = {"dt_ns": _DT, "duration_ns": _DURATION, "kernel_id": _ID}
         if "device_id" in rows.columns:
             bounds["device_id"] = (0, MAX_DEVICE + 1)
@@ -54,8 +53,6 @@ class Kernels:
         return lost
 
     def _add(self, names: Integers, starts: Integers, durations: Integers, devices: Integers | None) -> None:
-        import numpy as np
-
         if not len(starts):
             return
         self.by_name.add_grouped(names, durations)  # type: ignore[misc]  # ids are names

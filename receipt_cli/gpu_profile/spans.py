@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.lazy_numpy import np
 
 _GATHERED = 1 << 20
 """Intervals collected before overlapping ones are joined."""
@@ -77,15 +78,11 @@ class Spans:
         return _merged_total(self._runs)
 
     def _take_single(self) -> None:
-        import numpy as np
-
         starts, ends = np.array(self._starts, np.int64), np.array(self._ends, np.int64)
         del self._starts[:], self._ends[:]
         self.add(starts, ends)
 
     def _fold(self) -> None:
-        import numpy as np
-
         parts = self._gathered + ([self._kept] if self._kept is not None else [])
         self._gathered, self._count = [], 0
         if not parts:
@@ -108,8 +105,6 @@ def _chosen(one: int | None, other: int | None, choose: Callable[[int, int], int
 
 def _union(starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
     """Return the same union as ordered intervals that do not overlap."""
-    import numpy as np
-
     order = np.argsort(starts, kind="stable")
     starts, reach = starts[order], np.maximum.accumulate(ends[order])
     begins = np.ones(len(starts), np.bool_)
@@ -121,8 +116,6 @@ def _union(starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
 
 def _merged_total(runs: list[_Run]) -> int:
     """Return the length of the union of ``runs``, read in parts."""
-    import numpy as np
-
     places, total, reach = [0] * len(runs), 0, None
     views = [(run.starts.whole(), run.ends.whole()) for run in runs]
     while any(place < len(starts) for place, (starts, _) in zip(places, views, strict=True)):

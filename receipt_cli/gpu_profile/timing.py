@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.lazy_numpy import np
 
 Key = TypeVar("Key")
 NS = 10**9
@@ -58,8 +59,6 @@ class Timings(Generic[Key]):
 
     def add_grouped(self: Timings[int], keys: Integers, durations: Integers) -> None:
         """Add durations (int64 [n], n <= 4,096, from 0 to below 2**50) to ``keys`` (int64 [n])."""
-        import numpy as np
-
         if not len(keys):
             return
         order = np.argsort(keys, kind="stable")

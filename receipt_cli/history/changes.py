@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Literal
 
 from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.lazy_numpy import np
 
 Kind = Literal["step", "creep"]
 
@@ -60,8 +61,6 @@ def find_changes(values: Sequence[float], least: float = 0.02, *, relative: bool
 
     ``least`` is relative to the level before, or absolute without ``relative`` (a rate from 0 to 1). Deterministic.
     """
-    import numpy as np
-
     data = np.asarray(values, np.float64)
     calm, spikes = _without_spikes(data) if relative else (data, [])
     candidates = sorted(_search(calm, 0, len(calm)), key=lambda change: change.at)
@@ -77,8 +76,6 @@ def find_changes(values: Sequence[float], least: float = 0.02, *, relative: bool
 
 def _without_spikes(data: Floats) -> tuple[Floats, list[int]]:
     """Return the values with single outlying runs replaced by the median around them, and the runs' indices."""
-    import numpy as np
-
     calm = data.copy()
     spikes: list[int] = []
     if len(data) < _WINDOW:
@@ -96,8 +93,6 @@ def _without_spikes(data: Floats) -> tuple[Floats, list[int]]:
 
 def _noise(data: Floats) -> float:
     """Return a standard deviation from the differences of neighbours, which levels and single spikes do not affect."""
-    import numpy as np
-
     steps = np.abs(np.diff(data))
     return _NOISE * float(np.median(steps)) / math.sqrt(2) or 1e-9 * float(np.abs(data).max())
 
@@ -145,8 +140,6 @@ def _bic(count: int, residual: float, changes: int) -> float:
 
 def _statistics(rows: Floats) -> tuple[Floats, Floats]:
     """Return for each row (k, n) the largest standardised rank sum over its splits, and its rank correlation with time."""
-    import numpy as np
-
     count = rows.shape[1]
     ranks = np.argsort(np.argsort(rows, axis=1, kind="stable"), axis=1).astype(np.float64)
     for row, rank in zip(rows, ranks, strict=True):  # equal values share their mean rank
@@ -166,16 +159,12 @@ def _statistics(rows: Floats) -> tuple[Floats, Floats]:
 
 def _ties(part: Floats) -> tuple[int, ...]:
     """Return how many runs share each value, smallest value first; only this determines the distribution of ranks."""
-    import numpy as np
-
     return tuple(np.unique(part, return_counts=True)[1].tolist())
 
 
 @lru_cache(maxsize=512)
 def _bounds(ties: tuple[int, ...]) -> tuple[float, float]:
     """Return the 1 - ``ALPHA`` quantiles of the split and trend statistics of shuffled values."""
-    import numpy as np
-
     values = np.repeat(np.arange(len(ties), dtype=np.float64), ties)
     draw = np.random.default_rng([SEED, len(values)])
     rows = draw.permuted(np.tile(values, (SHUFFLES, 1)), axis=1)
@@ -185,8 +174,6 @@ def _bounds(ties: tuple[int, ...]) -> tuple[float, float]:
 
 def _best_step(part: Floats) -> tuple[int, tuple[int, ...]]:
     """Return the position of the best-fitting step, and the positions that fit nearly as well."""
-    import numpy as np
-
     places = np.arange(MIN_SIDE, len(part) - MIN_SIDE + 1)
     total, squares = np.cumsum(part), np.cumsum(part**2)
     left = squares[places - 1] - total[places - 1] ** 2 / places
@@ -202,8 +189,6 @@ def _best_step(part: Floats) -> tuple[int, tuple[int, ...]]:
 
 def _best_creep(part: Floats) -> tuple[float, int, float, float]:
     """Return (residual, first run, level before, level at the end) of the best line that starts at a constant level."""
-    import numpy as np
-
     count = len(part)
     best = math.inf, 0, math.nan, math.nan
     for at in range(0, count - MIN_CREEP + 1):

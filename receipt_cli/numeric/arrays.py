@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence, Sized
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
+from receipt_cli.numeric.lazy_numpy import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Part: TypeAlias = list[float] | NDArray[np.float64]
@@ -33,8 +34,6 @@ def is_large(values: Sized, weight: int = 1, without: int = 0) -> bool:
 
 def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
     """Return the distinct ``values`` [n] (no NaN), ascending; ``numpy.unique`` needs 8 ms for its first call."""
-    import numpy as np
-
     ordered = np.sort(values)
     first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
@@ -43,8 +42,6 @@ def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
 
 def last_of_each(places: NDArray[Any], values: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return the distinct ``places``, ascending, and the last of ``values`` at each."""
-    import numpy as np
-
     distinct, at = np.unique(places[::-1], return_index=True)  # the first of the reversed is the last
     return distinct, values[::-1][at]
 

@@ -13,12 +13,11 @@ from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import picked
 from receipt_cli.numeric.spill_buffer import SpillBuffer
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from receipt_cli.numeric.array_types import Array
 
 N = TypeVar("N", int, float)
@@ -54,8 +53,6 @@ class Cells(Sequence[N], Generic[N]):
         if len(memoryview(data).cast("B")) <= 8 * FEW:
             made.extend_bytes(data)
             return made
-        import numpy as np
-
         made._few = np.frombuffer(data, np.int64 if code == "q" else np.float64)
         return made
 
@@ -104,8 +101,6 @@ class Cells(Sequence[N], Generic[N]):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Implement ``numpy.asarray``: see ``whole``."""
-        import numpy as np
-
         return np.array(self.whole(), dtype, copy=True) if copy else np.asarray(self.whole(), dtype)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
@@ -118,8 +113,6 @@ class Cells(Sequence[N], Generic[N]):
 
     def whole(self) -> Array:
         """Return all entries (int64 or float64 [n]), read-only; the column must not grow while the array is in use."""
-        import numpy as np
-
         if self._buffer is not None:
             return self._buffer.view(self._dtype, 0, self._count)
         if self._same is not None:
@@ -148,8 +141,6 @@ class Cells(Sequence[N], Generic[N]):
 
     @property
     def _dtype(self) -> type[np.generic]:
-        import numpy as np
-
         return np.int64 if self._code == "q" else np.float64
 
     def append(self, value: N) -> None:
@@ -181,8 +172,6 @@ class Cells(Sequence[N], Generic[N]):
         if not is_large(other):
             self.extend_bytes(_shifted(other, shift))
             return
-        import numpy as np
-
         values = other.whole() if isinstance(other, Cells) else np.frombuffer(other, self._dtype)
         if not shift and self._grows_by(values):
             self._count += len(values)
@@ -248,8 +237,6 @@ def _shifted(values: Cells[N] | array[N], by: int) -> bytes | memoryview:
     if not by:  # adding 0 would change -0.0
         return values._bytes() if isinstance(values, Cells) else memoryview(values).cast("B")
     if ("numpy" in sys.modules and len(values) >= WORTH_CALL) or is_large(values):
-        import numpy as np
-
         return (np.asarray(values) + by).tobytes()
     return struct.pack(f"{len(values)}q", *(value + by for value in values))
 

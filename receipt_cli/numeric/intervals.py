@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from receipt_cli.numeric.array_types import Floats, Mask
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.student_t import quantile
 
 INTERVAL_RULE = "interval/2"
@@ -57,8 +58,6 @@ class Spread:
 
 def median_spread(values: Sequence[float] | Floats) -> Spread | None:
     """Return the median of ``values`` (n,), finite and in step order, with its standard errors; None for too few values."""
-    import numpy as np
-
     data = np.asarray(values, np.float64)
     if len(data) < MIN_VALUES:
         return None
@@ -79,8 +78,6 @@ def median_spread(values: Sequence[float] | Floats) -> Spread | None:
 
 def mean_spread(values: Sequence[float] | Floats) -> Spread | None:
     """Return the mean of ``values`` (n,), finite and in step order, with its standard error; None for too few values."""
-    import numpy as np
-
     data = np.asarray(values, np.float64)
     if len(data) < MIN_VALUES:
         return None
@@ -115,8 +112,6 @@ def drift(values: Sequence[float] | Floats) -> float:
 
     Compares the halves and the quarters; the largest significant difference counts.
     """
-    import numpy as np
-
     data = np.asarray(values, np.float64)
     apart = 0.0
     for count, level in _PARTS:
@@ -130,8 +125,6 @@ def drift(values: Sequence[float] | Floats) -> float:
 
 def without_outliers(data: Floats) -> tuple[Floats, Mask]:
     """Return ``data`` (n,) with outliers replaced by the median of their window, and the mask of outliers (Hampel 1974)."""
-    import numpy as np
-
     around = np.pad(data, _HALF_WINDOW, mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(around, 2 * _HALF_WINDOW + 1)
     pieces = [np.median(windows[i : i + _AT_ONCE], axis=1) for i in range(0, len(data), _AT_ONCE)]
@@ -144,8 +137,6 @@ def without_outliers(data: Floats) -> tuple[Floats, Mask]:
 
 def _dependence(data: Floats) -> float:
     """Return the first-order autoregression coefficient, in [0, 1), from the ranks of ``data`` (n,)."""
-    import numpy as np
-
     _, which, counts = np.unique(data, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[which]
     ranks -= ranks.mean()
@@ -159,8 +150,6 @@ def _dependence(data: Floats) -> float:
 
 def _long_run(data: Floats, parametric: float, phi: float) -> tuple[float, float]:
     """Return the ratio of the long-run variance of ``data`` to its variance (the larger of two estimates), and its freedom."""
-    import numpy as np
-
     count = len(data)
     freedom = max(count * (1 - phi) / (1 + phi) / 1.5, _LEAST_FREEDOM)  # by the variance of the estimate of phi
     centred = data - data.mean()

@@ -13,6 +13,7 @@ from pyroaring import BitMap, BitMap64
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import show
 
 OrdinalSet: TypeAlias = BitMap64
@@ -27,8 +28,6 @@ def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> 
             return OrdinalSet([value >> shift for value in values])
         rows = set(without)
         return OrdinalSet([value >> shift for row, value in enumerate(values) if row not in rows])
-    import numpy as np
-
     whole, apart = values.whole(), np.asarray(without, np.int64)
     found = OrdinalSet()
     for start in range(0, len(whole), PIECE):
@@ -44,15 +43,11 @@ def ordinals_from(data: bytes) -> OrdinalSet:
     """Return the set of the int64 numbers in ``data``, not negative, in any order."""
     if "numpy" not in sys.modules:
         return OrdinalSet(array("Q", data))
-    import numpy as np
-
     return ordinals_in(np.frombuffer(data, np.int64))
 
 
 def ordinals_in(ordinals: Integers) -> OrdinalSet:
     """Return the set of ``ordinals`` (int64 [n], not negative, in any order)."""
-    import numpy as np
-
     high = int(ordinals.max()) >> 32 if len(ordinals) else 0
     if len(ordinals) and int(ordinals.min()) >> 32 < high:
         return OrdinalSet(array("Q", ordinals.tobytes()))

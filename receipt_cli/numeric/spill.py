@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill_buffer import SpillBuffer
 from receipt_cli.numeric.spill_buffer import show as count_shown
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from receipt_cli.numeric.array_types import Integers, Mask
@@ -35,8 +35,6 @@ def scratch(dtype: type[Kind], count: int) -> NDArray[Kind]:
 
 def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], SpillBuffer | None]:
     """Return as ``scratch``, and the buffer if it is in a file."""
-    import numpy as np
-
     size = 8 * count
     if size < _LARGE:
         return np.empty(count, dtype), None
@@ -51,8 +49,6 @@ def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], SpillBuffer 
 
 def gathered(dtype: type[Kind], count: int, parts: Iterable[NDArray[Any]]) -> NDArray[Kind]:
     """Return the ``count`` numbers of all ``parts``, in order."""
-    import numpy as np
-
     made, buffer = _scratch(dtype, count)
     at = 0
     for part in parts:
@@ -101,8 +97,6 @@ def picked(values: NDArray[Kind], rows: Integers) -> NDArray[Kind]:
 
 def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]:
     """Return the numbers (eight bytes each) of all ``parts``, in order; without a copy if one array holds them in order."""
-    import numpy as np
-
     filled = [part for part in map(np.asarray, parts) if len(part)]
     if len(filled) == 1 and filled[0].dtype == dtype:
         return filled[0]
@@ -116,8 +110,6 @@ def _in_place(parts: Sequence[NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]
 
     The array is the base of the longest part; the other parts are slices of it, or short and equal to its content.
     """
-    import numpy as np
-
     longest = max(parts, key=len)
     whole = longest.base
     if not isinstance(whole, np.ndarray) or whole.strides != (8,) or longest.strides != (8,):

@@ -14,10 +14,10 @@ from typing import IO, TYPE_CHECKING, TypeVar
 from weakref import WeakSet, finalize
 
 from receipt_cli.errors import UsageError
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.patterns import compile_later
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 Kind = TypeVar("Kind", bound="np.generic")
@@ -130,8 +130,6 @@ class SpillBuffer:
 
     def view(self, dtype: type[Kind], start: int, count: int) -> NDArray[Kind]:
         """Return a view of ``count`` eight-byte numbers from number ``start`` on."""
-        import numpy as np
-
         assert self._map is not None
         if self._file is not None:
             self.flush()

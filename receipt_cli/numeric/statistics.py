@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import pieces, take
 
 Values: TypeAlias = "Sequence[float] | Floats"
@@ -112,8 +113,6 @@ def describe(printed: Values, windowed: Values, window: str, *, scope: str | Non
 
 def _array(values: Values) -> Floats:
     """Return ``values`` as an array, without copying an ``array('d')``, which must not grow while the result is in use."""
-    import numpy as np
-
     return np.asarray(values, np.float64)
 
 
@@ -126,8 +125,6 @@ def _finite(values: Values) -> tuple[Values, Ranges]:
     """Return the finite values, in order, and the ranges of their pieces if known."""
     if not is_large(values):
         return [v for v in values if math.isfinite(v)], ()
-    import numpy as np
-
     array = _array(values)
     ranges = _ranges(array)
     if all(math.isfinite(low) and math.isfinite(high) for low, high in ranges):
@@ -171,8 +168,6 @@ def _sum(values: Floats, ranges: Ranges) -> float:
     As in the pre-rounded sums of J. Demmel and H. D. Nguyen (2013): each pass takes the leading bits of all values, few
     enough to add without rounding, and leaves the rest to the next pass; ``fsum`` adds the sums.
     """
-    import numpy as np
-
     ranges = ranges or _ranges(values)
     lowest, highest = min(low for low, _ in ranges), max(high for _, high in ranges)
     if lowest == highest:
@@ -214,8 +209,6 @@ def _product(value: float, count: int) -> float:
 
 def _ranked(values: Floats, low: int, high: int) -> list[float]:
     """Return the values of the neighbouring ranks ``low`` to ``high`` in a stable order of finite ``values``."""
-    import numpy as np
-
     sample = np.sort(values[:: max(1, len(values) // SAMPLE)])
     floor = sample[max(0, low * len(sample) // len(values) - MARGIN)]
     ceiling = sample[min(len(sample) - 1, high * len(sample) // len(values) + MARGIN)]
@@ -245,8 +238,6 @@ def _at_ranks(values: Floats, ranks: Sequence[int]) -> list[float]:
     """Return the values of ascending ``ranks``, each searched after the last: one ``numpy.partition`` for two ranks takes ten
     times as long as for one.
     """
-    import numpy as np
-
     found: list[float] = []
     begin = 0
     for rank in ranks:

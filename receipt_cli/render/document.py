@@ -15,8 +15,10 @@ from receipt_cli.render.terminal.style import Style
 from receipt_cli.render.terminal.table import Column
 
 
-def render_document(document: Mapping[str, object], *, style: Style) -> str:
+def render_document(document: Mapping[str, object], *, style: Style, full: bool = False) -> str:
     """Return the summary of ``document``, each line ended by a newline; an unknown kind is shown as a receipt.
+
+    Of a receipt this is the card, if ``full`` with all below it.
 
     As with a receipt, the document need not be valid, no line is wider than ``style.width``, and no text of the document
     reaches the terminal as a control sequence.
@@ -24,7 +26,7 @@ def render_document(document: Mapping[str, object], *, style: Style) -> str:
     kind = (text(document, "schema_version") or "").partition("/")[0]
     write = {"evaluation": _write_evaluation, "ablation": _write_ablation, "gpu_profile": write_profile}.get(kind)
     if write is None and kind != "header":
-        return render_receipt(document, series=None, style=style)
+        return render_receipt(document, style=style, full=full)
     page = Page(style)
     write_identity(page, document, what=_title(kind, document))
     if write is not None:

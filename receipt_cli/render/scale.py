@@ -1,7 +1,7 @@
 """Format base units for people: ms and h, GiB, percent, k/M/G tokens, TFLOP/s.
 
 No other module converts a receipt's base units. Numbers have three or four significant digits, a nonzero
-number never reads as zero, and digits are grouped with a narrow no-break space.
+number never reads as zero.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["time", "bytes", "ratio", "rate", "flops", "count", "physical", "plain"]
 
-THIN = "\u202f"
-"""Digit group separator: narrow no-break space."""
-
 _SI = ("", "k", "M", "G", "T", "P", "E")
 _IEC = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_NOUNS = {"tokens": "tok", "samples": "sample", "steps": "step", "commits": "commit"}
+_NOUNS = {"tokens": "tok"}
 _MAX_DECIMALS = 5  # of a value much smaller than the others in its row
 _MAX_DIGITS = 4  # of a value much larger than the others in its row
 _LARGEST_FIXED = 1e7
@@ -53,7 +50,7 @@ _PREFIXED = ("Hz", "W", "J")
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Return ``value`` with ``digits`` significant digits, grouped, never in e-notation."""
+    """Return ``value`` with ``digits`` significant digits, never in e-notation."""
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
     return _fixed(value, max(0, digits - 1 - exponent))
 
@@ -78,6 +75,16 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return _two(whole, "min", "s")
     return _two(round(seconds / 60), "h", "min")
+
+
+def clock(seconds: float) -> str:
+    """Return seconds as ``2 h 4 min 49 s``: whole ones from 10 s on, below as ``duration`` does."""
+    if not 9.5 <= seconds < 1e15:
+        return duration(seconds)
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "min"), (rest if hours < 100 else 0, "s"))
+    return " ".join(f"{amount} {unit}" for amount, unit in parts if amount)
 
 
 def _two(amount: int, large: str, small: str) -> str:
@@ -138,16 +145,16 @@ def parameters(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """Return a whole number with grouped digits (``21 400``); one that is not whole as ``number`` does."""
+    """Return a whole number (``21400``); one that is not whole as ``number`` does."""
     if abs(value) >= 1e15:
         return _scientific(value)
     if value != int(value):
         return number(value)
-    return f"{int(value):,}".replace(",", THIN)
+    return f"{int(value)}"
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number without a unit: ``2.719``, ``65 536``, ``3.00e-4``."""
+    """Return a number without a unit: ``2.719``, ``65536``, ``3.00e-4``."""
     return _plain(value, digits)
 
 
@@ -274,7 +281,7 @@ def _plain(value: float, digits: int) -> str:
 
 
 def _fixed(value: float, decimals: int) -> str:
-    return f"{value:,.{decimals}f}".replace(",", THIN)
+    return f"{value:.{decimals}f}"
 
 
 def _scientific(value: float) -> str:

@@ -121,10 +121,10 @@ def render_receipts(rows: Sequence[Mapping[str, object]], style: Style) -> str:
 
 
 def _outcome(page: Page, row: Mapping[str, object]) -> Span:
-    healthy, failure = row["healthy"], row["failure"]
-    if failure:
-        return Span(page.say(str(failure)), "bad")
-    return Span("healthy", "good") if healthy else Span("not healthy" if healthy is False else UNKNOWN, "warn")
+    word = str(row["outcome"] or "unreadable")
+    roles: Mapping[str, Role] = {"failed": "bad", "finished": "good", "running": "accent", "unknown": "magenta"}
+    reason = row["failure"] if word in ("failed", "stopped") else None
+    return Span(page.say(f"{word}: {reason}" if reason else word), roles.get(word, "warn"))
 
 
 def render_answer(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], style: Style) -> str:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.receipts.production import Product
 from receipt_cli.report.packing import number
 from receipt_cli.store.series_files import SeriesFiles
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 SHOWN_FIRST = (
@@ -53,8 +53,6 @@ def thin(steps: Sequence[float] | Floats, values: Sequence[float] | Floats, most
     Keeps the smallest and largest value of each interval of steps, and both ends of the curve. ``bad`` are at most 40 steps
     with a non-finite value. None for fewer than two values.
     """
-    import numpy as np
-
     places, numbers = np.asarray(steps, np.float64), np.asarray(values, np.float64)
     order = np.argsort(places, kind="stable")
     places, numbers = places[order], numbers[order]
@@ -74,8 +72,6 @@ def thin(steps: Sequence[float] | Floats, values: Sequence[float] | Floats, most
 
 def _extremes(values: Floats, most: int) -> NDArray[np.int64]:
     """Return the indices of the smallest and largest value in ``most / 2 - 1`` intervals, and of both ends."""
-    import numpy as np
-
     edges = np.linspace(0, len(values), most // 2).astype(np.int64)
     places = [0, len(values) - 1]
     for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):

@@ -29,14 +29,14 @@ from receipt_cli.scan.segment import SegmentBody
 PlacedProblems = list[tuple[int, Problem]]
 NAN = float("nan")
 MAX_VALUE = 64
-"""Characters that are kept of a text that is no number."""
+"""Characters of an unreadable value that are kept."""
 LAST_PLACE = (1 << 16) - 1
-"""Of places in a record, those behind it are not told apart: a record is cut there."""
+"""Highest offset of an event in its record; a record is cut there."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What the patterns made of one record: events by rule, the rules that found nothing, and those that took too long."""
+    """The rules' results for one record: events by rule, rules without a match, rules that timed out."""
 
     read: list[tuple[Grammar, Rule, list[Extraction]]] = field(default_factory=list)
     ignored: list[tuple[Grammar, Rule]] = field(default_factory=list)
@@ -45,29 +45,29 @@ class Outcome:
     marks: list[MarkerHit] = field(default_factory=list)
 
     def reread(self, record: bytes) -> Outcome:
-        """Return what the patterns make of ``record``, which has the same events at the same places."""
+        """Return the outcome for ``record``, which has the same events at the same offsets."""
         read = [(grammar, rule, [event.reread(record) for event in events]) for grammar, rule, events in self.read]
         return Outcome(read, self.ignored, self.missed, self.late, self.marks)
 
     @property
     def hit(self) -> bool:
-        """True when a rule of any grammar explained the record."""
+        """Return whether a rule of any grammar explained the record."""
         return bool(self.read or self.ignored)
 
     @property
     def shows_bars(self) -> bool:
-        """True when a text of it may contain a bar."""
+        """Return whether a text of an event may contain a bar."""
         return any(
             "%|" in text for _, _, events in self.read for event in events for text in (*event.texts.values(), *event.cells)
         )
 
     @property
     def crowded(self) -> list[tuple[Grammar, Rule]]:
-        """The rules that found as many events as are read of one record: there may be more."""
+        """The rules that found the most events allowed in one record; more may follow unread."""
         return [(grammar, rule) for grammar, rule, events in self.read if len(events) >= MAX_EVENTS]
 
     def near(self) -> list[tuple[Grammar, Rule]]:
-        """Return for each grammar the first rule whose literal the record contains, though no rule explained it."""
+        """Return for each grammar the first rule whose literal is in the record, if no rule explained it."""
         if self.hit:
             return []
         first: dict[str, tuple[Grammar, Rule]] = {}
@@ -78,7 +78,7 @@ class Outcome:
 
 
 def examine(record: bytes, tried: Iterable[Tried]) -> Outcome:
-    """Return what the rules ``tried`` (each with whether it is one to ignore records by) find in ``record``."""
+    """Return the outcome of the rules ``tried`` (grammar, rule, whether it ignores) on ``record``."""
     outcome = Outcome()
     for grammar, rule, ignored in tried:
         try:
@@ -100,10 +100,10 @@ def examine(record: bytes, tried: Iterable[Tried]) -> Outcome:
 
 
 def _read_as_spelled(outcome: Outcome, record: bytes, spelled: bytes, least: int) -> None:
-    """Let the rules of steps and evaluations read a record in which a number is spelled as nobody can read it.
+    """Read steps and evaluations of a record in which a value is printed in an unreadable form.
 
-    ``spelled`` is the record with numbers in these places. It keeps its place and its other numbers, of which it has
-    ``least``; the texts in question stay as they are printed.
+    ``spelled`` is the record with digits in place of such values, at the same offsets. A rule must read at least ``least``
+    unchanged numbers; the events keep the texts as printed.
     """
     hit = outcome.ignored or any(rule.event in JUDGED for _, rule, _ in outcome.read)
     for number, (_, rule, events) in enumerate(outcome.read):
@@ -121,7 +121,7 @@ def _read_as_spelled(outcome: Outcome, record: bytes, spelled: bytes, least: int
 
 
 def _events_as_spelled(rule: Rule, record: bytes, spelled: bytes, least: int) -> list[Extraction]:
-    """Return the events of ``rule`` in ``spelled`` with the texts of ``record``; none if no number of them is in both."""
+    """Return the events of ``rule`` in ``spelled`` with the texts of ``record``; none if fewer than ``least`` numbers match."""
     if rule.event not in JUDGED or rule.bounds or rule.table is not None or rule.block is not None:
         return []
     try:
@@ -130,7 +130,7 @@ def _events_as_spelled(rule: Rule, record: bytes, spelled: bytes, least: int) ->
         return []
     same = (span for event in events for span in event.spans.values() if record[slice(*span)] == spelled[slice(*span)])
     if sum(any(48 <= byte <= 57 for byte in record[slice(*span)]) for span in same) < least:
-        return []  # a rule of a table, not a row of it
+        return []  # a horizontal line of a table, not a row
     for event in events:
         for name, span in event.spans.items():
             event.texts[name] = clean_text(record[slice(*span)]) if span != NOWHERE else event.texts[name]
@@ -141,7 +141,7 @@ def _events_as_spelled(rule: Rule, record: bytes, spelled: bytes, least: int) ->
 
 
 def _keep_labelled(outcome: Outcome, record: bytes) -> None:
-    """Keep the labelled numbers of a record that the rules of a grammar leave over, grammar by grammar."""
+    """Keep the labelled numbers that the rules of each grammar left unread."""
     rules: dict[str, list[tuple[Rule, list[Extraction]]]] = {}
     for grammar, rule, events in outcome.read:
         rules.setdefault(grammar.ref, []).append((rule, events))
@@ -157,7 +157,7 @@ def _keep_labelled(outcome: Outcome, record: bytes) -> None:
 
 @dataclass(slots=True)
 class Entry:
-    """One record, whose events and problems are added to ``body`` and ``problems``; ``printed`` is what these quote."""
+    """One record to be added to ``body`` and ``problems``; ``printed`` is the text that messages quote."""
 
     body: SegmentBody
     record: bytes
@@ -167,14 +167,14 @@ class Entry:
     problems: PlacedProblems
 
     def book(self, outcome: Outcome) -> None:
-        """Add what the patterns made of the record."""
+        """Add the events, problems, near misses and marker hits of the record."""
         for grammar, rule in outcome.late:
             self._report(place(self.ordinal), "pattern_timeout", f"{grammar.ref} {rule.name} took too long")
         for grammar, rule, events in outcome.read:
             for event in events:
                 self._add(grammar, rule, event)
         for grammar, rule in outcome.crowded:
-            detail = f"{grammar.ref} {rule.name}: {MAX_EVENTS} events of one record are read, and what follows them is not"
+            detail = f"{grammar.ref} {rule.name}: read {MAX_EVENTS} events of one record; further events were not read"
             self._report(place(self.ordinal), "events_dropped", detail)
         for grammar, _ in outcome.ignored:
             self.body.ignored[grammar.id].add(self.ordinal)
@@ -188,7 +188,7 @@ class Entry:
             hits.add(found, self.line, read_rank(prefix), form_of(self.record, start), read_host(prefix))
 
     def _add(self, grammar: Grammar, rule: Rule, event: Extraction) -> None:
-        """Append one event to the columns of its rule; values that cannot be read become problems."""
+        """Append one event to the columns of its rule; report values that cannot be read."""
         prefix = before(self.record, event.start)
         rank, clock = (read_rank(prefix), read_clock(prefix)) if prefix else (NO_RANK, NAN)
         at = place(self.ordinal, min(event.start, LAST_PLACE))
@@ -216,19 +216,19 @@ class Entry:
 
 
 def miss(body: SegmentBody, name: str, rule: str, record: bytes, ordinal: int, line: int) -> None:
-    """Count a record that a rule of grammar ``name`` nearly matches, and keep it if it is one of the first."""
+    """Count a near miss of grammar ``name``; keep the record if it is among the first."""
     body.near[name].add(place(ordinal), NearMiss(name, rule, line, excerpt(record)))
 
 
 def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
-    """Return the hit of each of ``markers`` in one record, if it has one: behind any envelope, where a head may stand.
+    """Return the hits of ``markers`` in one record, after any of its envelopes.
 
-    A head does not end with the blanks of a line of a source, behind an envelope as without one.
+    Hits of a marker with a ``core`` that are indented like source code are dropped.
     """
     found = (marker.search(record, starts) for marker in markers)
     return [hit for hit in found if hit is not None and not (hit.marker.core is not None and is_indented(record, hit.start))]
 
 
 def excerpt(record: bytes) -> str:
-    """Return the beginning of a record for people to read."""
+    """Return the beginning of a record as text."""
     return record[:EXCERPT_BYTES].decode("utf-8", "replace").strip()

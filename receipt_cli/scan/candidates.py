@@ -1,4 +1,4 @@
-"""What a record's literals call for: the rules and markers that are tried on it, and what these ask of its digits."""
+"""Candidates: the rules and markers that a record's literals select, and which digits their patterns compare."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ RUN = compile_later(rb"0+")
 """A run of digits of a masked record."""
 LONGEST = 2000
 WORD = 60
-"""Bytes of a record, and of a word in it, for which most patterns do not tell lengths apart: their bounds are above these."""
+"""Longest record and longest word, in bytes, for which patterns are checked for length sensitivity."""
 Tried = tuple[Grammar, Rule, bool]
-"""A rule with its grammar, and whether it is one to ignore records by."""
+"""(grammar, rule, whether the rule ignores records)."""
 
 
 class Asked(NamedTuple):
-    """What is asked of digits (see ``Compared``), in lower case: patterns of masked records, and the texts as they are.
+    """Searches for digits that patterns compare (see ``Compared``), in lower case.
 
-    ``own`` are such texts, masked and as they are. ``echoes`` find two runs of digits, and ``far`` the second one.
+    ``kept``: masked texts after which digits count; ``own``: texts with digits, masked and as printed; ``echoes``: patterns of
+    two compared runs of digits; ``far``: patterns of the second run only.
     """
 
     kept: tuple[bytes, ...]
@@ -40,7 +41,7 @@ class Asked(NamedTuple):
 
     @classmethod
     def of(cls, compared: Compared) -> Asked:
-        """Return how to find in a record what is asked of its digits."""
+        """Return the searches for ``compared``."""
         kept, own, echoes, far = ([text.encode("latin-1") for text in sorted(texts)] for texts in compared)
         return cls(
             tuple(kept),
@@ -50,12 +51,12 @@ class Asked(NamedTuple):
         )
 
     def possible_in(self, masked: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield where a masked record has room for one of the texts of ``own``, and that text."""
+        """Yield each offset at which a text of ``own`` may be in a masked record, and that text."""
         lowered = masked.lower() if self.own else b""
         return ((at, text) for form, text in self.own for at in places_of(lowered, form))
 
     def pairs(self, masked: bytes) -> list[tuple[Span, Span]]:
-        """Return the runs of digits of a masked record that are compared, each with the one that it is compared with."""
+        """Return the pairs of runs of digits that a pattern compares."""
         found = {(each.span(1), each.span(2)) for echo in self.echoes for each in echo.finditer(masked)}
         for second in (each for far in self.far for each in far.finditer(masked)):
             found |= {(first.span(), second.span(1)) for first in RUN.finditer(masked, 0, second.start())}
@@ -63,19 +64,19 @@ class Asked(NamedTuple):
 
 
 class Candidates:
-    """The rules and markers whose literals a record contains: the same for all records that contain these."""
+    """The rules and markers whose literals a record contains; shared by all records with these literals."""
 
     def __init__(self, rules: Sequence[Tried], markers: Sequence[Marker]) -> None:
         self.rules = rules
         self.markers = markers
         self.met = 0
-        """How many records of known forms they were tried on, or would have been."""
+        """Records of known forms on which these rules were tried, or would have been."""
         self.learned = 0
-        """Of how many records on which they were tried a layout was learned, or sought."""
+        """Records from which a layout was learned, or for which that failed."""
         self._lengths: dict[bool, tuple[Between, ...] | None] = {}
 
     def lengths(self, short_words: bool) -> tuple[Between, ...] | None:
-        """What the rules ask of the lengths of runs of digits, in a record of at most ``LONGEST`` bytes; None: anything."""
+        """The run lengths that the rules compare in records up to ``LONGEST`` bytes; None if a rule may compare any."""
         if short_words not in self._lengths:
             word = WORD if short_words else LONGEST
             found = [lengths_compared(pattern, LONGEST, word) for pattern in self._patterns()]
@@ -91,29 +92,29 @@ class Candidates:
 
     @cached_property
     def plain(self) -> bool:
-        """True without markers, which depend on what is before them, and mappings, whose places are characters'."""
+        """Return whether there is no marker (it reads the text before it) and no mapping (its spans count characters)."""
         return not self.markers and not self.has_mapping
 
     @cached_property
     def has_mapping(self) -> bool:
-        """True when one of the rules reads mappings."""
+        """Return whether a rule reads mappings."""
         return any(rule.mapping is not None for _, rule, _ in self.rules)
 
     @cached_property
     def bounded(self) -> list[Rule]:
-        """The rules that a value below a bound rules out."""
+        """The rules with a least value."""
         return [rule for _, rule, _ in self.rules if rule.bounds]
 
     @cached_property
     def asked(self) -> Asked | None:
-        """What the rules and markers ask of digits; None: one of them may compare digits anywhere."""
+        """The searches for digits that the rules and markers compare; None if one may compare digits anywhere."""
         found = [*(rule.compared for _, rule, _ in self.rules), *(digits_compared(one.source) for one in self.markers)]
         together = Compared.union([*found, _of_envelopes()])
         return None if together is None else Asked.of(together)
 
 
 def places_of(text: bytes, part: bytes) -> Iterator[int]:
-    """Yield where ``part`` is in ``text``."""
+    """Yield the offsets of ``part`` in ``text``."""
     at = text.find(part)
     while at >= 0:
         yield at
@@ -132,7 +133,7 @@ def _patterns_of_labels() -> tuple[str, ...]:
 
 @cache
 def _of_envelopes() -> Compared:
-    """Return what decides of digits what is an envelope."""
+    """Return the digits that decide whether a text is an envelope."""
     compared = digits_compared(ENVELOPE.pattern.decode("latin-1"))
     assert compared is not None, "the envelopes may distinguish digits anywhere"
     return compared

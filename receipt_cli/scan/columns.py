@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells, shifted
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.scan.extraction.model import DROPPED
 from receipt_cli.scan.row_texts import RowTexts
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Integers
 
 POSITION_BITS = 17
-"""Low bits of ``at``: where in its record an event begins. A record is capped at 2**16 bytes."""
+"""Low bits of ``at``: the offset of an event in its record, which has at most 2**16 bytes."""
 
 
 def place(record: int, offset: int = 0) -> int:
@@ -28,14 +29,14 @@ def place(record: int, offset: int = 0) -> int:
 class NumberColumn:
     """Values of one field, with the row of each; rows without a value have no entry.
 
-    As long as every row from the first on has a value, the rows are not stored: a value takes 8 bytes, and as long as
-    all are equal none. ``lines`` are those that print the values, where other lines than those of the rows do; 0: the row's.
+    While every row has a value, rows are not stored and a value takes 8 bytes; while all values are equal, these take none.
+    ``lines`` are the lines that print the values, 0 for the line of the row; None if all are.
     """
 
     __slots__ = ("_rows", "lines", "values")
 
     def __init__(self, values: Cells[Any] | None = None, rows: Cells[int] | None = None, lines: Cells[int] | None = None) -> None:
-        """Without ``rows`` the values are those of the first rows."""
+        """Without ``rows`` the values belong to the first rows."""
         self._rows = rows
         self.lines = lines
         self.values: Cells[float] = Cells("d") if values is None else values
@@ -47,24 +48,22 @@ class NumberColumn:
 
     @property
     def dense(self) -> bool:
-        """True when value ``i`` is that of row ``i``."""
+        """Return whether value ``i`` belongs to row ``i``."""
         return self._rows is None
 
     @property
     def index(self) -> slice | Integers:
-        """The rows, as what selects them of an array of all."""
+        """An index that selects the rows in an array of all rows."""
         return slice(len(self.values)) if self._rows is None else self._rows.whole()
 
     @property
     def printed(self) -> NumberColumn | None:
-        """The ``lines``, as a column of the same rows."""
+        """``lines`` as a column with the same rows; None if no line differs."""
         return None if self.lines is None else NumberColumn(self.lines, self._rows)
 
     def sparse(self) -> Cells[int]:
-        """Return the row of each value, which is stored from now on."""
+        """Store the row of each value and return these rows."""
         if self._rows is None and is_large(self.values):
-            import numpy as np
-
             self._rows = Cells.of(np.arange(len(self.values)))
         elif self._rows is None:
             self._rows = Cells("q", range(len(self.values)))
@@ -83,7 +82,7 @@ class NumberColumn:
         self.values.extend(other.values)
 
     def extend_bytes(self, values: bytes | memoryview, rows: bytes | memoryview | None, shift: int) -> None:
-        """Add the entries whose bytes are ``values``, at ``rows``, or from row ``shift`` on where these are None."""
+        """Add entries from bytes of float64 or int64 ``values`` and int64 ``rows``; without ``rows`` from row ``shift`` on."""
         if self._rows is not None or rows is not None or shift != len(self.values):
             self.sparse().extend_bytes(rows or array("q", range(shift, shift + len(values) // 8)).tobytes())
         self.values.extend_bytes(values)
@@ -116,11 +115,11 @@ class TextColumn:
 class RuleColumns:
     """All events of one rule.
 
-    ``at``: positions (see ``place``); ``line``: 1-based line numbers; ``rank``: of the envelope, or ``NO_RANK``;
-    ``clock``: seconds of the line's timestamp, NaN where it has none (naive ones as if they were UTC: only their
-    differences mean anything). Cells that only other records give a name to are joined by tabs: ``headers`` of a table's
-    header rows, ``cells`` of its other rows, ``pairs`` key and value of a block's rows.
-    ``dropped`` counts labelled numbers that nothing reads, by label, once the whole log is read (see ``settle``).
+    ``at``: positions (see ``place``); ``line``: 1-based line numbers; ``rank``: rank in the envelope, or ``NO_RANK``;
+    ``clock``: timestamp in seconds, NaN if the line has none (naive timestamps read as UTC, so only differences count).
+
+    Texts that other records name are joined by tabs: ``headers`` of a table's header rows, ``cells`` of its other rows,
+    ``pairs`` key and value of a block's rows. ``dropped`` counts unread labelled numbers by label, after ``settle``.
     """
 
     at: Cells[int] = field(default_factory=lambda: Cells("q"))
@@ -135,11 +134,11 @@ class RuleColumns:
     pairs: RowTexts = field(default_factory=RowTexts)
     dropped: Counter[str] = field(default_factory=Counter)
     unread: dict[str, TextColumn] = field(default_factory=lambda: defaultdict(TextColumn))
-    """Texts of number fields that are no number."""
+    """Texts of number fields that are not numbers."""
     printed: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
-    """By column of numbers: how many digits behind the point its texts show in base units, ascending, each once.
+    """By number column: the distinct counts of decimals its texts show in base units, ascending.
 
-    None, the first then, stands for a text that leaves it open.
+    A None comes first and stands for a text that leaves the count open.
     """
 
     def __len__(self) -> int:
@@ -154,18 +153,18 @@ class RuleColumns:
         return len(self.at) - 1
 
     def add_digits(self, name: str, *digits: int | None) -> None:
-        """Note how many digits behind the point a number of column ``name`` shows."""
+        """Note the numbers of decimals that values of column ``name`` show."""
         known = self.printed.get(name, ())
         if not {*digits} <= {*known}:
             self.printed[name] = tuple(sorted({*known, *digits}, key=lambda number: (number is not None, number or 0)))
 
     def settle(self) -> None:
-        """Count the cells of columns that are for counting alone, and let go of these."""
+        """Count the cells of count-only columns and drop these columns."""
         for name in [name for name in self.unregistered if name.startswith(DROPPED)]:
             self.dropped[name.split(DROPPED)[2]] += len(self.unregistered.pop(name).values)
 
     def extend(self, other: RuleColumns, records: int, lines: int) -> None:
-        """Add the events of the piece that follows ours, which covers ``records`` records and ``lines`` line ends."""
+        """Add the events of the next piece; the piece before it has ``records`` records and ``lines`` line ends."""
         rows = len(self.at)
         self.at.extend(other.at, place(records))
         self.line.extend(other.line, lines)
@@ -187,9 +186,7 @@ class RuleColumns:
 
 
 def interleaved(parts: Sequence[RuleColumns]) -> RuleColumns:
-    """Return the events of several columns of one rule as one, by their position; ``parts`` are used up."""
-    import numpy as np
-
+    """Merge the events of several columns of one rule by position; ``parts`` are used up."""
     whole, sizes = RuleColumns(), [len(part) for part in parts]
     at = np.concatenate([part.at.whole() for part in parts])
     order = np.argsort(at, kind="stable")
@@ -229,7 +226,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Bounded(Generic[T]):
-    """A count of everything and the first ``limit`` of it, by position."""
+    """A count of all items and the first ``limit`` of them, by position."""
 
     limit: int
     count: int = 0
@@ -242,6 +239,6 @@ class Bounded(Generic[T]):
             self.first.append((at, item))
 
     def extend(self, other: Bounded[T], records: int, moved: Callable[[T], T]) -> None:
-        """Add the following piece, which begins behind ``records`` records; its items are ``moved``."""
+        """Add the next piece, which begins after ``records`` records; ``moved`` shifts its items."""
         self.count += other.count
         self.first += [(at + place(records), moved(item)) for at, item in other.first[: self.limit - len(self.first)]]

@@ -1,8 +1,8 @@
 """Scan blocks of bytes into a segment: columns, marker hits, counts. Segments merge associatively.
 
-Only single records are read here. What depends on their neighbours (phases, attempts, duplicates, the
-columns of a table) is decided afterwards, over the columns. That is why a log may be cut anywhere, in a character,
-in ``\\r\\n`` or in an envelope, and give the same result.
+Only single records are read here. Facts that depend on neighbours (phases, attempts, duplicates, the columns of a table) are
+derived from the columns later. So a log may be cut anywhere, in a character, in ``\\r\\n`` or in an envelope, and give the
+same result.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, Problems, RuleKey, Se
 from receipt_cli.scan.settled import join_forms, names_of_rules, settle_forms
 
 Read: TypeAlias = tuple[Rule, RuleColumns]
-"""A rule and what it read."""
+"""A rule and the columns it filled."""
 
 
 class Engine:
     """The rules of some grammars and the marker catalogue, ready to scan."""
 
     def __init__(self, grammars: Sequence[Grammar], catalogue: Catalogue, *, by_layout: bool = True) -> None:
-        """Without ``by_layout`` every record goes through the patterns: slower, and the same result."""
+        """Without ``by_layout`` the patterns read every record: slower, with the same result."""
         self.grammars = tuple(grammars)
         self.catalogue = catalogue
         self.rules_by_literal: dict[bytes, list[tuple[int, Grammar, int, bool]]] = {}
@@ -89,12 +89,12 @@ class Engine:
         self._likely: Any = native.likely if native is not None else None
 
     def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
-        """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
+        """Return the columns of ``rule`` of ``grammar``, or None if it read nothing."""
         return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
 
     @cached_property
     def by_id(self) -> Mapping[str, list[Grammar]]:
-        """The grammars by id: the versions of each."""
+        """The versions of each grammar, by grammar id."""
         table: dict[str, list[Grammar]] = {}
         for grammar in self.grammars:
             table.setdefault(grammar.id, []).append(grammar)
@@ -102,7 +102,7 @@ class Engine:
 
     @cached_property
     def _rules_by_key(self) -> Mapping[RuleKey, Sequence[tuple[Grammar, int]]]:
-        """The key of columns → the rules that read them, each by its grammar and number."""
+        """The rules that fill the columns of each key, as (grammar, number of the rule)."""
         table: dict[RuleKey, list[tuple[Grammar, int]]] = {}
         for grammar in self.grammars:
             for number, head in enumerate(grammar.heads):
@@ -111,7 +111,7 @@ class Engine:
         return table
 
     def readers(self, body: SegmentBody) -> Mapping[str, Sequence[Read]]:
-        """Return the rules that read something, with what they read, by the reference of their grammar."""
+        """Return the rules that read something with their columns, by grammar reference."""
         found: dict[str, list[Read]] = {}
         for key, columns in body.rules.items():
             for grammar, number in self._rules_by_key.get(key, ()):
@@ -119,7 +119,7 @@ class Engine:
         return found
 
     def scan(self, blocks: Iterable[bytes], *, whole: bool = False) -> Segment:
-        """Return the fold of the segment that ``blocks`` make up, however they are cut; ``whole``: it is not to be merged."""
+        """Return the segment of ``blocks``, wherever they are cut; a ``whole`` segment is never merged."""
         segment = Segment(head_end=b"\n" if whole else b"", whole=whole)
         for block in blocks:
             if block:
@@ -144,13 +144,13 @@ class Engine:
         self._append(segment, piece, lambda: self.read(segment.body, block[begin:end]))
 
     def merge(self, left: Segment, right: Segment) -> Segment:
-        """Return the fold of two neighbouring segments; ``left`` and ``right`` are used up. Associative."""
+        """Merge two neighbouring segments, which are used up. Associative."""
         if right.size:
             self._append(left, right, lambda: left.body.extend(right.body))
         return left
 
     def _append(self, left: Segment, right: Segment, add_body: Callable[[], None]) -> None:
-        """Add what follows ``left`` to it; ``add_body`` adds the records that are whole."""
+        """Append ``right`` to ``left``; ``add_body`` adds the whole records."""
         left.size += right.size
         left.last_bytes = (left.last_bytes + right.last_bytes)[-TAIL_KEPT:]
         if len(left.first_bytes) < HEAD_KEPT:
@@ -172,7 +172,7 @@ class Engine:
             left.tail = right.tail
 
     def _close(self, segment: Segment, end: bytes) -> None:
-        """End the open record of ``segment``: it becomes the head, or a record of the body."""
+        """End the open record of ``segment``: the head, if there is none yet, else a record of the body."""
         if segment.head_end:
             self._close_into(segment.body, segment.tail, end)
             segment.tail = Fragment()
@@ -180,13 +180,13 @@ class Engine:
             segment.head_end = end
 
     def _close_into(self, body: SegmentBody, fragment: Fragment, end: bytes) -> None:
-        """Read one record from its fragment."""
+        """Read the record of a fragment."""
         self.read(body, fragment.data + end, fragment.length if fragment.length > len(fragment.data) else None)
 
     def finish(self, segment: Segment, text: Callable[[int], bytes] = lambda _: b"") -> tuple[SegmentBody, int]:
-        """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last).
+        """Return the body of a whole log, and its line count (as ``wc -l``, plus an unended last line).
 
-        ``text`` returns a line of the log and the one behind it, by the number of the first; nothing if that cannot be.
+        ``text`` returns a line of the log and the next one, by the number of the first; empty if it cannot.
         """
         body = SegmentBody()
         if segment.whole:
@@ -210,16 +210,16 @@ class Engine:
         for columns in body.rules.values():
             columns.settle()
         if self._has_steps(body):
-            body.step_like = MAX_SEEN  # they do, and it does not depend on where the log was cut
+            body.step_like = MAX_SEEN  # independent of where the log was cut
         return body, lines
 
     def _read_as_one(self, lines: bytes) -> SegmentBody | None:
-        """Return what is read of two lines as one; None if a rule reads the second one alone."""
+        """Read two lines as one; return None if a rule reads the second one alone."""
         first, _, second = (line.removesuffix(b"\r") for line in lines.removesuffix(b"\n").partition(b"\n"))
         return self._read_alone(first + second) if second and not self._read_alone(second).rules else None
 
     def _read_unended(self, body: SegmentBody, record: bytes, last_bytes: bytes) -> None:
-        """Read the last record, which has no end: its markers as they are, of its values those that are certain."""
+        """Read the last record if it has no line end: all its markers, but only values that are certainly whole."""
         certain, model = certain_part(record, last_bytes)
         begun = bool(model)
         whole = self._read_alone(record)
@@ -241,14 +241,14 @@ class Engine:
         if model and whole.rules:
             keep_shared(whole, self.read_alone(model))
         if begun:
-            detail = "the log ends in this record: its last number may be cut and is not read"
+            detail = "the log ends inside this record: its last number may be cut and was not read"
             whole.problems = Problems()  # what cannot be read here is cut
             whole.problems.add(place(0), Problem("last_record_cut", 1, detail, excerpt(record)))
         whole.rules = {(ref, name + leads.get((ref, name), "")): columns for (ref, name), columns in whole.rules.items()}
         body.extend(whole)
 
     def read_alone(self, record: bytes) -> SegmentBody:
-        """Return what the rules read in one record; it has one form, of which nothing is judged."""
+        """Return the body of one record, with its forms joined and not judged."""
         body = self._read_alone(record)
         join_forms(body)
         return body
@@ -259,7 +259,7 @@ class Engine:
         return body
 
     def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
-        """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single record that is cut."""
+        """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single cut record."""
         raw, found = _capped(raw, length, body)
         first = body.records
         buffer = spell_nonfinite(without_marks(self._plain(raw)))
@@ -274,7 +274,7 @@ class Engine:
             body.problems.add(at, problem)
 
     def _read_each(self, body: SegmentBody, buffer: bytes, problems: PlacedProblems) -> None:
-        """Find the normalised records with a literal, and read them into ``body`` one by one."""
+        """Find the normalised records with a literal, and read each into ``body``."""
         redraws = b"\r" in buffer
         bad = {*invalid_records(buffer, redraws)}
         body.undecodable += len(bad)
@@ -295,10 +295,10 @@ class Engine:
         body.records += lines + (buffer.count(b"\r") if redraws else 0)
 
     def _looks(self, body: SegmentBody, buffer: bytes, first: int) -> None:
-        """Note the first records that look like metrics, and whether any look like steps: what nobody may read.
+        """Note the first records that look like metrics, and count those that look like steps.
 
-        ``first`` is the ordinal of the first record of ``buffer``; what the rules read of it is in ``body``. Where rules
-        read steps, it does not matter what looks like one (see ``finish``).
+        ``first`` is the ordinal of the first record of ``buffer``, which is in ``body`` already. Once rules have read steps, no
+        further records are counted (see ``finish``).
         """
         missing = MAX_SEEN - body.metric_like.count
         done = ordinal = 0
@@ -316,9 +316,9 @@ class Engine:
         )
 
     def read_record(self, body: SegmentBody, record: bytes, ordinal: int, line: int, bad: bool, problems: PlacedProblems) -> None:
-        """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so.
+        """Read one record that contains a literal; ``bad`` if it is not UTF-8, and counted as undecodable.
 
-        Its bars are read in their short form where nothing that is read depends on them (see ``Layout.any_bar``).
+        Its bars are shortened if no value depends on them (see ``Layout.any_bar``).
         """
         printed = without_count(record)
         record = short_bars(printed)
@@ -357,7 +357,7 @@ class Engine:
             body.undecodable_matched.add(ordinal)
 
     def _candidates(self, record: bytes) -> Candidates:
-        """Return the rules and the markers whose literal a record contains."""
+        """Return the rules and markers whose literals a record contains."""
         literals = self.prefilter.literals_in(record)
         known = self._candidates_of.get(literals)
         if known is None:
@@ -372,9 +372,9 @@ class Engine:
 
 
 def _capped(raw: bytes, length: int | None, body: SegmentBody) -> tuple[bytes, PlacedProblems]:
-    """Return whole records cut to ``RECORD_CAP`` bytes each, and a problem for each cut.
+    """Cut whole records to ``RECORD_CAP`` bytes each; return them and a problem for each cut.
 
-    ``length``: as for ``Engine.read``; ``body`` has the records before ``raw``.
+    ``length``: see ``Engine.read``; ``body`` has the records before ``raw``.
     """
     raw, cuts = cap_records(raw)
     problems: PlacedProblems = []
@@ -384,6 +384,6 @@ def _capped(raw: bytes, length: int | None, body: SegmentBody) -> tuple[bytes, P
         done = offset
         lines += ends
         records += ends + returns
-        detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
+        detail = f"record of {size} bytes: only the first {RECORD_CAP} were read"
         problems.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
     return raw, problems

@@ -1,8 +1,8 @@
-"""The form of a record of a rule: the words before it, and how each of its numbers ends.
+"""The form of a record: the words before it, and how each of its numbers ends.
 
-A rule is searched in a line, so it also finds what is quoted there, what another writer printed, and a number of which a
-part is missing. Nothing of that shows in the values. It shows in the form, which all records of a layout share: so a rule's
-records are kept apart by their form while a log is scanned, and ``scan/settled.py`` judges the forms of the whole log.
+A rule may also match quoted records, those of other writers, and numbers of which a part is missing. Values do not show that,
+but the form does, which all records of a layout share. So records are grouped by form during a scan, and ``scan/settled.py``
+judges the forms of the whole log.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from receipt_cli.records.envelope import head_ends
 from receipt_cli.scan.extraction.model import DROPPED, NOWHERE, TIME_BOX_S, Extraction, Span
 
 MARK = "\0"
-"""Parts the name of a rule from the form of its records, in the key of their columns."""
+"""Separates the rule name from the form in the key of columns."""
 MAX_FORMS = 128
-"""Forms of one rule that are kept apart: more say that what precedes a record is free text, which tells nothing."""
+"""Most forms kept for one rule; beyond that, the text before a record is free and proves nothing."""
 OTHER = "*"
-"""The form of the records beyond that."""
+"""The form of all records beyond ``MAX_FORMS``."""
 JUDGED = frozenset({"step", "eval"})
-"""Kinds of events whose figures become statistics."""
+"""Events whose values become statistics."""
 GROUPED, PART, GLUED, UNREAD = "grouped", "part", "glued", "unread"
-"""How a number stands in doubt: its commas may part thousands; a comma and digits follow it; other text is glued to it; its
-label is printed, and no number was read behind it."""
+"""Doubts about a number: its commas may separate thousands; a comma and digits follow it; other text is glued to it; its
+label is printed without a number."""
 MAX_LEAD = 60
 _WORD = compile_later(rb"[A-Za-z]{2,}")
 _BAR = compile_later(rb"[^\r\n]*\d%\|[^\]\r\n]*\]")
-"""A frame of a bar up to its end: whatever precedes it is the bar's."""
+"""A bar up to its end; the text before it belongs to the bar."""
 _TIME_WORDS = frozenset(
     b"it sec secs ms min mins hr hrs day days am pm utc gmt mon tue wed thu fri sat sun"
     b" jan feb mar apr may jun jul aug sep oct nov dec eta".split()
 )
-"""Words of times and of bars, which come and go from record to record."""
+"""Words of times and bars, which vary from record to record."""
 SERVICE = "|"
 _SERVICE = compile_later(rb"([A-Za-z][\w.-]*) +\| \Z")
-"""What may be the name of a service of compose, and the first word of a row of a table."""
+"""A possible service name of Docker Compose, or the first word of a table row."""
 _GROUPS = compile_later(rb"[-+]?\d{1,3}(?:,\d{3})+\Z")
 _DECIMAL_COMMA = compile_later(rb",\d++(?!\.\d|,\d)|,\d{3}\.\d")
 _BEGUN, _THREE = compile_later(rb"\d,\Z"), compile_later(rb"\d{3}\.\d")
-"""What begins before a number, and a number that thousands may precede."""
+"""The start of a number before a match, and a match that thousands may precede."""
 _TAIL = compile_later(rb"#|\.[A-Za-z#]|[A-Za-z_]\w*")
 _HEAD = compile_later(rb"-\d|\[[A-Za-z]")
-"""How the head of another record may begin: with a date, of which digits are taken for those of the number, or a bracket."""
+"""A possible start of another record's head: a date, whose digits look like the number's, or a bracket."""
 _UNIT = compile_later(
     rb"[ \t]?((?:[kKMGT]|[kKMGT]i)?(?:B|[A-Za-z]{1,9}/(?:s|sec|second|min)|FLOPS?)|ns|us|ms|s|secs?|seconds?|min|h)(?![\w/])"
 )
@@ -56,23 +56,24 @@ _ABSENT = compile_later(rb"(?i)(?<=[:=\s|(])(?:null|none|n/a|na|[-+]?1\.#\w{1,8}
 _WORDED = compile_later(
     rb"[ \t]*+[:=]?+[ \t]*+([^\s\d,;|(){}\[\]'\":=]{1,12}+)(?=[\s,;|)\]}]|\Z)(?![ \t]*+[:=]?+[ \t]*+[-+]?\.?\d)"
 )
-"""A cell that is no number, and no name of the number behind it."""
+"""A cell that is neither a number nor the name of a number after it."""
 _LABEL = compile_later(rb"[A-Za-z][A-Za-z_]*(?=['\"]?[ \t]*+(?:[:=|]|[^\sA-Za-z]|\Z|[A-Za-z]{1,4}[ \t]*+(?:[,;|)]|\Z)))")
 _EVALUATIONS = frozenset(["val", "valid", "validation", "eval", "test", "dev", "cv", "best", "mean", "avg", "average"])
 _GAP, MAX_GAP = b" \t:=|'\"(-+", 8
-"""What may part a label from its number, and how many bytes of it."""
+"""Characters, and most bytes, between a label and its number."""
 _BEFORE_COMMA = compile_later(rb"(?<![\d,.])[-+]?\d{1,18},\Z")
 _BEHIND_COMMA = compile_later(rb",\d++(?:\.\d++)?(?:[eE][-+]?\d++)?(?![\d,.])")
 MAX_WHOLE = 20
-"""Bytes before a number in which it may begin."""
+"""Bytes before a match that are searched for the start of its number."""
 _NUMERIC = ("number", "integer")
 
 
 class Form(NamedTuple):
-    """What a form says: the words before the record, the doubts about numbers, their units, and the one that ends the line.
+    """A parsed form.
 
-    ``doubts`` are pairs of a column and ``GROUPED``, ``PART`` or ``GLUED``; ``units`` pairs of a column and a unit as printed;
-    ``last`` is the column of the number at the end of the line and its number of decimals.
+    ``lead``: the words before the record. ``doubts``: pairs of a column and ``GROUPED``, ``PART``, ``GLUED`` or ``UNREAD``.
+    ``units``: pairs of a column and a unit as printed. ``last``: column and number of decimals of the number that ends the
+    line.
     """
 
     lead: str = ""
@@ -81,7 +82,7 @@ class Form(NamedTuple):
     last: tuple[str, int] | None = None
 
     def text(self) -> str:
-        """Return the form as the key of columns has it; empty for a form that says nothing."""
+        """Return the form as a suffix of a column key; "" if it is empty."""
         if self == Form():
             return ""
         parts = [self.lead, *(f"?{name}={kind}" for name, kind in self.doubts), *(f"%{name}={unit}" for name, unit in self.units)]
@@ -90,7 +91,7 @@ class Form(NamedTuple):
 
 @lru_cache(4096)
 def read_form(text: str) -> Form:
-    """Return the form that is written as ``text``."""
+    """Parse the suffix ``text`` of a column key."""
     lead, *parts = text.removeprefix(MARK).split("\t")
     pairs = [(part[0], *part[1:].rpartition("=")[::2]) for part in parts]
     last = next(((name, int(value)) for sign, name, value in pairs if sign == "$"), None)
@@ -99,7 +100,7 @@ def read_form(text: str) -> Form:
 
 
 def note_forms(record: bytes, read: Iterable[tuple[Rule, Sequence[Extraction]]]) -> None:
-    """Note the form of each event of steps and evaluations that the rules of one grammar read of ``record``."""
+    """Set the form of each step and evaluation event that one grammar read in ``record``."""
     found = [(rule, event) for rule, events in read for event in events]
     ends = sorted({event.end for _, event in found})
     length = len(record.rstrip())
@@ -111,15 +112,15 @@ def note_forms(record: bytes, read: Iterable[tuple[Rule, Sequence[Extraction]]])
 
 
 def readable(record: bytes) -> bytes:
-    """Return ``record``, of the same length, with numbers in the place of what nobody can read as one.
+    """Return ``record``, at the same length, with numbers in place of unreadable ones.
 
-    A decimal comma becomes a point, and a mark of absence zeros: a rule finds such a record then, and its other numbers.
+    A decimal comma becomes a point, and a mark of absence becomes zeros, so that rules find the record and its other numbers.
     """
     return _ABSENT.sub(lambda found: b"0" * len(found[0]), _COMMA.sub(rb"\1.\2", record))
 
 
 def without_words(record: bytes) -> bytes:
-    """Return ``record``, of the same length, with zeros in the place of what a label of a metric has instead of a number."""
+    """Return ``record``, at the same length, with zeros in place of words that follow a metric's label."""
     spelled = bytearray(record)
     for label in _LABEL.finditer(record):
         cell = _WORDED.match(record, label.end())
@@ -129,7 +130,7 @@ def without_words(record: bytes) -> bytes:
 
 
 def _read_whole(record: bytes, rule: Rule, event: Extraction) -> None:
-    """Take what a comma parts from a number into its text: a pattern may read one side of the comma."""
+    """Extend a number across a comma next to it: a pattern may match one side of the comma."""
     for name, (start, end) in [*event.spans.items()]:
         spec = rule.fields[name]
         if (
@@ -147,7 +148,7 @@ def _read_whole(record: bytes, rule: Rule, event: Extraction) -> None:
 
 
 def _lead(record: bytes, begin: int, start: int) -> str:
-    """Return the words between the envelope, or the record before it on the line, and a record."""
+    """Return the words between the envelope, or the previous record on the line, and a record."""
     ends = [begin, *(end for end in head_ends(record) if begin < end <= start)]
     text = record[ends[-1] : start]
     bar = _BAR.match(text) if b"%|" in text else None
@@ -184,7 +185,7 @@ def _numbers(
 
 
 def _labelled_only(record: bytes, rule: Rule, event: Extraction) -> Iterator[str]:
-    """Yield the fields whose label a record prints, and of which it has no value (law 9)."""
+    """Yield the fields whose label the record prints but whose value was not read (law 9)."""
     missing = {
         s.target[1]: n for n, s in rule.fields.items() if s.target[0] == "metric" and n not in event.texts and s.type in _NUMERIC
     }
@@ -203,7 +204,7 @@ def _labelled_only(record: bytes, rule: Rule, event: Extraction) -> Iterator[str
 
 
 def _cells(record: bytes, rule: Rule, event: Extraction) -> Iterator[tuple[str, Span]]:
-    """Yield the columns of the numbers of an event, each with its place; those that are only counted are left out."""
+    """Yield name and span of each number of an event, count-only ones excepted."""
     for name, (start, end) in event.spans.items():
         spec = rule.fields[name]
         if (start, end) == NOWHERE or spec.type not in _NUMERIC:
@@ -220,7 +221,7 @@ def _cells(record: bytes, rule: Rule, event: Extraction) -> Iterator[tuple[str, 
 
 
 def _doubt(record: bytes, spec: Field | None, event: Extraction, span: Span) -> str | None:
-    """Return why the number at ``span`` may not be whole, or not be what it seems; None if nothing says so."""
+    """Return the doubt about the number at ``span``, None if there is none."""
     text, end = record[slice(*span)], span[1]
     if b"," in text:
         return GROUPED if spec is not None and spec.type == "number" and _GROUPS.match(text) else None
@@ -235,7 +236,7 @@ def _doubt(record: bytes, spec: Field | None, event: Extraction, span: Span) -> 
 
 
 def is_curve(spec: Field) -> bool:
-    """True for a field of a curve such as a loss, whose thousands nobody parts with commas."""
+    """Return whether a field is a curve such as a loss, which is never printed with thousands separators."""
     metric = load_registry().by_name.get(spec.target[1])
     return metric is not None and metric.klass == "curve"
 
@@ -246,5 +247,5 @@ def _measured(target: str) -> bool:
 
 
 def _is_measured(spec: Field) -> bool:
-    """True for a field that has a unit: a time, a rate, or bytes."""
+    """Return whether a field has a unit: a time, a rate, or bytes."""
     return _measured(spec.target[1])

@@ -1,7 +1,7 @@
-"""The last record of a log that ends without a line end: how much of it is certain to be whole.
+"""The last record of a log without a final line end: which part of it is certainly whole.
 
-Only what follows a number ends it. So a number that is the last of such a record, with the unit behind it, counts only
-where the records before prove its length: they end alike, with as many decimals or with the same text.
+Only the text after a number ends it. So a number at the end of such a record, with or without a unit, counts only if earlier
+records prove its length: they end with as many decimals or with the same text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from receipt_cli.records.envelope import plain
 from receipt_cli.scan.segment import SegmentBody
 
 PROOF = 3
-"""So many records that end alike prove how long the last number is."""
+"""Records with the same ending that prove the length of the last number."""
 _TOKEN = compile_later(
     rb"(?<![^\s,;=|()\[\]{}\"'<>])[^\s,;=|()\[\]{}\"'<>%]*\d[^\s,;=|()\[\]{}\"'<>%]*(?:[ \t][A-Za-z/]{1,12})?$"
 )
@@ -27,14 +27,14 @@ _UNIT = compile_later(rb"\d([^\d]*[A-Za-z/])$")
 _DECIMALS = compile_later(rb"[^.]*\d\.(\d+)(\D*)$")
 _BLANKS = compile_later(rb"\s+")
 _OPEN = compile_later(rb"[0 |]")
-"""Where the shape of a record may first be another text than the record."""
+"""Characters at which the shape of a record may first differ from its text."""
 
 
 def certain_part(record: bytes, before: bytes) -> tuple[bytes, bytes]:
-    """Return the part of an unended ``record`` whose numbers are certain to be whole, and a whole record that begins so.
+    """Return the part of an unended ``record`` whose numbers are certainly whole, and its model.
 
-    That one is empty where no earlier record goes on behind the same beginning, or one ends there too. ``before`` are the
-    last bytes of the log, which end with the record.
+    The model is an earlier record that begins alike and is longer; empty if there is none, or if an earlier record ends at the
+    same place. ``before`` are the last bytes of the log, the record included.
     """
     text = plain(record + b"\n")[:-1].rstrip()
     shape = shape_of(text)
@@ -51,21 +51,21 @@ def certain_part(record: bytes, before: bytes) -> tuple[bytes, bytes]:
 
 
 def _last_token(text: bytes) -> re.Match[bytes] | None:
-    """Return the number at the end with what belongs to it, one in groups of three digits as a whole."""
+    """Return the number at the end with its unit and thousands groups."""
     return _GROUPED.search(text) or _TOKEN.search(text)
 
 
 def shape_of(text: bytes) -> bytes:
-    """Return a record without its bar, with each number (``nan`` is one) and each run of blanks as one character."""
+    """Return a record without its bar, each number (``nan`` too) as 0 and each run of blanks as one blank."""
     return _BLANKS.sub(b" ", _NUMBER.sub(b"0", _BAR.sub(b"", text))).strip()
 
 
 def _is_proven(token: bytes, others: list[re.Match[bytes] | None]) -> bool:
-    """True where the records alike show the unit, the text or the decimals with which the last number ends."""
+    """Return whether similar records confirm the unit, the text or the decimals at the end of the last number."""
     ends = [other[0] for other in others if other is not None]
     unit = _UNIT.search(token)
     if ends and unit is not None and all(end.endswith(unit[1]) for end in ends):
-        return True  # it is behind the number in each of them
+        return True  # the unit follows the number in each
     if len(ends) < PROOF:
         return False
     if all(end == token for end in ends):
@@ -75,12 +75,12 @@ def _is_proven(token: bytes, others: list[re.Match[bytes] | None]) -> bool:
 
 
 def is_closed(record: bytes) -> bool:
-    """True for a record that ends with a bracket: what is in it is whole."""
+    """Return whether a record ends with a bracket: its numbers are whole."""
     return record.rstrip()[-1:] in (b"}", b"]", b")")
 
 
 def figures(body: SegmentBody) -> dict[tuple[str, str], list[object]]:
-    """Return the number of events of each rule of a body and all their values, without places and times."""
+    """Return the event count and all values of each rule, without positions and times."""
     found: dict[tuple[str, str], list[object]] = {}
     for key, columns in body.rules.items():
         named = (columns.numbers, columns.texts, columns.unregistered)
@@ -91,9 +91,10 @@ def figures(body: SegmentBody) -> dict[tuple[str, str], list[object]]:
 
 
 def drop_open_texts(body: SegmentBody, longer: SegmentBody, facts: Mapping[tuple[str, str], Collection[str]]) -> bool:
-    """Drop the texts of a cut record in ``body`` that ``longer``, the record with a letter more, has longer; True if any.
+    """Drop texts that change if a letter is appended; return whether any did.
 
-    ``facts`` are the names by rule of the fields that may be dropped: a name may go on, a word such as a status is known.
+    ``longer`` is the body of the record with a letter appended. ``facts`` are the fields, by rule, that may be dropped: a name
+    may be cut, but not a known word such as a status.
     """
     dropped = False
     for key, columns in body.rules.items():
@@ -106,10 +107,10 @@ def drop_open_texts(body: SegmentBody, longer: SegmentBody, facts: Mapping[tuple
 
 
 def keep_known(last: SegmentBody, earlier: Mapping[tuple[str, str], Collection[str]], keys: Collection[tuple[str, str]]) -> bool:
-    """Leave of what the rules ``keys`` read of a cut record the names that each rule read ``earlier``; True if one is dropped.
+    """Drop numbers that the rules ``keys`` never read before; return whether any was dropped.
 
-    Where a rule read nothing before, nothing shows how its records end. Without the step that a rule reads else, the record
-    has no place.
+    ``earlier`` has the names that each rule read. A rule without earlier records, or one that now lacks its usual step, loses
+    the whole record.
     """
     dropped = False
     for key in [key for key in last.rules if key in keys]:
@@ -124,7 +125,7 @@ def keep_known(last: SegmentBody, earlier: Mapping[tuple[str, str], Collection[s
 
 
 def keep_shared(body: SegmentBody, model: SegmentBody) -> None:
-    """Leave of a cut record in ``body`` what the rules that read the whole record of ``model`` read of it, by their names."""
+    """Keep only the rules and names that were also read in the whole record of ``model``."""
     for key in [key for key in body.rules if key not in model.rules]:
         del body.rules[key]
     for key, columns in body.rules.items():

@@ -1,30 +1,30 @@
-"""The layouts that a scan has learned, by the masked bytes of their records, and those that follow from these."""
+"""Cache of learned layouts by masked bytes, and of layouts derived from them."""
 
 from __future__ import annotations
 
 from receipt_cli.records.prefilter import Prefilter
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.layout import MAX_KEPT, Layout
-from receipt_cli.scan.relatives import Relatives, form_of, may_have_relatives
+from receipt_cli.scan.relatives import LayoutVariants, form_of, may_have_variants
 
 MAX_VARIANTS = 64
-"""Layouts that differ only in fixed digits."""
+"""Most layouts that differ only in fixed digits."""
 MAX_FAILURES = 4
-"""Records of one form that may turn out to have no layout, before no more of them are tried."""
+"""Failures to learn a layout for one form before no more are tried."""
 EAGER = 64
-"""Layouts of records for which the same is tried that are learned at first sight; more of them when their form comes again."""
+"""Layouts per set of candidates learned at first sight; after that only for forms that recur."""
 MAX_FORMS = 1 << 16
-"""Forms of records that are remembered to know them again."""
+"""Most forms remembered to detect recurrence."""
 
 
 class LayoutCache:
-    """The layouts that were learned."""
+    """Learned and derived layouts by masked bytes."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, list[Layout]] = {}
         self._size = 0
         self._failed: dict[bytes, int] = {}
-        self._relatives: dict[Candidates, dict[bytes, Relatives]] = {}
+        self._relatives: dict[Candidates, dict[bytes, LayoutVariants]] = {}
         self._learned = 0
         self._met: set[int] = set()
 
@@ -36,7 +36,7 @@ class LayoutCache:
         return None
 
     def derive(self, record: bytes, masked: bytes, candidates: Candidates, prefilter: Prefilter) -> Layout | None:
-        """Return the layout of ``record`` if it follows from that of a record whose numbers have other lengths; keep it."""
+        """Derive the layout of ``record`` from a record with other number lengths, and cache it; None if impossible."""
         forms = self._relatives.get(candidates) if self.wanted(masked) else None
         relatives = forms.get(form_of(masked)) if forms is not None else None
         layout = relatives.derive(record, masked) if relatives is not None else None
@@ -47,11 +47,11 @@ class LayoutCache:
         return layout if layout.in_bounds(record) else None
 
     def wanted(self, masked: bytes) -> bool:
-        """True unless there is reason to think that records of this form have no layout."""
+        """Return whether learning a layout for this form is still worth trying."""
         return self._failed.get(masked, 0) < MAX_FAILURES and len(self._known.get(masked, ())) < MAX_VARIANTS
 
     def comes_again(self, masked: bytes, candidates: Candidates) -> bool:
-        """True when a layout of records of this form is worth its time: words that differ from line to line make one each."""
+        """Return whether a form recurs, so that learning its layout pays; varying words give each line its own form."""
         if candidates.learned < EAGER:
             return True
         form = hash(form_of(masked))
@@ -63,7 +63,7 @@ class LayoutCache:
         return False
 
     def add(self, masked: bytes, layout: Layout | None, candidates: Candidates) -> None:
-        """Remember ``layout``, which was learned of a record of this form, or that the record has none."""
+        """Cache ``layout`` learned from a record of this form, or the failure to learn one."""
         candidates.learned += 1
         if layout is None:
             if len(self._failed) >= MAX_KEPT:
@@ -71,7 +71,7 @@ class LayoutCache:
             self._failed[masked] = self._failed.get(masked, 0) + 1
             return
         self._keep(masked, layout)
-        if not may_have_relatives(layout, candidates):
+        if not may_have_variants(layout, candidates):
             return
         if self._learned >= MAX_KEPT:
             self._relatives.clear()
@@ -80,7 +80,7 @@ class LayoutCache:
         forms = self._relatives.setdefault(candidates, {})
         relatives = forms.get(form_of(masked))
         if relatives is None:
-            relatives = forms[form_of(masked)] = Relatives(candidates, layout.sample)
+            relatives = forms[form_of(masked)] = LayoutVariants(candidates, layout.sample)
         relatives.add(masked, layout)
 
     def _keep(self, masked: bytes, layout: Layout) -> None:

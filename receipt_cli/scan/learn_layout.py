@@ -1,4 +1,4 @@
-"""Learn a layout: prove which matches of one record are valid for all that differ from it only in digits."""
+"""Learn a layout: prove that the matches of one record hold for all records that differ only in digits."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import RUN, Candidates, places_of
 from receipt_cli.scan.extraction import NOWHERE, Extraction, PatternTimeout, Span, extract, extract_behind, fields_below
-from receipt_cli.scan.layout import MAX_LENGTH, Echo, Layout
+from receipt_cli.scan.layout import MAX_LENGTH, BackrefCheck, Layout
 from receipt_cli.scan.number_forms import is_plain
 
 _DOUBTFUL = compile_later(rb"[\x00-\x08\x0b-\x1f]")
 """Control characters."""
 _ESCAPE = compile_later(rb"\\[xuU]?[0-9a-fA-F]{0,8}")
-"""An escape in a mapping: its digits may spell any character."""
+"""An escape in a mapping: its digits may encode any character."""
 SOMETIMES_NUMBER = compile_later(rb"0,0|[eE][-+]?000")
-"""Thousands and long exponents: not all digits make them a number."""
+"""Thousands and long exponents: only some digits make them numbers."""
 _MAX_ECHO = 60
-"""Digits of a number that a pattern compares with another: the kernel has a word of bits for them."""
+"""Most digits of a compared number: the kernel keeps one bit for each in a word."""
 
 
 def learn_layout(
     record: bytes, outcome: Outcome, candidates: Candidates, numbered: Iterable[tuple[bytes, bytes]], *, any_bar: bool = False
 ) -> Layout | None:
-    """Return the layout of ``record``, or None where it is in doubt.
+    """Return the layout of ``record``, or None if none can be proven.
 
-    ``candidates`` were tried; ``numbered`` are the literals with digits, masked and as they are; ``any_bar`` as of the layout.
+    ``candidates`` were tried on it; ``numbered`` are literals with digits, masked and as printed; ``any_bar``: see ``Layout``.
     """
     masked = record.translate(MASK)
     if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked):
@@ -37,7 +37,7 @@ def learn_layout(
     read = [rule for _, rule, _ in outcome.read]
     others = [rule for _, rule in (*outcome.missed, *outcome.ignored)]
     if any(rule.mapping is not None for rule in read) and (not record.isascii() or b"\\" in record):
-        return None  # its places are those of characters
+        return None  # its spans count characters
     if any(rule.asks_digits or (rule.mapping is not None and rule.asked_texts and b"\\" in record) for rule in others):
         return None
     asked = candidates.asked
@@ -73,16 +73,16 @@ def learn_layout(
     fixed = tuple((start, end, record[start:end]) for start, end in sorted(runs))
     held = {at for start, end, _ in fixed for at in range(start, end)}
     absent = [(at, text) for at, text in absent if not any(i in held and record[i] != byte for i, byte in enumerate(text, at))]
-    echoes = tuple(Echo.of(record, *pair) for pair in asked.pairs(masked))
+    echoes = tuple(BackrefCheck.of(record, *pair) for pair in asked.pairs(masked))
     if any(end - start > _MAX_ECHO for (start, end), _, _ in echoes):
         return None
     return Layout(record, fixed, tuple(absent), echoes, outcome, any_bar)
 
 
 def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
-    """Return the places of values below the least one, which rule their event out, and of what named them.
+    """Return the spans of values below their bounds, which rule out an event, and of their keys.
 
-    None where that is not sure.
+    None if these are not certain.
     """
     try:
         found = extract(rule, record, bounded=False)
@@ -98,7 +98,7 @@ def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
 
 
 def _is_certain(record: bytes, masked: bytes, event: Extraction) -> bool:
-    """True unless it depends on digits which values the event has, or where."""
+    """Return whether the event's values and spans do not depend on digits."""
     for name, span in event.spans.items():
         if span == NOWHERE and any(char.isdigit() for char in event.texts[name]):
             return False
@@ -111,5 +111,5 @@ def _is_certain(record: bytes, masked: bytes, event: Extraction) -> bool:
 
 
 def named_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
-    """True when a key is in the record again, whose value counts where the first is no number."""
+    """Return whether the key occurs twice, so that the second value may count."""
     return sum(record[start:end].strip() == key.encode("utf-8") for start, end in keys) > 1

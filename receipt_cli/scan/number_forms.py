@@ -1,4 +1,4 @@
-"""How numbers are read of texts that have the same form: the same bytes but for their digits, which are 0 in it."""
+"""How the numbers of texts with one form are read: texts that are equal after their digits become 0."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FORM = compile_later(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
 
 
 class NumberForm(NamedTuple):
-    """Whether texts have a number whatever their digits are, and which part it is (an empty one: that is not known)."""
+    """Whether all texts of a form are numbers, and the span of the number (empty if unknown)."""
 
     direct: bool
     span: Span
@@ -36,12 +36,12 @@ _UNKNOWN = NumberForm(False, (0, 0))
 
 
 def is_plain(masked: bytes) -> bool:
-    """True for texts of which ``float`` makes a number, whatever their digits are."""
+    """Return whether ``float`` reads texts of this form, whatever their digits are."""
     return len(masked) <= MAX_TEXT and _PLAIN.fullmatch(masked) is not None
 
 
 def number_form(spec: Field, text: bytes) -> NumberForm:
-    """Return how the numbers of a field are read whose texts are ``text``, ASCII, but for their digits, which are 0 there."""
+    """Return how numbers of a field are read from ASCII texts with the masked form ``text``."""
     if spec.type not in ("number", "integer") or not 0 < len(text) <= MAX_TEXT:
         return _UNKNOWN
     return _number_form(spec.type, spec.unit, spec.null_if, spec.value, text)
@@ -70,7 +70,7 @@ def _number_form(
 
 
 class Scale(NamedTuple):
-    """The number of a text is that of its first ``length`` bytes, times ``times`` * 10**``power`` * ``factor``.
+    """The number of a text: its first ``length`` bytes, times ``times`` * 10**``power`` * ``factor``.
 
     ``times`` is odd and ``factor`` a power of two: the product is rounded once.
     """
@@ -83,9 +83,9 @@ class Scale(NamedTuple):
 
 @lru_cache(4096)
 def scale_of(masked: bytes, unit: str | None) -> Scale | None:
-    """Return the scale of texts that have the bytes ``masked`` but for their digits, printed in ``unit``.
+    """Return the scale of texts of the form ``masked``, printed in ``unit``.
 
-    None where ``read_number`` may return None for some of them for another reason than a group that begins with a zero.
+    None if ``read_number`` may return None for some of them, other than for a thousands group that starts with zero.
     """
     text = masked.translate(_ONES).decode("latin-1")
     parts = split_suffix(text)
@@ -100,7 +100,7 @@ def scale_of(masked: bytes, unit: str | None) -> Scale | None:
 
 
 def decimals_in(record: bytes, rule: Rule, event: Extraction) -> dict[str, int | None]:
-    """Return how many digits behind the point each number of an event shows in base units; see ``decimals_of``."""
+    """Return the decimals that each number of an event shows in base units; see ``decimals_of``."""
     found: dict[str, int | None] = {}
     for name, span in (*event.spans.items(), *event.unregistered_spans.items()):
         spec, masked = rule.fields.get(name), record[slice(*span)].strip().translate(MASK)
@@ -108,7 +108,7 @@ def decimals_in(record: bytes, rule: Rule, event: Extraction) -> dict[str, int |
             continue
         if span == NOWHERE:
             found[name] = None
-        elif b"0" in masked:  # else NaN, or nothing
+        elif b"0" in masked:  # else NaN or empty
             found[name] = printed_decimals(spec, masked) if masked.isascii() else None
     return found
 
@@ -118,9 +118,9 @@ _ONES = bytes.maketrans(b"0", b"1")
 
 @lru_cache(4096)
 def decimals_of(masked: bytes, unit: str | None) -> int | None:
-    """Return the digits behind the point that numbers ``masked`` show in base units, if they are printed in ``unit``.
+    """Return the number of decimals that numbers ``masked`` show in base units, if printed in ``unit``.
 
-    ``131.97`` ms are 0.13197 s: five. None where an exponent, or a unit that is no power of ten, leaves that open.
+    ``131.97`` ms are 0.13197 s: five. None if an exponent or a unit that is no power of ten leaves it open.
     """
     scale = scale_of(masked, unit)
     if scale is None or scale.times != 1 or scale.factor != 1.0 or b"e" in masked[: scale.length].lower():
@@ -129,7 +129,7 @@ def decimals_of(masked: bytes, unit: str | None) -> int | None:
 
 
 def printed_decimals(spec: Field | None, masked: bytes) -> int | None:
-    """Return the same of the whole text of a field, or of a number outside of any; see ``number_form``."""
+    """Return ``decimals_of`` for the text of a field, or for a number outside any field; see ``number_form``."""
     if spec is None:
         return decimals_of(masked, None)
     start, end = number_form(spec, masked).span if spec.value is not None else (0, len(masked))
@@ -137,7 +137,7 @@ def printed_decimals(spec: Field | None, masked: bytes) -> int | None:
 
 
 def _factors(factor: Decimal) -> tuple[int, int, int]:
-    """Return (a, b, c) with ``factor`` = a * 10**b * 2**c and ``a`` odd and no multiple of five."""
+    """Return (a, b, c) with ``factor`` = a * 10**b * 2**c and ``a`` coprime to ten."""
     number, divisor = factor.as_integer_ratio()
     powers = {2: 0, 5: 0}
     for prime in powers:

@@ -1,4 +1,4 @@
-"""Say whether the kernel is there, without what a scan needs."""
+"""Return whether the kernel is available, without importing a scan."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from receipt_cli.scan.kernel.loading import load_kernel
 
 
 def has_kernel() -> bool:
-    """Return whether the compiled kernel is there and not left out: results do not depend on it, speed does."""
+    """Return whether the compiled kernel is present and enabled; results do not depend on it, only speed."""
     return load_kernel() is not None

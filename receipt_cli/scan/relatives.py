@@ -1,8 +1,8 @@
-"""Layouts of records that differ from a known one in how many digits their numbers have, made without asking the patterns.
+"""Derive layouts of records that differ from a known one only in the lengths of their numbers, without the patterns.
 
-A record's *form* is its bytes with one digit for each run of them. Where no pattern that is tried tells the length of a run
-(``grammar.length_sensitivity``), nor anything else does, a record of the form has the same events at the same places, but for
-how far its longer and shorter runs move them. What depends on the text of a value is asked of that text again.
+A record's *form* is its bytes with each run of digits as one digit. If no tried pattern distinguishes run lengths
+(``grammar.length_sensitivity``), a record of the form has the same events, moved by its longer and shorter runs. Checks that
+depend on the text of a value are repeated on the new text.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ from receipt_cli.scan.layout import Layout
 from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, named_twice
 from receipt_cli.scan.number_forms import is_plain
 
-MAX_RELATIVES = 16
-"""Records of one form, and of the same lengths where these matter, that others may be relatives of."""
+MAX_VARIANTS_OF_FORM = 16
+"""Most sample records per form and per set of lengths that matter."""
 PATIENCE = 16
-"""Records of known forms for which the same rules are tried, before these are asked what lengths mean to them."""
+"""Records of known forms per set of rules before the rules are checked for length sensitivity."""
 Lengths = Sequence[int]
-"""How many digits each run of a record has."""
+"""The length of each run of digits in a record."""
 
 
 @lru_cache(2)
 def form_of(masked: bytes) -> bytes:
-    """Return the bytes that all records of a form share; most are asked for twice in a row."""
+    """Return the form of a masked record; cached, because most are asked for twice in a row."""
     return RUN.sub(b"0", masked)
 
 
-def may_have_relatives(layout: Layout, candidates: Candidates) -> bool:
-    """True when rules read the record whose layout was learned, and others may be relatives of it."""
+def may_have_variants(layout: Layout, candidates: Candidates) -> bool:
+    """Return whether layouts of other records may be derived from this one."""
     return not (not layout.outcome.read or len(layout.sample) > LONGEST or candidates.markers or layout.absent or layout.echoes)
 
 
-class Relatives:
-    """Records of one form, on which the same is tried, and of which layouts were learned."""
+class LayoutVariants:
+    """Records of one form with the same candidates and learned layouts."""
 
     def __init__(self, candidates: Candidates, sample: bytes) -> None:
         self.candidates, self.sample = candidates, sample
         self.short = longest_word(sample) <= WORD
-        self.waiting: list[_Relative] = []
-        self.known: dict[object, list[_Relative]] = {}
+        self.waiting: list[_LayoutVariant] = []
+        self.known: dict[object, list[_LayoutVariant]] = {}
 
     def add(self, masked: bytes, layout: Layout) -> None:
-        """Remember a record of the form."""
-        if len(self.waiting) < MAX_RELATIVES and not (self.short and longest_word(masked) > WORD):
-            self.waiting.append(_Relative(masked, layout))
+        """Add a record of the form."""
+        if len(self.waiting) < MAX_VARIANTS_OF_FORM and not (self.short and longest_word(masked) > WORD):
+            self.waiting.append(_LayoutVariant(masked, layout))
 
     def derive(self, record: bytes, masked: bytes) -> Layout | None:
-        """Return the layout of a record of the form, or None where it does not follow from a known one."""
+        """Return the layout of a record of the form, or None if it cannot be derived."""
         self.candidates.met += 1
         if self.candidates.met <= PATIENCE or len(record) > LONGEST or self._matter is None:
             return None
@@ -65,7 +65,7 @@ class Relatives:
             return None
         for relative in self.waiting:
             known = self.known.setdefault(self._matter(relative.lengths), [])
-            if len(known) < MAX_RELATIVES:
+            if len(known) < MAX_VARIANTS_OF_FORM:
                 known.append(relative)
         self.waiting.clear()
         lengths = _lengths(masked)
@@ -77,7 +77,7 @@ class Relatives:
 
     @cached_property
     def _matter(self) -> Callable[[Lengths], object] | None:
-        """What picks the lengths that patterns may tell apart; None where they may all matter."""
+        """The function that selects the lengths patterns may compare; None if they may compare any."""
         record, candidates = self.sample, self.candidates
         compared = candidates.lengths(self.short)
         if compared is None or (candidates.has_mapping and (b"\\" in record or not record.isascii())):
@@ -96,24 +96,24 @@ class Relatives:
         return _pick(held) if len(held) < len(around) else None
 
 
-class _Relative:
-    """A record whose layout was learned, and what others of its form need to have in common with it."""
+class _LayoutVariant:
+    """A record with a learned layout, and the conditions for deriving others from it."""
 
     def __init__(self, masked: bytes, layout: Layout) -> None:
         self.masked, self.layout = masked, layout
 
     @cached_property
     def lengths(self) -> Lengths:
-        """The lengths of its runs of digits."""
+        """The lengths of the record's runs of digits."""
         return _lengths(self.masked)
 
     @cached_property
     def usable(self) -> bool:
-        """True where not all runs keep their lengths; then it is known which do, since places are inside them."""
+        """Return whether some run may change its length."""
         return self._prepare()
 
     def derive(self, record: bytes, masked: bytes, lengths: Lengths) -> Layout | None:
-        """Return the layout of ``record``, or None where it does not follow from this one."""
+        """Return the layout of ``record``, or None if it cannot be derived from this one."""
         if not self.usable or self.kept(lengths) != self.kept_lengths:
             return None
         moved: list[int] = [*accumulate(map(sub, lengths, self.lengths), initial=0)]
@@ -135,7 +135,7 @@ class _Relative:
         return Layout(record, fixed, (), (), Outcome(read, known.ignored, known.missed), self.layout.any_bar)
 
     def _holds(self, event: Extraction, moved: Extraction, record: bytes, masked: bytes) -> bool:
-        """True unless the text under an undeclared key became a number, or is none now."""
+        """Return whether values of undeclared keys that are numbers stay so, and others too."""
         for was, span in zip(event.unread, moved.unread, strict=True):
             if was != NOWHERE and (_number_in(record, span) is not None or self.doubtful[was] is not _is_doubtful(masked, span)):
                 return False
@@ -148,7 +148,7 @@ class _Relative:
         return True
 
     def _prepare(self) -> bool:
-        """Find the runs that keep their lengths, since places are inside them; False where all keep them."""
+        """Find the runs that must keep their length, because spans end inside them; return whether others exist."""
         record, outcome = self.layout.sample, self.layout.outcome
         picks = {rule.fields[name].value for _, rule, found in outcome.read for one in found for name in one.texts}
         if any(pick is not None and lengths_compared(pick.pattern, LONGEST, LONGEST) != () for pick in picks):
@@ -187,7 +187,7 @@ class _Relative:
 
 
 def _dropped_at(key: str, offset: int) -> str:
-    """Return the key of a cell that is only counted, which is ``offset`` behind the beginning of its event."""
+    """Return the key of a count-only cell at ``offset`` from the start of its event."""
     return f"{DROPPED}{offset}{DROPPED}{key.split(DROPPED)[2]}" if key.startswith(DROPPED) else key
 
 
@@ -204,7 +204,7 @@ def _is_doubtful(masked: bytes, span: Span) -> bool:
 
 
 def _pick(indices: Sequence[int]) -> Callable[[Lengths], object]:
-    """Return what gives those of the lengths that have these indices."""
+    """Return the function that selects the lengths at ``indices``."""
     return itemgetter(*indices) if indices else _nothing
 
 

@@ -1,6 +1,6 @@
-"""The texts of rows that only other records name, each as its form, which has zeros for digits, and its numbers.
+"""Texts of table and block rows: each as its form, with zeros for digits, and its numbers.
 
-A table or a block prints few forms and many numbers, and as columns of numbers these take neither long nor much room.
+A table or block prints few forms and many numbers, and columns of numbers are small and fast.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.patterns import compile_later
 
 if TYPE_CHECKING:
@@ -21,23 +22,23 @@ if TYPE_CHECKING:
 
 Place = tuple[int, int]
 STRETCH = 1 << 16
-"""Texts of which is known how many digits precede them."""
+"""Texts between two stored counts of the numbers before them."""
 ZEROS = str.maketrans("123456789", "000000000")
 _NUMBER = compile_later(r"0{1,9}\.0{1,9}|0{1,18}", re.ASCII)
-"""Digits that are kept as one integer, with a point between them or without."""
+"""Digits that are kept as one integer, with or without a decimal point."""
 
 
 @lru_cache(4096)
 def places_of(form: str) -> tuple[Place, ...]:
-    """Return where the numbers of a form are."""
+    """Return the spans of the numbers of a form."""
     return tuple(found.span() for found in _NUMBER.finditer(form))
 
 
 class RowTexts:
     """Texts, with the row of each.
 
-    ``forms`` are all forms that there are, and ``which`` of them a text has; ``digits`` are the numbers of all texts, one
-    behind the other, each without its point.
+    ``forms`` are all distinct forms; ``which`` is the form number of each text; ``digits`` are the numbers of all texts in
+    order, without decimal points.
     """
 
     __slots__ = ("_before", "_known", "digits", "forms", "rows", "which")
@@ -49,7 +50,7 @@ class RowTexts:
         self.forms: list[str] = []
         self._known: dict[str, int] = {}
         self._before = [0]
-        """How many digits there are before each stretch of the texts, as far as somebody asked."""
+        """The numbers before each stretch of texts, computed on demand."""
 
     def __len__(self) -> int:
         return len(self.which)
@@ -68,9 +69,7 @@ class RowTexts:
             yield with_digits(form, places, tuple(islice(digits, len(places)))) if places else form
 
     def at(self, places: Integers) -> list[str]:
-        """Return the texts at some places."""
-        import numpy as np
-
+        """Return the texts at the indices ``places`` (int64 [n])."""
         if not len(places):
             return []
         low, high = int(places.min()), int(places.max()) + 1
@@ -84,7 +83,7 @@ class RowTexts:
         return found
 
     def _digits_before(self, text: int) -> int:
-        """Return how many digits there are before a text, whose place is a multiple of ``STRETCH``."""
+        """Return how many numbers precede a text; its index is a multiple of ``STRETCH``."""
         sizes = self._sizes()
         while len(self._before) <= text // STRETCH:
             end = len(self._before) * STRETCH
@@ -92,12 +91,10 @@ class RowTexts:
         return self._before[text // STRETCH]
 
     def pieces(self, ends: Iterable[int]) -> Iterator[tuple[int, Iterator[tuple[str, Integers, Integers]]]]:
-        """Yield for the texts up to each of ``ends`` the place of the first and, by form, their places behind it and digits.
+        """Yield for the texts up to each of ``ends`` the first index and, by form, their indices from there and numbers.
 
-        The places are int64 [n], the digits int64 [n, numbers of the form].
+        The indices are int64 [n], the numbers int64 [n, numbers of the form].
         """
-        import numpy as np
-
         sizes, begin, done = self._sizes(), 0, 0
         for end in ends:
             which = self.which.whole()[begin:end]
@@ -109,9 +106,7 @@ class RowTexts:
             begin = end
 
     def _by_form(self, which: Integers, starts: Integers, digits: Integers) -> Iterator[tuple[str, Integers, Integers]]:
-        import numpy as np
-
-        small = which.astype(np.uint16) if len(self.forms) < 1 << 16 else which  # which numpy sorts faster
+        small = which.astype(np.uint16) if len(self.forms) < 1 << 16 else which  # numpy sorts it faster
         order = np.argsort(small, kind="stable")
         ends = [*(np.flatnonzero(np.diff(which[order])) + 1).tolist(), len(order)]
         for start, end in zip([0, *ends], ends, strict=False):
@@ -121,8 +116,6 @@ class RowTexts:
 
     def _sizes(self) -> Integers:
         """Return how many numbers each form has."""
-        import numpy as np
-
         return np.array([len(places_of(form)) for form in self.forms], np.int64)
 
     def append(self, row: int, text: str) -> None:
@@ -140,12 +133,12 @@ class RowTexts:
         self.digits.extend(other.digits)
 
     def extend_bytes(self, rows: bytes | memoryview, which: bytes, forms: list[str]) -> None:
-        """Add texts without their digits: the bytes of their rows, and which of ``forms`` each has."""
+        """Add texts without their digits: the bytes of their rows, and the index into ``forms`` of each."""
         self.rows.extend_bytes(rows)
         self.which.extend(self._ours(Cells.read("q", which), forms))
 
     def _ours(self, which: Cells[int], forms: list[str]) -> Cells[int]:
-        """Return our numbers of forms: mostly theirs, since ours begin alike."""
+        """Return our form numbers for theirs; mostly equal, because both lists start alike."""
         shared = min(len(forms), len(self.forms))
         alike = self.forms[:shared] == forms[:shared]
         ours = array("q", map(self._number, forms[shared:] if alike else forms))
@@ -153,8 +146,6 @@ class RowTexts:
             return which
         if not is_large(which):
             return Cells("q", [ours[number] for number in which])
-        import numpy as np
-
         return Cells.of(np.frombuffer(ours, np.int64)[which.whole()])
 
     def _number(self, form: str) -> int:
@@ -165,7 +156,7 @@ class RowTexts:
 
 
 def with_digits(form: str, places: Sequence[Place], digits: Iterable[int]) -> str:
-    """Return the text of a form with these numbers at its ``places``."""
+    """Return the text of a form with ``digits`` at its ``places``."""
     parts, done = [], 0
     for (start, end), number in zip(places, digits, strict=True):
         point = form.find(".", start, end)

@@ -22,19 +22,19 @@ from receipt_cli.scan.forms import MARK, MAX_FORMS, OTHER
 
 TAIL_KEPT = 32 * 1024
 HEAD_KEPT = 32 * 1024
-"""Bytes at the beginning of a log in which the stamps of lines count that no rule reads."""
+"""Bytes at the start of a log in which timestamps of lines without a rule count."""
 KEPT_HITS = 256
 RuleKey = tuple[str, str]
-"""(grammar reference ``id@vN``, rule name), with the form of the records behind the name while they are scanned."""
+"""(grammar reference ``id@vN``, rule name); during a scan the form of the records follows the name."""
 Message: TypeAlias = tuple[int, bytes, "int | None"]
 """Position, bytes and exit code of a hit."""
 
 
 @dataclass(slots=True)
 class Hits:
-    """Where one marker fired: position, line, rank and form of every hit, text and exit code of the first and the last.
+    """All hits of one marker: position, line, rank and form; text and exit code of the first and last ones.
 
-    ``hosts`` are the hosts that heads of these name, by position.
+    ``hosts`` are the hosts named in their heads, by position.
     """
 
     at: array[int] = field(default_factory=lambda: array("q"))
@@ -46,7 +46,7 @@ class Hits:
 
     @property
     def texts(self) -> list[tuple[int, str, int | None]]:
-        """Position, text and exit code of the first hits and of the last, by position."""
+        """Position, text and exit code of the first and last hits, by position."""
         return [(at, raw.decode("utf-8", "replace"), code) for at, raw, code in self.known]
 
     def add(self, message: Message, line: int, rank: int = NO_RANK, form: int = PRINTED, host: str | None = None) -> None:
@@ -56,7 +56,7 @@ class Hits:
             self.hosts[message[0]] = host
 
     def add_all(self, at: array[int], line: array[int], rank: array[int], form: array[int], messages: Iterable[Message]) -> None:
-        """Add hits; ``messages`` may leave out what lies between the first and the last ``KEPT_HITS``."""
+        """Add hits; ``messages`` may omit those between the first and last ``KEPT_HITS``."""
         self.at.extend(at)
         self.line.extend(line)
         self.rank.extend(rank)
@@ -66,7 +66,7 @@ class Hits:
             del self.known[KEPT_HITS:-KEPT_HITS]
 
     def where(self, kept: Callable[[int], bool]) -> Hits:
-        """Return the hits at the positions that are ``kept``."""
+        """Return the hits at positions for which ``kept`` is true."""
         rows = [row for row in zip(self.at, self.line, self.rank, self.form, strict=True) if kept(row[0])]
         ats, lines, ranks, forms = zip(*rows, strict=True) if rows else ((), (), (), ())
         known = [message for message in self.known if kept(message[0])]
@@ -74,7 +74,7 @@ class Hits:
         return Hits(array("q", ats), array("q", lines), known, array("q", ranks), array("b", forms), hosts)
 
     def extend(self, other: Hits, records: int, lines: int) -> None:
-        """Add the hits of the following piece."""
+        """Add the hits of the next piece."""
         shift = place(records)
         for at, host in other.hosts.items():
             if len(self.hosts) < KEPT_HITS:
@@ -84,19 +84,19 @@ class Hits:
 
 
 def count_between(lines: Sequence[int], first: int, last: int) -> int:
-    """Return how many of ``lines``, ascending, are from line ``first`` to line ``last`` (exclusive)."""
+    """Return how many of the ascending ``lines`` are in ``[first, last)``."""
     return bisect_left(lines, last) - bisect_left(lines, first)
 
 
 ABSENT = "absent"
-"""What a doubt says of texts by which a trainer prints that there is no value."""
+"""``words`` of a doubt about texts that mean "no value"."""
 _NULLS = frozenset(("null", "none", "n/a", "", *("-" * count for count in range(1, 9))))
 
 
 class Doubt(NamedTuple):
-    """Records or numbers of a rule that are left out: why, of which rule and column, how many, where, and what says so.
+    """Records or numbers of a rule that were left out: why, rule and column, count, place, and evidence.
 
-    ``lines`` are the first of them and the last, ``at`` the positions of the first and the last.
+    ``lines`` are the first few lines and the last, ``at`` the positions of the first and the last record.
     """
 
     kind: str
@@ -110,7 +110,7 @@ class Doubt(NamedTuple):
 
     @classmethod
     def of(cls, kind: str, key: RuleKey, parts: Sequence[RuleColumns], name: str = "", words: str = "") -> Doubt:
-        """Return the doubt about all records of ``parts``, or about their numbers in the column ``name``."""
+        """Return the doubt about all records of ``parts``, or about their numbers in column ``name``."""
         rows = sorted((at, line) for part in parts for at, line in zip(part.at, part.line, strict=True))
         columns = [
             column for part in parts for column in (part.numbers.get(name), part.unregistered.get(name)) if column is not None
@@ -121,7 +121,7 @@ class Doubt(NamedTuple):
 
     @classmethod
     def unread(cls, key: RuleKey, parts: Sequence[RuleColumns], name: str) -> Doubt:
-        """Return the doubt about the records of ``parts`` whose text in the column ``name`` is no number."""
+        """Return the doubt about records of ``parts`` whose text in column ``name`` is not a number."""
         found = [(part, part.unread[name]) for part in parts if name in part.unread]
         rows = sorted(
             (part.at[row], part.line[row], text)
@@ -134,14 +134,14 @@ class Doubt(NamedTuple):
         return cls("figure_unread", key, len(rows), lines, (rows[0][0], rows[-1][0]), name, absent, values)
 
     def moved(self, records: int, lines: int) -> Doubt:
-        """The same, so many records and lines further down."""
+        """Return the doubt moved by this many records and lines."""
         shift = place(records)
         return self._replace(lines=tuple(line + lines for line in self.lines), at=tuple(at + shift for at in self.at))
 
 
 @dataclass(slots=True)
 class Problems:
-    """The problems of a log: how many of each kind there are, the first ones by position, and the first one of each kind."""
+    """The problems of a log: the count of each kind, the first ones by position, and the first of each kind."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     first: list[tuple[int, Problem]] = field(default_factory=list)
@@ -153,7 +153,7 @@ class Problems:
         self.kinds[problem.kind] += 1
 
     def extend(self, other: Problems, records: int, lines: int) -> None:
-        """Add those of the following piece, which begins behind so many records and lines."""
+        """Add the problems of the next piece, which begins after this many records and lines."""
         known = {*self.kinds}
         for at, problem in other.first:
             if len(self.first) < MAX_FIRST or problem.kind not in known:
@@ -183,10 +183,10 @@ class SegmentBody:
     nul_line: int | None = None
     doubts: list[Doubt] = field(default_factory=list)
     copied: Sequence[int] = ()
-    """Numbers of lines of the log that are empty since they copy others or are parts of a later one, ascending."""
+    """Line numbers of blanked lines, ascending: copies of others, or parts of a later line."""
 
     def key_of(self, ref: str, name: str, form: str) -> RuleKey:
-        """Return the key of the columns for records of a rule of one form: those of too many forms share one."""
+        """Return the column key for records of one form; beyond ``MAX_FORMS`` forms share a key."""
         key = ref, name + form
         if not form or key in self.rules:
             return key
@@ -197,14 +197,14 @@ class SegmentBody:
         return key
 
     def count_nuls(self, raw: bytes) -> None:
-        """Count the NUL bytes of the records that follow, as they were printed."""
+        """Count the NUL bytes of the next records as printed."""
         if b"\x00" in raw:
             self.nul_count += raw.count(b"\x00")
             if self.nul_line is None:
                 self.nul_line = self.lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
 
     def extend(self, other: SegmentBody) -> None:
-        """Add the body of the segment that follows, which is used up."""
+        """Add the body of the next segment, which is used up."""
         records, lines = self.records, self.lines
         for (ref, name), columns in other.rules.items():
             base, mark, form = name.partition(MARK)
@@ -232,11 +232,11 @@ class SegmentBody:
 
 @dataclass(slots=True)
 class Segment:
-    """The fold of a segment of a log: open at both ends.
+    """The fold of a segment of a log, open at both ends.
 
-    ``head`` is the text before the first record end and ``head_end`` that end (empty when there is none, and then
-    ``head`` is all there is); ``tail`` is the text after the last. Of a ``whole`` log the body begins with the first
-    record, and the head is none.
+    ``head`` is the text before the first record end, ``head_end`` this end (empty if there is none; then ``head`` is the whole
+    text), and ``tail`` the text after the last end. If the segment is a ``whole`` log, its body starts with the first record,
+    and the head is empty.
     """
 
     head: Fragment = field(default_factory=Fragment)
@@ -250,5 +250,5 @@ class Segment:
 
     @property
     def open_end(self) -> Fragment:
-        """What no record end follows."""
+        """The text that no record end follows yet."""
         return self.tail if self.head_end else self.head

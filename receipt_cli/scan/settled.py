@@ -1,7 +1,7 @@
-"""Judge the forms of each rule's records, once the whole log is read: which records are the rule's, which numbers are whole.
+"""Judge the forms of each rule's records in a whole log: which belong to the rule, and which numbers are whole.
 
-Laws 1, 8 and 9 of evidence: a record belongs to a rule if it begins as the rule's records begin, and a number is read whole or
-not at all. Each decision is named in ``SegmentBody.doubts``; what depends on it is made null where the figures are known.
+Laws 1, 8 and 9 of evidence: a record belongs to a rule if it starts like the rule's other records, and a number is read whole
+or not at all. Each decision is listed in ``SegmentBody.doubts``; figures that depend on it become null later.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, SE
 from receipt_cli.scan.segment import Doubt, RuleKey, SegmentBody
 
 RARE = 10
-"""A form that fewer than one in so many of a rule's records have is not the rule's."""
+"""A form with fewer than 1/``RARE`` of a rule's records is foreign to the rule."""
 FEW = 3
-"""Records of a rule from which on a single one of another form is not the rule's."""
+"""Records of a rule from which on a single record of another form is foreign."""
 _COMMA = compile_later(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?\Z")
 _DECIMAL = compile_later(r"[-+]?(?:(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?:[eE][-+]?\d+)?|\d,\d+[eE][-+]?\d+)\Z")
-"""A number with a comma, and one whose comma cannot part thousands."""
+"""A number with a comma, and one whose comma cannot separate thousands."""
 COMMON = 0.8
-"""Share of positions that two writers print both, from which on one of them repeats the other's."""
+"""Share of positions printed by two writers from which on one repeats the other."""
 _POSITIONS = frozenset({("metric", "epoch"), *(("structural", name) for name in ("step", *COUNTERS))})
 
 
@@ -41,15 +41,15 @@ class _Group(NamedTuple):
 
 
 Again: TypeAlias = Callable[[int], "SegmentBody | None"]
-"""Return what is read of a line and the one behind it as one text; None where that one is read alone, or none is there."""
+"""Reads a line and the next one as one text; None if the next one is read alone or missing."""
 
 
 def settle_forms(
     body: SegmentBody, rules: Mapping[RuleKey, Sequence[tuple[Grammar, int]]], again: Again = lambda _: None
 ) -> None:
-    """Join the forms of each rule's records in ``body``; those that are not its records, and numbers in doubt, are left out.
+    """Join the forms of each rule's records in ``body``; leave out foreign records and doubtful numbers.
 
-    ``rules`` are those that read the columns of a key, each by its grammar and number.
+    ``rules`` are the rules that fill each key's columns, as (grammar, number of the rule).
     """
     keys: dict[RuleKey, list[str]] = defaultdict(list)
     body.forms.clear()
@@ -83,7 +83,7 @@ def settle_forms(
 
 
 def join_forms(body: SegmentBody) -> dict[RuleKey, str]:
-    """Join the forms of each rule's records in the body of one record; return the forms, which say what is before them."""
+    """Join the forms of each rule in the body of one record; return the forms without doubts about numbers."""
     leads: dict[RuleKey, str] = {}
     joined: dict[RuleKey, list[RuleColumns]] = defaultdict(list)
     for (ref, name), columns in body.rules.items():
@@ -95,7 +95,7 @@ def join_forms(body: SegmentBody) -> dict[RuleKey, str]:
 
 
 def names_of_rules(body: SegmentBody) -> dict[RuleKey, set[str]]:
-    """Return the names of the numbers that each rule read, in records of any form."""
+    """Return the names of the numbers each rule read, in records of any form."""
     names: dict[RuleKey, set[str]] = defaultdict(set)
     for (ref, name), columns in body.rules.items():
         names[ref, name.partition(MARK)[0]].update(columns.numbers, columns.unregistered)
@@ -103,7 +103,7 @@ def names_of_rules(body: SegmentBody) -> dict[RuleKey, set[str]]:
 
 
 def _without_foreign(groups: list[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> list[_Group]:
-    """Return the groups whose records are the rule's, by the words before them (law 1)."""
+    """Return the groups whose leading words show that they are the rule's (law 1)."""
     counts = Counter[str]()
     for group in groups:
         counts[group.form.lead] += len(group.columns)
@@ -115,7 +115,7 @@ def _without_foreign(groups: list[_Group], rule: Rule, key: RuleKey, doubts: lis
     if not own:
         own = [lead for lead in counts if lead not in foreign]
     if 2 * sum(counts[lead] for lead in counts if lead not in foreign) < total:
-        return groups  # what precedes the records is free text
+        return groups  # the leading words are free text
     main = max(own, key=lambda lead: (counts[lead], not lead, -_first_at(groups, lead)))
     foreign |= {lead for lead in own if lead not in ("", main) and _repeats(groups, main, lead, rule)}
     if "" in own and main and _repeats(groups, "", main, rule):
@@ -135,7 +135,7 @@ def _first_at(groups: Iterable[_Group], lead: str) -> int:
 
 
 def _repeats(groups: Sequence[_Group], main: str, lead: str, rule: Rule) -> bool:
-    """True if the records behind ``lead`` are at positions of those behind ``main``, between them or few: another writer."""
+    """Return whether records with the words ``lead`` repeat positions of ``main``, among them or rarely: another writer."""
     names = [name for name, spec in rule.fields.items() if spec.target in _POSITIONS]
     ours, theirs = _positions(groups, main, names), _positions(groups, lead, names)
     if not ours or not theirs:
@@ -160,7 +160,7 @@ def _positions(groups: Iterable[_Group], lead: str, names: Sequence[str]) -> set
 
 
 def _without_doubtful(groups: list[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
-    """Leave out the numbers of ``groups`` that may not be whole (law 8), and convert those printed in another unit."""
+    """Drop numbers that may not be whole (law 8), and convert those printed in another unit."""
     names = {n for g in groups for n in (*g.columns.numbers, *g.columns.unregistered, *g.columns.unread)}
     for name in sorted(names):
         if name in rule.fields and _has_decimal_commas(groups, name):
@@ -173,7 +173,7 @@ def _without_doubtful(groups: list[_Group], rule: Rule, key: RuleKey, doubts: li
 
 
 def _name_labels(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
-    """Name the figures whose label some records print without a number, if the others have one (law 9)."""
+    """Report values whose label some records print without a number, if other records have one (law 9)."""
     for name in sorted({name for group in groups for name, kind in group.form.doubts if kind == UNREAD}):
         lacking = [group for group in groups if (name, UNREAD) in group.form.doubts]
         rows = sum(len(group.columns) for group in groups if group not in lacking)
@@ -183,7 +183,7 @@ def _name_labels(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: lis
 
 
 def _name_unread(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
-    """Name the figures of which some records print a text that is no number (law 9)."""
+    """Report values that some records print as a text that is not a number (law 9)."""
     names = sorted({name for group in groups for name in group.columns.unread if rule.fields[name].target[0] == "metric"})
     doubts += [Doubt.unread(key, [group.columns for group in groups], name) for name in names]
 
@@ -194,7 +194,7 @@ def _column(group: _Group, name: str) -> NumberColumn | None:
 
 
 def _values(group: _Group, name: str) -> Sequence[float]:
-    """Return the numbers of a column, none where the group has no such column."""
+    """Return the numbers of a column, empty if the group lacks it."""
     column = _column(group, name)
     return () if column is None else column.values
 
@@ -207,14 +207,14 @@ def _drop(groups: Sequence[_Group], name: str, kind: str, key: RuleKey, doubts: 
 
 
 def _has_decimal_commas(groups: Sequence[_Group], name: str) -> bool:
-    """True if commas of a column cannot part thousands: one follows a lone zero, or several precede other than three digits."""
+    """Return whether commas of a column cannot separate thousands: after a lone zero, or not before three digits."""
     texts = [text for group in groups if name in group.columns.unread for text in group.columns.unread[name].values]
     sure = [text for text in texts if _DECIMAL.match(text)]
     return len(sure) >= FEW or any(text.lstrip("+-").startswith("0,") for text in sure)
 
 
 def _with_decimal_commas(group: _Group, name: str, spec: Field) -> _Group:
-    """Return the group with the commas of a column read as decimal points; what was read as thousands is so many parts of it."""
+    """Return the group with commas read as decimal points; values read with thousands are divided accordingly."""
     columns, form = group.columns, group.form
     values = dict(zip(c.rows, c.values, strict=True)) if (c := columns.numbers.get(name)) else {}
     if (name, GROUPED) in form.doubts and max(map(abs, values.values()), default=0) < MILLION:
@@ -236,7 +236,7 @@ def _with_decimal_commas(group: _Group, name: str, spec: Field) -> _Group:
 
 
 MILLION = 1e6
-"""A number from here on has two commas, which are no decimal ones."""
+"""From here on a number has two thousands commas, so these are not decimal."""
 
 
 def _leave_out_parts(having: list[_Group], name: str, rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
@@ -256,7 +256,7 @@ def _leave_out_parts(having: list[_Group], name: str, rule: Rule, key: RuleKey, 
         least = min(value for group in grouped for value in _values(group, name))
         whole = all(value == int(value) and abs(value) < 1000 for value in plain if abs(value) < 1e15)
         if not curve or (plain and whole and least >= 1000):
-            grouped = []  # 998, 999, 1,000: the commas part thousands
+            grouped = []  # 998, 999, 1,000: the commas separate thousands
     if parts or grouped:
         _drop([*parts, *grouped], name, "number_ambiguous", key, doubts)
     if glued:
@@ -264,7 +264,7 @@ def _leave_out_parts(having: list[_Group], name: str, rule: Rule, key: RuleKey, 
 
 
 def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt]) -> None:
-    """Convert the values of a column that are printed in another unit than most of it, if both are known."""
+    """Convert values printed in a rarer unit to the column's usual unit, if both are known."""
     having = [group for group in having if _column(group, name) is not None]
     count = Counter[str]()
     for group in having:
@@ -286,27 +286,27 @@ def _convert(having: list[_Group], name: str, key: RuleKey, doubts: list[Doubt])
 
 
 def _with_continued(groups: list[_Group], key: RuleKey, again: Again) -> list[_Group]:
-    """Return the groups with the records whole that a collector broke inside of a number: the next line goes on with them.
+    """Return the groups with records that a collector split inside a number joined to the next line.
 
-    That proves itself: both lines as one have the form of other records of the rule, their columns, and in the broken number
-    their digits after the point. A number without a point may have lost it.
+    Proof: both lines together have the form and the columns of other records of the rule, and the joined number has their
+    digits after the point. A number without a point may have lost it.
     """
-    names = sorted({group.form.last[0] for group in groups if group.form.last is not None})
-    for name, group in [(name, group) for name in names for cut in _cut(groups, name) for group in cut]:
-        read = [_continued(group.columns, row, key, again) for row in range(len(group.columns))]
-        for number, sibling in enumerate(groups):
-            digits = {n for n in sibling.columns.printed.get(name, ()) if n}
-            same = [columns for form, columns in read if form == sibling.form and _names(columns) == _names(sibling.columns)]
-            whole = [columns for columns in same if digits.issuperset(columns.printed.get(name, (None,)))]
-            if len(whole) == len(read) and len(sibling.columns) >= FEW:
-                groups[number] = sibling._replace(columns=interleaved([sibling.columns, *whole]))
-                groups.remove(group)
-                break
+    for name in sorted({group.form.last[0] for group in groups if group.form.last is not None}):
+        for group in [group for cut in _cut(groups, name) for group in cut]:
+            read = [_continued(group.columns, row, key, again) for row in range(len(group.columns))]
+            for number, sibling in enumerate(groups):
+                digits = {n for n in sibling.columns.printed.get(name, ()) if n}
+                same = [columns for form, columns in read if form == sibling.form and _names(columns) == _names(sibling.columns)]
+                whole = [columns for columns in same if digits.issuperset(columns.printed.get(name, (None,)))]
+                if len(whole) == len(read) and len(sibling.columns) >= FEW:
+                    groups[number] = sibling._replace(columns=interleaved([sibling.columns, *whole]))
+                    groups.remove(group)
+                    break
     return groups
 
 
 def _continued(columns: RuleColumns, row: int, key: RuleKey, again: Again) -> tuple[Form | None, RuleColumns]:
-    """Return the form of a record together with the line behind it, and what the rule reads of both; None if it reads none."""
+    """Return the form and columns of a record joined to the next line; None if the rule reads nothing."""
     line, whole = columns.line[row], RuleColumns()
     body = again(line)
     if body is None or len(body.rules) != 1:
@@ -324,9 +324,9 @@ def _names(columns: RuleColumns) -> set[str]:
 
 
 def _cut(groups: Sequence[_Group], name: str) -> Iterator[list[_Group]]:
-    """Yield the groups of records that end inside of a number where their siblings go on behind it, or print more decimals.
+    """Yield groups of records cut inside a number: their siblings go on after it, or print more decimals.
 
-    The first record of a run may lack what the others end with: a rate, say, which needs two of them.
+    The first record of a run may lack a value that the others end with, such as a rate, which needs two records.
     """
     having = [group for group in groups if _column(group, name) is not None]
     ends = [group for group in having if group.form.last is not None and group.form.last[0] == name]
@@ -350,7 +350,7 @@ def _cut(groups: Sequence[_Group], name: str) -> Iterator[list[_Group]]:
 def _leave_out_shorter(
     key: RuleKey, rule: Rule, groups: list[_Group], others: Sequence[tuple[Rule, RuleColumns]], body: SegmentBody
 ) -> None:
-    """Leave out a number that ends its line if another rule of the grammar reads it of many records, with more decimals."""
+    """Drop a number that ends its line if another rule reads it in many records with more decimals."""
     for group in groups:
         name, decimals = group.form.last or ("", 0)
         target = rule.fields[name].target if name in rule.fields else None
@@ -368,17 +368,17 @@ def _leave_out_shorter(
 
 
 def _is_whole(group: _Group, name: str) -> bool:
-    """True for a number that is likely to be printed with few digits: 0 or 1, unless it is a loss, and what is not finite."""
+    """Return whether a group has values usually printed with few digits: 0 or 1 (except a loss), or not finite."""
     values = _values(group, name)
     return any(not math.isfinite(value) or (value in (0, 1) and "loss" not in name) for value in values)
 
 
 MAX_CUT = 2
-"""Records of one form that may have been cut: more of them are printed so."""
+"""Most records of one form that count as cut; more are printed so."""
 MANY = 3
-"""Decimals fewer than all others print, where these are not of one number, that show that a number was cut."""
+"""Missing decimals that show a cut number, if its siblings vary in their decimals."""
 
 
 def _most_digits(columns: Iterable[RuleColumns], name: str) -> float:
-    """Return the most digits behind the point that numbers of a column show in base units; an exponent leaves that open."""
+    """Return the most decimals that numbers of a column show in base units; inf if an exponent leaves it open."""
     return max((math.inf if n is None else n for each in columns for n in each.printed.get(name, ())), default=0)

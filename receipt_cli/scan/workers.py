@@ -1,8 +1,7 @@
-"""Scan a log in pieces by several processes, and merge their segments to the one of a single pass.
+"""Scan a log in pieces by several processes, and merge their segments to that of a single pass.
 
-That is for where the kernel is not. Processes and not threads: a scan is many short calls, and threads that take the
-interpreter from one another for each of them are slower together than one alone. The log is read once, by the caller, whose
-threads decompress it and take its digest meanwhile.
+Used only without the kernel. Processes and not threads: a scan is many short calls, and threads that hand over the interpreter
+lock at each are slower than one alone. The calling process reads the log once; its threads decompress and hash it meanwhile.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
 MIN_PARALLEL = 64 << 20
-"""Bytes of a log from which on several workers are worth their start."""
+"""Bytes of a log from which on several workers pay off."""
 PACKED = 4
-"""A compressed log is taken to hold so many times its size."""
+"""Assumed compression ratio."""
 AUTO = 0
-"""As many workers as pay off: one for what is small or of unknown size, else the number of cores."""
+"""Choose the number of workers: one for small logs or unknown sizes, else the number of cores."""
 MOST = 8
-"""Workers that AUTO takes at most."""
+"""Most workers that AUTO starts."""
 WAITING = 2
-"""Blocks in work or done, beyond those that are scanned: the caller may be a little late."""
+"""Blocks queued beyond those being scanned, so that a late caller does not stall the workers."""
 
 _kept: Engine | None = None
 """The engine of ``kept_engine``."""
 
 
 def kept_engine(grammars: Sequence[Grammar], catalogue: Catalogue) -> Engine:
-    """Return the engine with which this process reads logs one after the other: it has the layouts that it learned before."""
+    """Return the engine this process reuses for logs with these grammars; it keeps its learned layouts."""
     global _kept
     if _kept is None or _kept.grammars != tuple(grammars) or _kept.catalogue is not catalogue:
         _kept = Engine(grammars, catalogue)
@@ -47,9 +46,9 @@ def kept_engine(grammars: Sequence[Grammar], catalogue: Catalogue) -> Engine:
 
 
 def scan_source(engine: Engine, source: Source, workers: int | None = None) -> Segment:
-    """Scan ``source`` and return the fold of all of it, which does not depend on ``workers``, by default 1.
+    """Scan ``source``; the result does not depend on ``workers`` (default 1).
 
-    Where the kernel is there is one worker, whose threads read, take the digest and unpack meanwhile.
+    With the kernel there is one worker, whose threads read, hash and decompress meanwhile.
 
     Raises ``InputError``.
     """
@@ -57,10 +56,10 @@ def scan_source(engine: Engine, source: Source, workers: int | None = None) -> S
     source.native = engine.native
     try:
         if engine.native is not None or source.stored_size is None or source.stored_size < count:
-            count = 1  # the kernel costs less than processes do; of a pipe a copied process would hold the other end open
+            count = 1  # the kernel costs less than processes; a forked process would hold the other end of a pipe open
         return engine.scan(source.blocks(), whole=True) if count == 1 else _in_pieces(engine, source, count)
     except BaseException:
-        source.close()  # whoever catches this may keep the iterator alive, and its threads
+        source.close()  # a caller may keep the iterator, and so its threads, alive
         raise
 
 
@@ -70,7 +69,7 @@ def _auto(source: Source) -> int:
 
 
 def _in_pieces(engine: Engine, source: Source, count: int) -> Segment:
-    """Return the fold of all blocks, each scanned by one of ``count`` processes; the log is read here."""
+    """Return the fold of all blocks, which this process reads and ``count`` processes scan."""
     from concurrent.futures.process import BrokenProcessPool
 
     pool = _workers(engine, count)
@@ -93,16 +92,16 @@ def _in_pieces(engine: Engine, source: Source, count: int) -> Segment:
 
 
 def _workers(engine: Engine, count: int) -> ProcessPoolExecutor | None:
-    """Return ``count`` processes, None where the system does not let us have them."""
+    """Start ``count`` processes; None if the system does not allow it."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import active_children, get_context
 
     before = set(active_children())
-    context = get_context("fork" if sys.platform == "linux" else "spawn")  # a copied process has all that was loaded, at once
+    context = get_context("fork" if sys.platform == "linux" else "spawn")  # a fork shares all loaded data
     try:
         pool = ProcessPoolExecutor(count, context, _begin, (engine.grammars, engine.catalogue))
-        pool.submit(os.getpid)  # all workers begin now: once threads read ahead, no process should be copied
-    except (OSError, RuntimeError):  # no process, no thread or no semaphore more: one process makes the same
+        pool.submit(os.getpid)  # start all workers now: no process may fork after threads read ahead
+    except (OSError, RuntimeError):  # out of processes, threads or semaphores: use one process
         for process in set(active_children()) - before:
             process.terminate()
             process.join()
@@ -113,11 +112,11 @@ def _workers(engine: Engine, count: int) -> ProcessPoolExecutor | None:
 def _begin(grammars: Sequence[Grammar], catalogue: Catalogue) -> None:
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops its workers
     kept_engine(grammars, catalogue)
 
 
 def _scan_block(block: bytes) -> Segment:
-    """Return the fold of a block."""
+    """Scan a block."""
     assert _kept is not None
     return _kept.scan([block])

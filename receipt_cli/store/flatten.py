@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from receipt_cli.analysis.checks import healthy, proven
+from receipt_cli.analysis.checks import healthy, outcome, proven
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.identity import run_time
 from receipt_cli.documents.invariants.evidence import contradictions
@@ -94,7 +94,8 @@ def _row(document: Mapping[str, Any]) -> Row:
     row |= _figures(summary or {})
     declared = (summary or {}).get("parameter_count")
     row["parameter_count"] = _whole(declared if declared is not None else document["header"]["model"]["parameter_count"])
-    row |= {"phase_count": len(phases), "healthy": healthy(checks, failure), "proven": proven(checks)}
+    row |= {"phase_count": len(phases), "outcome": outcome(document)}
+    row |= {"healthy": healthy(checks, failure), "proven": proven(checks)}
     row["checks"] = [{"check_name": name, "passed": passed} for name, passed in checks.items()]
     row["failure"] = None if failure is None else _failure(failure)
     row["phases"] = [_phase(number, phase["summary"], number == primary) for number, phase in enumerate(phases)]

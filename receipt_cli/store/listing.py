@@ -17,8 +17,8 @@ from receipt_cli.store.row_files import list_files
 
 _COLUMNS = (
     "log_sha256", "generation", "run_id", "path", "name", "lane", "log_path", "run_at", "run_at_source", "grammar_id",
-    "grammar_version", "origin", "steps_last", "loss_last", "val_loss_last", "healthy", "failure_reason", "tags", "excluded",
-    "refusal",
+    "grammar_version", "origin", "steps_last", "loss_last", "val_loss_last", "outcome", "healthy", "failure_reason", "tags",
+    "excluded", "refusal",
 )  # fmt: skip
 
 

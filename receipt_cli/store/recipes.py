@@ -59,7 +59,7 @@ GROUP BY failure_signature ORDER BY run_count DESC, signature LIMIT {last}""",
     ),
     "latest": Recipe(
         "the latest runs, with their outcome and losses",
-        """SELECT run_at, name, lane, log_path, grammar_id, steps_last, loss_last, val_loss_last, failure_reason, healthy
+        """SELECT run_at, name, lane, log_path, grammar_id, steps_last, loss_last, val_loss_last, outcome, failure_reason
 FROM runs WHERE NOT excluded{where} ORDER BY run_at DESC NULLS LAST, name LIMIT {last}""",
     ),
     "stragglers": Recipe(

@@ -73,6 +73,7 @@ RUN = (
     Column("near_miss_count", WHOLE, "Records that nearly matched: a format may have drifted.", "derivation.near_misses.count"),
     Column("unmatched_count", WHOLE, "Records that no rule matched.", "derivation.lines.unmatched"),
     Column("phase_count", WHOLE, "Phases of the log."),
+    Column("outcome", TEXT, "How the run ended: failed, stopped, running, cut off, finished or unknown."),
     Column("healthy", FLAG, "has_steps is true, none of the four core checks is false, and the run did not fail."),
     Column("proven", FLAG, "All four core checks are true."),
     Column("finite_losses", FLAG, "Check: every loss printed is finite. NULL: unknown.", "checks.finite_losses"),

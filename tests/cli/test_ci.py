@@ -60,6 +60,14 @@ class TestVerdict:
         )
         assert (again.code, again.stdout.decode().startswith("✓ passed")) == (0, True)
 
+    def test_a_wrong_exit_code_is_told_with_the_wanted_one(self, tmp_path: Path, invoke: Invoke) -> None:
+        done = invoke("check", log(tmp_path / "run.log"), "--job-exit", "3", "--gates", gates(tmp_path / "g.yaml", "{}"))
+        assert (done.code, "✗ zero_exit_code: exit code 3, wanted 0\n" in done.stdout.decode()) == (1, True)
+
+    def test_quiet_prints_no_note(self, tmp_path: Path, invoke: Invoke) -> None:
+        limit = gates(tmp_path / "g.yaml", "metrics: {loss: {change: {worse_by_at_most: 5%}}}")
+        assert invoke("check", log(tmp_path / "run.log"), "--gates", limit, "-q").stderr == ""
+
     def test_a_failed_check_and_a_failed_gate_exit_with_one(self, tmp_path: Path, crashed: Path, invoke: Invoke) -> None:
         assert invoke("check", crashed).code == 1
         limit = gates(tmp_path / "g.yaml", "require: []\nmetrics: {step_time_s: {median: {at_most: 350 ms}}}")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import receipt_cli
+from receipt_cli.errors import InputError
 from tests.cli.conftest import Invoke
 
 pytestmark = pytest.mark.usefixtures("one_engine")
@@ -105,6 +107,9 @@ MISTAKES = [
     ("export header.json --to csv", 3, "header/1.0", ""),
     # a name that nobody knows
     ("pars run.log", 2, "no such command: pars (similar: parse)", "receipt --help"),
+    ("run.log", 2, "no such command: run.log", "receipt parse run.log"),
+    ("parse https://host/run.log", 3, "a log is a file, not a URL", "curl -sL https://host/run.log | receipt parse -"),
+    ("compare run.log run.receipt.json --markdown run.log", 2, "a file that is no .md (run.log)", "--markdown - prints it"),
     ("store lst store", 2, "no such command: lst", "receipt store --help"),
     ("parse run.log --folow", 2, "no such option: --folow (similar: --follow", "receipt parse --help"),
     ("parse run.log --color blue", 2, "--color cannot be 'blue'", "receipt parse --help"),
@@ -130,7 +135,7 @@ MISTAKES = [
     ("verify run.receipt.json run.log --attestation run.dsse.json", 2, "needs --signer, or --identity", "receipt verify --help"),
     ("watch", 2, "missing argument: PATH", "receipt watch --help"),
     ("import missing.db", 3, "no such log (missing.db)", ""),
-    ("import run.log", 4, "no known format explains this document", "receipt parse LOG"),
+    ("import run.log", 4, "the format of this document is unknown", "receipt parse LOG"),
     ("import program", 3, "is an executable", ""),
     ("import curve.png", 3, "is an image", ""),
     ("config lanes", 2, "lanes", "receipt config --help"),
@@ -158,3 +163,17 @@ def test_a_mistake_gives_one_line_to_act_on(desk: Path, invoke: Invoke, line: st
     assert what in told[0]
     assert way in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_dead_link_says_where_it_points(desk: Path, invoke: Invoke) -> None:
+    (desk / "dead.log").symlink_to("gone/run.log")
+    done = invoke("parse", "dead.log")
+    assert (done.code, done.stderr) == (3, "receipt: error: the link has no file (dead.log)\n  why: it points to gone/run.log\n")
+
+
+def test_a_long_path_is_not_repeated_and_an_exception_names_it(desk: Path, invoke: Invoke) -> None:
+    log = desk / f"{'long' * 10}.log"
+    log.write_bytes(b"no record\n" * 30)
+    assert invoke("parse", log).stderr.endswith("  try: receipt grammar learn LOG\n")
+    with pytest.raises(InputError, match=r"no such log \(nope.log\)"):
+        receipt_cli.read("nope.log")

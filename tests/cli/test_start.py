@@ -41,3 +41,7 @@ def test_a_small_log_loads_what_it_needs() -> None:
 def test_the_version_loads_no_part_of_a_scan() -> None:
     parts = ("receipt_cli.definitions", "receipt_cli.derive", "receipt_cli.grammar", "receipt_cli.scan.engine", "regex.")
     assert [name for name in loaded("--version") if name.startswith(parts)] == []
+
+
+def test_the_help_loads_no_command() -> None:
+    assert [name for name in loaded("--help") if name.startswith("receipt_cli.cli.commands.")] == []

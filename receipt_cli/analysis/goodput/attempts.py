@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple, TypeGuard
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import exact_sum
 
 TIME, DATA, DISPATCH = FIGURES = ("step_time_s", "data_time_s", "dispatch_wait_s")
@@ -126,8 +127,6 @@ def weigh(events: Sequence[Event], before: Event | None, lead: int, name: str) -
     if not runs:
         total = exact_sum([value * weight for value, weight in zip(values, weights, strict=True)])
         return Weighed(total, sum(weights), count - sum(weights)) if values else None
-    import numpy as np
-
     figures = np.concatenate([np.array(values), *(run[0] for run in runs)])
     figures *= np.concatenate([np.array(weights, np.float64), *(run[1] for run in runs)])
     known = sum(weights) + sum(int(run[1].sum()) for run in runs)
@@ -154,8 +153,6 @@ def run_paces(event: Event, run: RowRun, apart: Sequence[int] = ()) -> tuple[Flo
 
     NaN before the records ``apart``, which have these indices.
     """
-    import numpy as np
-
     spans = np.diff(run.clock, prepend=event.clock)
     spans[[*apart]] = np.nan
     return spans, spans / strides(event, len(run))
@@ -163,8 +160,6 @@ def run_paces(event: Event, run: RowRun, apart: Sequence[int] = ()) -> tuple[Flo
 
 def strides(event: Event, count: int) -> Floats:
     """Return of how many steps each of the ``count`` records in the run behind ``event`` is (float64 [n])."""
-    import numpy as np
-
     steps = event.run.steps if event.run is not None else None
     if steps is None or not len(steps) or event.step is None:
         return np.ones(count)

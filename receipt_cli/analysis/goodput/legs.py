@@ -14,6 +14,7 @@ from receipt_cli.analysis.goodput.attempts import CUMULATIVE, DATA, LONGEST, MIS
 from receipt_cli.analysis.steady import warmups
 from receipt_cli.events.model import Event, part_of
 from receipt_cli.events.relays import Relay
+from receipt_cli.numeric.lazy_numpy import np
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
@@ -36,8 +37,6 @@ class Beyond(NamedTuple):
 
 def legs_of(relay: Relay) -> list[Legs]:
     """Return the attempts of a relay: together where they are few, else in parts."""
-    import numpy as np
-
     event, starts = relay.event, relay.starts
     places = np.flatnonzero(np.diff(starts // MOST)) + 1  # attempts that a part may begin with
     cuts = [0]
@@ -57,8 +56,6 @@ class Legs:
     """The attempts of the relay ``event``: ``starts`` is the first record of each, ``stands`` how many of its records stand."""
 
     def __init__(self, event: Event, starts: Integers, stands: Integers) -> None:
-        import numpy as np
-
         run = event.run
         assert run is not None
         self.events: Sequence[Event] = [event]
@@ -71,36 +68,26 @@ class Legs:
     @property
     def clock(self) -> Floats:
         """The time stamp of each record (float64 [n])."""
-        import numpy as np
-
         return np.append(self.first.clock, self._run.clock)
 
     @property
     def steps(self) -> Integers:
         """The step of each record (int64 [n])."""
-        import numpy as np
-
         return np.append(self.first.step or 0, self._run.steps)
 
     @property
     def overtaken(self) -> int:
         """How many of them have records that were overtaken."""
-        import numpy as np
-
         return int(np.count_nonzero(self.standing < self.stops))
 
     @property
     def stands(self) -> Mask:
         """Which records stand (bool [n])."""
-        import numpy as np
-
         return np.arange(self.records) < np.repeat(self.standing, self.lengths)
 
     @property
     def begins(self) -> Mask:
         """Which records are the first of an attempt (bool [n])."""
-        import numpy as np
-
         found = np.zeros(self.records, np.bool_)
         found[self.starts] = True
         return found
@@ -108,15 +95,11 @@ class Legs:
     @property
     def line(self) -> Integers:
         """The line of each record (int64 [n])."""
-        import numpy as np
-
         return np.append(self.first.line, self._run.line)
 
     @property
     def strides(self) -> Integers:
         """The steps from the first record of each to the second; none where there is no second."""
-        import numpy as np
-
         steps = self.steps
         found: Integers = steps[np.minimum(self.starts + 1, self.stops - 1)] - steps[self.starts]
         return found
@@ -129,8 +112,6 @@ class Legs:
     @property
     def leads(self) -> Integers:
         """How many steps the first record of each is of (see ``Try.lead``)."""
-        import numpy as np
-
         step, stride = self.steps[self.starts], self.strides
         many = np.minimum(stride, np.where((step + 1) % np.maximum(stride, 1) == 0, step + 1, step))
         return np.where((step <= 1) | (stride <= 1), 1, many)
@@ -138,8 +119,6 @@ class Legs:
     @property
     def covers(self) -> Integers:
         """Of how many steps each record is (int64 [n]), the first of each attempt of its ``leads``."""
-        import numpy as np
-
         found: Integers = np.diff(self.steps, prepend=0)
         found[self.starts] = self.leads
         return found
@@ -159,8 +138,6 @@ class Legs:
 
     def since(self, begin: float) -> Floats:
         """Return the seconds to the first record of each attempt from the end of the one before: of the first, from ``begin``."""
-        import numpy as np
-
         first, last = self.ends
         found: Floats = first - np.append(begin, last[:-1])
         return found
@@ -168,8 +145,6 @@ class Legs:
     @property
     def spans(self) -> Floats:
         """The seconds since the record before by the stamps (float64 [n]), NaN for the first of each attempt."""
-        import numpy as np
-
         found: Floats = np.diff(self.clock, prepend=np.nan)
         found[self.starts] = np.nan
         return found
@@ -182,8 +157,6 @@ class Legs:
 
     def times(self, name: str) -> Floats:
         """Return what each record prints of a figure that is a time (float64 [n]); NaN where it prints none."""
-        import numpy as np
-
         found = self._run.filled(name)
         values = np.full(self.records, np.nan)
         values[0] = self.first.metrics.get(name, math.nan)
@@ -202,8 +175,6 @@ class Legs:
 
         Nothing of those that are empty.
         """
-        import numpy as np
-
         begins, ends = begins[begins < ends], ends[begins < ends]
         values, covers = self.times(name), self.covers
         known = ~np.isnan(values)
@@ -225,8 +196,6 @@ class Legs:
 
         ``working`` are the seconds of the steps of each record, ``beyond`` what those of warm-ups hold beyond them.
         """
-        import numpy as np
-
         lead = working[self.starts]
         if beyond is not None:
             more = np.zeros(self.records)
@@ -240,8 +209,6 @@ class Legs:
 
         The first one begins at the stamp ``begin``; all have stamps at both ends.
         """
-        import numpy as np
-
         own = pace * self.leads
         since = self.since(begin)
         lead = np.maximum(0.0, np.minimum(own, np.where(np.isnan(since), own, since)))
@@ -253,8 +220,6 @@ class Legs:
 
     def are_credible(self, grain: float, definition: str | None, median: float) -> bool:
         """Say whether the stamps leave room for the printed times (see ``steptime.is_credible``)."""
-        import numpy as np
-
         begin, end = self.ends
         first = self.times(TIME)[self.starts]
         first = np.where(np.isnan(first), median, first) * self.leads
@@ -265,8 +230,6 @@ class Legs:
 
     def beyond(self, median: float, definition: str | None, waiting: float | None) -> Beyond:
         """Return what the records of the warm-ups hold beyond their steps, as ``steptime`` says it of one attempt."""
-        import numpy as np
-
         values, data, covers = self.times(TIME), self.times(DATA), self.covers
         with np.errstate(invalid="ignore"):
             waits = (data > waiting) & (data <= values) if waiting is not None else np.zeros(self.records, np.bool_)
@@ -283,8 +246,6 @@ class Legs:
 
 def _sums(values: Array) -> Integers:
     """Return the sums of the first values, from none to all."""
-    import numpy as np
-
     found = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=found[1:])
     return found

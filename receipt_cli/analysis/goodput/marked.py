@@ -11,6 +11,7 @@ from receipt_cli.analysis.goodput.attempts import FIGURES, strides
 from receipt_cli.analysis.goodput.pauses import Mark
 from receipt_cli.events.model import Event, records_at
 from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.lazy_numpy import np
 
 
 class Row(NamedTuple):
@@ -57,8 +58,6 @@ def place(marks: Sequence[Mark], records: Sequence[Event]) -> Placed:
 
 def _rows(owner: Event, marks: Sequence[Mark], before: dict[int, list[Mark]]) -> list[Row]:
     """Return the records behind ``marks`` in the run of an event, and add the marks to those ``before`` each."""
-    import numpy as np
-
     run = owner.run
     assert run is not None
     following = np.searchsorted(run.at, [mark.event.at for mark in marks])

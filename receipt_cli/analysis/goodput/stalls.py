@@ -16,6 +16,7 @@ from receipt_cli.analysis.goodput.model import Stall, Stalls
 from receipt_cli.analysis.goodput.steptime import Extra
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
+from receipt_cli.numeric.lazy_numpy import np
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Floats
@@ -51,8 +52,6 @@ class Ordinary(NamedTuple):
 
     def of_run(self, run: RowRun, covers: Floats) -> Floats:
         """Return the same of the records in a run (float64 [n])."""
-        import numpy as np
-
         found = run.metric(TIME) if self.printed else None
         if found is None:
             return covers * self.each
@@ -62,8 +61,6 @@ class Ordinary(NamedTuple):
 
     def of_legs(self, legs: Legs) -> Floats:
         """Return the same of all records of a relay (float64 [n])."""
-        import numpy as np
-
         values = legs.times(TIME) if self.printed else np.full(legs.records, np.nan)
         working: Floats = np.where(np.isnan(values), self.each, values) * legs.covers
         beyond = self.beyond.get(id(legs))
@@ -132,8 +129,6 @@ def find_stalls(tries: Sequence[Tries], marks: Placed, grain: float, ordinary: O
 
 def _of_legs(legs: Legs, grain: float, ordinary: Ordinary) -> Iterator[Found]:
     """Yield the stalls between the records of each attempt of a relay."""
-    import numpy as np
-
     spans, covers, working = legs.spans, legs.covers, ordinary.of_legs(legs)
     with np.errstate(invalid="ignore"):
         long = np.flatnonzero(spans > LONG * working + 2 * grain)
@@ -187,8 +182,6 @@ def _stretches(one: Try, marks: Placed, ordinary: Ordinary) -> Iterator[_Stretch
 
 
 def _of_run(event: Event, run: RowRun, rows: Sequence[Row], ordinary: Ordinary) -> _Stretch:
-    import numpy as np
-
     spans = np.diff(run.clock, prepend=event.clock)
     spans[[row.place for row in rows]] = np.nan
     covers = strides(event, len(run))
@@ -200,8 +193,6 @@ def _candidates(stretch: _Stretch, grain: float) -> Sequence[int]:
     if stretch.run is None:
         rows = zip(stretch.spans, stretch.working, strict=True)
         return [index for index, (span, own) in enumerate(rows) if span > LONG * own + 2 * grain]
-    import numpy as np
-
     with np.errstate(invalid="ignore"):
         long: list[int] = np.flatnonzero(stretch.spans > LONG * np.asarray(stretch.working) + 2 * grain).tolist()
     return long

@@ -17,6 +17,7 @@ from receipt_cli.analysis.goodput.clock_skip import HOUR_S, MOST_GAPS, ClockSkip
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.streams import Gathered
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, may_have_time, plain, read_clock
 
@@ -281,8 +282,6 @@ class _Walk:
 
     def take_all(self, clocks: Floats, lines: Integers) -> None:
         """Take many records in order."""
-        import numpy as np
-
         if len(clocks) < 2 or not (clocks[1:] >= clocks[:-1]).all():  # some go back, or are not known
             known = ~np.isnan(clocks)
             clocks, lines = clocks[known], lines[known]
@@ -368,8 +367,6 @@ def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
 
 def _in_order(events: Sequence[Event]) -> Iterator[tuple[Floats, Integers]]:
     """Yield stamps and lines of all records in log order, those of runs that others stand between among them, in pieces."""
-    import numpy as np
-
     runs = sorted((event.run for event in events if event.run is not None), key=lambda run: run.record(0)[0])
     firsts = np.array([run.record(0)[0] for run in runs], np.int64)
     lasts = np.array([run.record(len(run) - 1)[0] for run in runs], np.int64)

@@ -11,6 +11,7 @@ from receipt_cli.analysis.goodput.marked import Placed
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import Relay, as_retained, is_relay
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import Values, finite
 
 if TYPE_CHECKING:
@@ -79,7 +80,5 @@ def paces(tries: Sequence[Tries], marks: Placed) -> tuple[Values, Values]:
 def _joined(values: list[float], arrays: Sequence[Floats]) -> Values:
     if not arrays:
         return values
-    import numpy as np
-
     joined: Floats = np.concatenate([np.array(values, np.float64), *arrays])
     return joined

@@ -1,4 +1,4 @@
-"""The checkpoints of a phase: which steps were saved, how long that took, and what came after the last of them."""
+"""The checkpoints of a phase: saved steps, their durations, and the unsaved rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from receipt_cli.events.series import positions
 from receipt_cli.patterns import compile_later
 
 LISTED = 20
-"""Checkpoints that a receipt lists, the last ones."""
+"""Most checkpoints in a receipt: the last ones."""
 DURATION = "checkpoint_duration_s"
 
 
@@ -24,12 +24,15 @@ _SAVING = compile_later(
     rb"(?i)\b(?:sav|writ|stor|dump)\w{1,4}\b[^\r\n]{0,80}?(?:checkpoint|ckpt|snapshot|state|weights|model)"
     rb"|(?:checkpoint|ckpt|snapshot)s?\b[^\r\n]{0,40}?\b(?:sav|writ|beg[iu]n|start)"
 )
-"""A line about a checkpoint that is being written, or was."""
+"""A line about writing a checkpoint."""
 
 
 class Saved(NamedTuple):
-    """One checkpoint: its step (printed, else that of the last record, evaluation or checkpoint before it), its line, and the
-    seconds that it took as printed, else by the stamps around it, steps left out. None: unknown."""
+    """One checkpoint: its step, its line, and its duration [s]; None: unknown.
+
+    ``step``: printed, else that of the record, evaluation or checkpoint before it. ``duration_s``: printed, else the time
+    between the timestamps around it without its steps.
+    """
 
     step: int | None
     line_number: int
@@ -38,8 +41,7 @@ class Saved(NamedTuple):
 
 @dataclass(slots=True)
 class Checkpoints:
-    """The saved steps. ``unsaved_step_count`` and ``unsaved_time_s`` are those from the last one to the last step record: what a
-    restart would repeat."""
+    """The saved steps. ``unsaved_*``: from the last checkpoint to the last step record, which a restart would repeat."""
 
     count: int
     last_step: int | None
@@ -51,16 +53,16 @@ class Checkpoints:
 
 
 def without_unsaved(found: Checkpoints, lines: Mapping[int, bytes], last: int) -> Checkpoints:
-    """Return checkpoints without what is unsaved if another one was begun behind line ``last``, that of the last step record."""
+    """Return checkpoints without ``unsaved_*`` if another one began after line ``last``, that of the last step record."""
     begun = found.unsaved_step_count and any(number > last and _SAVING.search(line) for number, line in lines.items())
     return replace(found, unsaved_step_count=None, unsaved_time_s=None) if begun else found
 
 
 def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | None) -> Checkpoints | None:
-    """Return the checkpoints of a phase; None where it reports none.
+    """Return the checkpoints of a phase; None if it reports none.
 
-    ``median_step_s`` and ``grain`` as for the step times of the phase; None where these, or the stamps, are unknown.
-    Lines about one step without a step record between them are of one checkpoint.
+    ``median_step_s`` [s] and ``grain`` (timestamp resolution [s]) come from the step times; None if unknown. Lines about one
+    step with no step record between them belong to one checkpoint.
     """
     lines = sorted((e for e in phase.standalone_events if e.rule.event == "checkpoint"), key=lambda e: e.at)
     if not lines:
@@ -71,7 +73,7 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
     others = positions(e for e in (*phase.evals, *phase.standalone_events) if e.rule.event != "checkpoint")
     saved: list[Saved] = []
     before: tuple[int, int | None] | None = None
-    named: Event | None = None  # a line without a step is of the checkpoint before it where no record is between
+    named: Event | None = None  # a line without a step belongs to the checkpoint before it if no record lies between
     for event in lines:
         last = records.before(event.at)
         named = event if event.step is not None else named
@@ -90,7 +92,7 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
 
 
 class _Record(NamedTuple):
-    """One step record: its position, step and clock."""
+    """One step record: its position, step and timestamp [s]."""
 
     at: int
     step: int | None
@@ -98,7 +100,7 @@ class _Record(NamedTuple):
 
 
 class _Records:
-    """The step records of a phase, each of a run too, by position."""
+    """The step records of a phase by position, rows of runs included."""
 
     def __init__(self, steps: Sequence[Event]) -> None:
         self.steps = steps
@@ -106,14 +108,14 @@ class _Records:
         self.runs: dict[int, tuple[Sequence[int], Sequence[int], Sequence[float]]] = {}
 
     def before(self, at: int) -> _Record | None:
-        """Return the last record before a position; of those that a restart repeats that of the last event before it."""
+        """Return the last record before a position; among records that a restart repeats, that of the last event."""
         number = bisect_left(self.places, at) - 1
         if number < 0:
             return None
         return self._inside(number, at, -1) or self._of(self.steps[number])
 
     def after(self, at: int) -> _Record | None:
-        """Return the first record behind a position, or that has it; None where there is none, or it is of a restart."""
+        """Return the first record at or after a position; None if there is none, or if it belongs to a restart."""
         number = bisect_left(self.places, at)
         following = self._of(self.steps[number]) if number < len(self.steps) else None
         inside = self._inside(number - 1, at, 0) if number else None
@@ -125,7 +127,7 @@ class _Records:
         return _Record(event.at, event.step, event.clock)
 
     def _inside(self, number: int, at: int, offset: int) -> _Record | None:
-        """Return the record of the run behind an event that is the first not before ``at``, or the one before that."""
+        """Return the first record of an event's run at or after ``at``, or with ``offset`` -1 the one before it."""
         run = self.steps[number].run
         if run is None:
             return None
@@ -147,7 +149,7 @@ def _placed_steps(evals: Sequence[Event]) -> tuple[Sequence[int], Sequence[int]]
 
 
 def _step(event: Event, before: _Record | None, evals: tuple[Sequence[int], Sequence[int]]) -> int | None:
-    """Return the step of a checkpoint: printed, else that of the last record before its line, or of an evaluation in between."""
+    """Return the step of a checkpoint: printed, else that of the record or evaluation before its line."""
     if event.step is not None:
         return event.step
     at, step = (0, None) if before is None else before[:2]
@@ -157,8 +159,10 @@ def _step(event: Event, before: _Record | None, evals: tuple[Sequence[int], Sequ
 
 
 def _inferred(before: _Record, after: _Record | None, others: Sequence[int], median_step_s: float, grain: float) -> float | None:
-    """Return the seconds between the records around a checkpoint beyond those of their steps; None where anything else, of which
-    ``others`` are the positions, is there, or the stamps do not show them."""
+    """Return the time between the records around a checkpoint minus that of their steps [s].
+
+    None if another event, at one of the positions ``others``, lies between, or if the timestamps are too coarse.
+    """
     if after is None or before.step is None or after.step is None or after.step <= before.step:
         return None
     if bisect_right(others, before.at) < bisect_left(others, after.at):

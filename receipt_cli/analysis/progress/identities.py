@@ -1,4 +1,4 @@
-"""Identities between the figures of a log: two ways to one number, both of which the receipt contains."""
+"""Identities between figures of a log: one number computed in two ways, both in the receipt."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from receipt_cli.numeric.precision import TOLERANCE, resolution
 from receipt_cli.numeric.statistics import Statistic, Values, exact_sum
 
 PER_RECORD = ("mean_over_the_run", "mean_since_start")
-"""Definitions of rates that are no record's own."""
+"""Definitions of rates that are not per record."""
 FLOPS_PER_WEIGHT = (6.0, 18.0, 24.0)
-"""FLOPs of a token and a weight: forward and backward; three times that, as Forgather counts; with activations recomputed by
-a formula that counts the forward pass four times."""
+"""FLOPs per token and weight: forward and backward; three times that (Forgather); with recomputed activations, by a formula
+that counts the forward pass four times."""
 MIN_RECORDS = 10
-"""Fewer records do not show a rate."""
+"""Fewest records that show a rate."""
 FINE = 20
-"""A time of so many grains is known to a twentieth."""
+"""Grains in a time from which on its error is below 5 %."""
 LOOKED_AT = 1024
-"""Values whose digits say how finely a metric is printed."""
+"""Values examined to find a metric's printed resolution."""
 
 
 class Identity(NamedTuple):
-    """Two figures that must be equal. ``holds`` is None where they differ and a convention may explain that."""
+    """Two figures that must be equal. ``holds`` is None if they differ and a convention may explain it."""
 
     name: str
     left: float
@@ -39,7 +39,7 @@ class Identity(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What the identities of a phase rest on. ``grain``: seconds that its stamps may be off; ``world``: its devices."""
+    """Inputs of the identities. ``grain``: possible error of timestamps [s]; ``world``: number of devices."""
 
     steps: Sequence[Event]
     facts: Facts
@@ -51,11 +51,11 @@ class Evidence(NamedTuple):
     peak: Peak | None
     parameters: int | None
     whole: bool
-    """Every step has a record, without a restart and without a record left out."""
+    """Whether every step has a record, without restarts or omitted records."""
 
 
 def find_identities(known: Evidence) -> list[Identity]:
-    """Return the identities of a phase of which both sides are known."""
+    """Return the identities of a phase with two known sides."""
     made = [*_realised(known), *_of_a_step(known), *_of_samples(known), *_of_the_peak(known), *_of_time(known), *_of_flops(known)]
     return [one for one in made if math.isfinite(one.ratio)]
 
@@ -68,7 +68,7 @@ def _identity(name: str, left: float, right: float, tolerance: float, detail: st
 
 
 def _rate(known: Evidence, unit: str) -> float | None:
-    """Return the median of a rate of the job, as printed for it or for one of its devices."""
+    """Return the median of a printed rate of the job, or of one device times the number of devices."""
     for name, factor in ((f"{unit}_per_s", 1.0), (f"{unit}_per_s_per_device", known.world)):
         found = known.metrics.get(name)
         if found is None or factor is None or not found.median or found.definition in PER_RECORD or found.window != "steady":
@@ -79,7 +79,7 @@ def _rate(known: Evidence, unit: str) -> float | None:
 
 
 def _realised(known: Evidence) -> Iterator[Identity]:
-    """The printed rate of steps is the realised one, unless the steps waited for something."""
+    """Yield printed rate = realised rate; they differ if the steps waited for something."""
     found = known.realised
     if found is None:
         return
@@ -123,7 +123,7 @@ def _of_time(known: Evidence) -> Iterator[Identity]:
     if len(times) != len(elapsed) or len(times) < MIN_RECORDS:
         return
     grain = _grain(elapsed)
-    begin = max((i for i, value in enumerate(elapsed) if value == elapsed[0]), default=0)  # some leave out their first steps
+    begin = max((i for i, value in enumerate(elapsed) if value == elapsed[0]), default=0)  # some trainers omit their first steps
     span = float(elapsed[-1]) - float(elapsed[0])
     if span < FINE * grain:
         return
@@ -132,7 +132,7 @@ def _of_time(known: Evidence) -> Iterator[Identity]:
 
 
 def _grain(elapsed: Values) -> float:
-    """Return how many seconds a total that grows with every step may be off: by its digits, or by how it jumps."""
+    """Return the possible error [s] of a growing total: by its digits, or by its jumps."""
     shown = [float(value) for value in elapsed[:LOOKED_AT]]
     jumps = [after - before for before, after in pairwise(shown) if after > before]
     return max(resolution(shown) or 1.0, min(jumps, default=1.0))

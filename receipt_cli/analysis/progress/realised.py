@@ -1,4 +1,4 @@
-"""Realised throughput: steps, tokens and samples over the time that passed, waits, evaluations and stalls included."""
+"""Realised throughput: steps, tokens and samples over elapsed time, with waits, evaluations and stalls."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from receipt_cli.events.model import Event
 from receipt_cli.numeric.statistics import Statistic
 
 FINE = 20
-"""A time of so many grains of its stamps is known to a twentieth."""
+"""Timestamp grains in a time from which on its error is below 5 %."""
 CLOCK_DIGITS = 6
-"""Decimals of seconds that stamps have: further ones of a difference are those of float64."""
+"""Decimals of seconds in timestamps; further ones of a difference are float64 noise."""
 BATCH = "global_batch_size"
 
 
 class Realised(NamedTuple):
-    """What was done from the first step record to the last: ``duration_s`` by their stamps, and the amounts in it.
+    """Work from the first to the last step record, and ``duration_s`` by their timestamps.
 
-    An amount and its rate are None where the log does not show them.
+    An amount and its rate are None if the log does not show them.
     """
 
     duration_s: float
@@ -34,10 +34,10 @@ class Realised(NamedTuple):
 
 
 def realise(steps: Sequence[Event], facts: Facts, metrics: Mapping[str, Statistic], life: Life | None) -> Realised | None:
-    """Return the realised throughput of the step records of a phase, which ``life`` spans; None without good stamps.
+    """Return the realised throughput of a phase's step records over ``life``; None without good timestamps.
 
-    Tokens and samples are the difference of the printed totals, else those of a step (as ``facts`` or a constant batch
-    size say) times the steps.
+    Tokens and samples are the difference of printed totals, else those per step (from ``facts`` or a constant batch size) times
+    the steps.
     """
     if life is None or len(steps) + sum(len(event.run) for event in steps if event.run is not None) < 2:
         return None
@@ -54,7 +54,7 @@ def realise(steps: Sequence[Event], facts: Facts, metrics: Mapping[str, Statisti
 
 
 def _samples_per_step(facts: Facts, metrics: Mapping[str, Statistic]) -> float | None:
-    """Return the samples of each step: the printed batch size where it never changes, else the stated one."""
+    """Return the samples per step: the printed batch size if it is constant, else the fact."""
     batch = metrics.get(BATCH)
     if batch is not None:
         return batch.min if batch.min is not None and batch.min == batch.max and batch.min > 0 else None
@@ -71,7 +71,7 @@ def _tokens_per_step(facts: Facts, metrics: Mapping[str, Statistic], samples: fl
 def _total(
     steps: Sequence[Event], metrics: Mapping[str, Statistic], name: str, each: float | None, count: int | None
 ) -> float | None:
-    """Return how much a counter grew from the first record to the last, else ``each`` times the steps between."""
+    """Return the growth of a counter from the first to the last record, else ``each`` times the steps."""
     counter = metrics.get(name)
     if counter is not None and counter.scope in (None, "global"):
         first, last = steps[0].metrics.get(name), _last(steps[-1], name)

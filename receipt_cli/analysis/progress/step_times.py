@@ -1,4 +1,4 @@
-"""The spread of the step time of a phase: printed for each record, else by the stamps of the records."""
+"""The spread of step times in a phase: printed per record, else from timestamps."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from receipt_cli.analysis.goodput.tries import paces, standing_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Series
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import Statistic, Values, exact_median, quantiles, value_range
 
 MIN_RECORDS = 10
-"""Of fewer step times no tail is known."""
+"""Fewest step times that show a tail."""
 FINE = 10
-"""A gap of so many grains of its stamps is known to a tenth."""
+"""Timestamp grains in a gap from which on its error is below 10 %."""
 SHARES = (0.05, 0.9, 0.95, 0.99)
 
 
 class StepTimes(NamedTuple):
-    """Quantiles of the seconds of a step, and the median absolute deviation, over ``record_count`` step times."""
+    """Quantiles and median absolute deviation of the step time [s], over ``record_count`` step times."""
 
     source: Literal["printed", "timestamps"]
     record_count: int
@@ -34,10 +35,9 @@ class StepTimes(NamedTuple):
 
 
 def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: float | None) -> StepTimes | None:
-    """Return the spread of the step times of a phase: of its steady records, or between its records; None without.
+    """Return the spread of step times: printed in steady records, else between records; None if unknown.
 
-    ``grain`` is how many seconds the stamps may be off, None where they prove nothing. Gaps with an evaluation or a
-    checkpoint in them are no step times.
+    ``grain``: possible error of timestamps [s], None if they prove nothing. Gaps with an evaluation or checkpoint are left out.
     """
     if printed is not None:
         return None if printed.definition in CUMULATIVE else _spread("printed", series.steady(TIME))
@@ -60,10 +60,8 @@ def _spread(source: Literal["printed", "timestamps"], values: Values) -> StepTim
 
 
 def _deviation(values: Values, middle: float) -> float:
-    """Return the median of the distances from the ``middle``."""
+    """Return the median absolute deviation from ``middle``."""
     if is_large(values):
-        import numpy as np
-
         found = exact_median(np.abs(np.asarray(values, np.float64) - middle))
     else:
         found = exact_median([abs(value - middle) for value in values])

@@ -1,1 +1,1 @@
-"""Facts of a run that its log lacks and that somebody stated later, and what they complete: rates, MFU, cost, energy."""
+"""Facts stated later for a run, and the figures they complete: rates, MFU, cost, energy."""

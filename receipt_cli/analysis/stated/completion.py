@@ -1,7 +1,7 @@
-"""Complete what a phase printed about itself with facts that somebody stated; never against what was printed.
+"""Complete a phase's printed facts with stated ones; printed facts always win.
 
-With all facts of the formula an MFU is completed long after the run: FLOPs of a token × tokens per second ÷ devices ÷ peak
-FLOP/s of a device (PaLM, https://arxiv.org/abs/2204.02311, appendix B). Which FLOPs count is a convention, which the inputs name.
+With all facts an MFU can be completed long after the run: FLOPs per token × tokens per second ÷ devices ÷ peak FLOP/s of a
+device (PaLM, https://arxiv.org/abs/2204.02311, appendix B). The inputs name the FLOPs convention.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.problems import Problem
 
 STATED_FLOPS = "stated"
-"""The convention of FLOPs of a token that somebody stated: theirs, whatever that is."""
+"""The FLOPs convention of a stated figure: the caller's own, unknown here."""
 _OF_STEP = ("samples_per_step", "sequence_length")
 _PEAK = "peak_flops_per_s_per_device"
-"""Its source stands in ``peak_source``."""
+"""Its source is in ``peak_source``."""
 _ALIKE = 1e-3
-"""Statements that differ by less are the same one, rounded."""
+"""Relative difference up to which two values are the same, rounded."""
 
 
 class Contradiction(NamedTuple):
-    """A fact that somebody stated beside another one that the log prints."""
+    """A stated fact that differs from the printed one."""
 
     name: str
     stated: float | str
@@ -34,15 +34,15 @@ class Contradiction(NamedTuple):
 
     @property
     def problem(self) -> Problem:
-        """The problem that a receipt lists: both values, of which the printed one counts."""
-        detail = f"{self.name} is stated as {_shown(self.stated)}; the log prints {_shown(self.printed)}, which counts"
+        """The problem with both values; the printed one counts."""
+        detail = f"{self.name} is stated as {_shown(self.stated)}, but the log prints {_shown(self.printed)}, which counts"
         return Problem("fact_contradicted", None, detail, "")
 
 
 class Completed(NamedTuple):
-    """Facts of a phase, completed. ``peak`` and ``flops`` are the stated ones, None where the log prints its own.
+    """Completed facts of a phase. ``peak`` and ``flops`` are stated; None if the log prints its own.
 
-    ``used`` maps the name of each stated fact that completes something to its source.
+    ``used`` maps the name of each stated fact in use to its source.
     """
 
     facts: Facts
@@ -53,7 +53,7 @@ class Completed(NamedTuple):
     contradictions: tuple[Contradiction, ...]
 
     def named(self, inputs: Mapping[str, float | str]) -> dict[str, float | str]:
-        """Return the inputs of a figure with the source of each stated one beside it, as ``NAME_source``."""
+        """Return the inputs of a figure, with ``NAME_source`` added for each stated one."""
         sources = {f"{name}_source": source for name, source in self.used.items() if name in inputs and name != _PEAK}
         for name in _OF_STEP:
             if name in self.used and "tokens_per_step" in inputs and "tokens_per_step" not in self.used:
@@ -64,7 +64,7 @@ class Completed(NamedTuple):
 
 
 def complete(known: Facts, parameters: int | None, stated: Sequence[StatedFact], definition: str | None = None) -> Completed:
-    """Return what a phase printed (``known``, ``parameters``) with the ``stated`` facts where it printed nothing.
+    """Return the printed facts (``known``, ``parameters``), completed by ``stated`` ones.
 
     ``definition`` is that of the printed MFU, which may fix a peak.
     """
@@ -73,7 +73,7 @@ def complete(known: Facts, parameters: int | None, stated: Sequence[StatedFact],
     printed = _printed(known, parameters, definition)
     for name, value, source in stated:
         if name not in printed:
-            continue  # a price or a power, which completes no rate
+            continue  # a price or a power: completes no rate
         logged = printed[name]
         if logged is not None:
             if not _same(name, value, logged):
@@ -93,7 +93,7 @@ def complete(known: Facts, parameters: int | None, stated: Sequence[StatedFact],
 
 
 def _printed(known: Facts, parameters: int | None, definition: str | None) -> dict[str, float | str | None]:
-    """Return what the log prints for each fact that can be stated; None where it prints nothing.
+    """Return the printed value of each fact that can be stated; None if it is not printed.
 
     A count of accelerators may be that of one node, so it contradicts no statement.
     """

@@ -1,7 +1,7 @@
-"""``cost/1``: what a run cost, in money and in energy: device-hours × price, power × devices × time.
+"""``cost/1``: the cost of a run in money and energy: device-hours × price, power × devices × time.
 
-Prices are always stated (by the caller, or by the header that the job collected), since no log prints them. The power of a
-device is the mean of what the log prints, else stated. A figure whose factors are not all known is null.
+Prices are always stated (by the caller, or by the job's header), since no log prints them. The power of a device is the printed
+mean, else the stated one. A figure with an unknown factor is null.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HOUR_S = 3600.0
 
 
 class Cost(NamedTuple):
-    """What a run cost. ``*_source`` say where a factor comes from: ``stated``, ``header:POINTER``, a fact or a metric."""
+    """The cost of a run. ``*_source``: ``stated``, ``header:POINTER``, a fact or a metric."""
 
     wall_time_s: float | None
     wall_evidence: str | None
@@ -44,10 +44,10 @@ class Cost(NamedTuple):
 def find_cost(
     options: Options, known: Facts, metrics: Mapping[str, Statistic], goodput: Goodput | None, when: LogTime | None
 ) -> Cost | None:
-    """Return what a run cost; None where neither a price nor a power is known.
+    """Return the cost of a run; None if neither price nor power is known.
 
-    ``known`` are the facts that the run printed, ``metrics`` the statistics of its primary phase. The time is the wall time
-    of ``goodput``, else the stated one, else that from the first stamp of the log to the last (``when``).
+    ``known``: printed facts; ``metrics``: statistics of the primary phase. The time is the wall time of ``goodput``, else the
+    stated one, else that between the log's first and last timestamps (``when``).
     """
     by_name = {fact.name: fact for fact in options.facts}
     price = next((by_name[name] for name in _PRICES if name in by_name), None)
@@ -81,7 +81,7 @@ def find_cost(
 
 def _power(metrics: Mapping[str, Statistic], stated: Mapping[str, StatedFact]) -> tuple[float | None, str | None]:
     printed = metrics.get(POWER)
-    if printed is not None and printed.mean is not None and printed.mean >= 0:  # of less, no sensor is right
+    if printed is not None and printed.mean is not None and printed.mean >= 0:  # a negative power is a sensor error
         return printed.mean, f"metric:{POWER}"
     fact = stated.get(POWER)
     return (None, None) if fact is None else (float(fact.value), fact.source)

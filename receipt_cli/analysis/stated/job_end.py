@@ -1,4 +1,4 @@
-"""How the scheduler says that a job ended, where the log leaves it open."""
+"""Complete a run's ending with the scheduler's record of the job."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from receipt_cli.analysis.failure import CATEGORIES, Ending, reason_of_code
 from receipt_cli.analysis.stated.options import JobEnd
 
 _OPEN: tuple[str | None, ...] = (None, "truncated", "no_grammar_match", "unknown")
-"""Endings of a log that names no cause."""
+"""Failure reasons that name no cause."""
 _STOPPED = (*_OPEN, "killed", "interrupted", "child_failed")
-"""What a log prints of processes that somebody stopped, and of those that the launcher found dead."""
+"""Failure reasons of processes that were stopped, or that the launcher found dead."""
 _BLIND = (*_STOPPED, "nccl_timeout", "nccl_error")
-"""Deaths that leave open whether the memory of a host ran out: the other ranks waited for one that was killed."""
+"""Reasons that do not rule out an OOM: other ranks may have waited for a killed one."""
 _CAUSES = {
     "out_of_memory": ("host_oom", "memory", _BLIND),
     "timeout": ("time_limit", "scheduler", _STOPPED),
@@ -20,14 +20,14 @@ _CAUSES = {
     "node_failure": ("unknown", "hardware", _STOPPED),
     "cancelled": ("killed", "scheduler", _OPEN),
 }
-"""Reason and category by how the job ended, and the endings of a log that it is the cause of."""
+"""By job end: reason, category, and the log's reasons that it explains."""
 
 
 def complete_ending(ending: Ending, job: JobEnd | None) -> Ending:
-    """Return ``ending`` with the cause that the scheduler records, and its exit code, where the log does not contradict.
+    """Return ``ending`` with the scheduler's cause and exit code, if the log does not contradict them.
 
-    A log that shows that the run completed, and a cause that the log names, stay as they are. An exit code of zero counts
-    for a job that completed and whose log shows no failure: a script may end with 0 behind a command that failed.
+    Proven completion, and a cause named in the log, remain. Exit code zero counts only for a completed job whose log shows no
+    failure: a script may end with 0 after a failed command.
     """
     if job is None:
         return ending
@@ -39,7 +39,7 @@ def complete_ending(ending: Ending, job: JobEnd | None) -> Ending:
     code = ending.exit_code if ending.exit_code is not None else job.exit_code or None
     if job.ended == "failed":
         if code == 0:
-            return ending  # whoever ran the command saw it end well
+            return ending  # the caller of the command saw it succeed
         reason = "unknown" if code is None else reason_of_code(code, "unknown")
         category, of = CATEGORIES[reason], _OPEN
     else:
@@ -48,7 +48,7 @@ def complete_ending(ending: Ending, job: JobEnd | None) -> Ending:
         return _with_code(ending, code)
     words = f"{job.source}: {job.state or job.ended}"
     message = words if code is None else f"{words}, exit code {code}"
-    return Ending(reason, category, None, message, False, code, ending.sightings, ending.died, None, ending.failed_start)
+    return Ending(reason, category, None, message, False, code, ending.matches, ending.died, None, ending.failed_start)
 
 
 def _with_code(ending: Ending, code: int | None) -> Ending:

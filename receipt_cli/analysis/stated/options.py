@@ -1,4 +1,4 @@
-"""Options of a derivation: what a caller states about a log. A receipt records them, so that they can be replayed."""
+"""Options of a derivation: the caller's statements about a log, recorded in the receipt for replay."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ STATED = "stated"
 
 
 class StatedFact(NamedTuple):
-    """A fact that the caller states: its name, its value in base units, and its source.
+    """A stated fact: its name, its value in base units, and its source.
 
-    The source is ``stated`` or ``header:POINTER``, a value of the header that the job collected.
+    The source is ``stated`` or ``header:POINTER``, a value of the job's header.
     """
 
     name: str
@@ -24,7 +24,7 @@ class StatedFact(NamedTuple):
 
 
 class JobEnd(NamedTuple):
-    """How a job ended as its scheduler records it: fields of the entry of ``evidence`` of a receipt that decide."""
+    """How a job ended by its scheduler: the deciding fields of an ``evidence`` entry of a receipt."""
 
     source: str
     ended: str
@@ -33,7 +33,7 @@ class JobEnd(NamedTuple):
 
     @classmethod
     def of(cls, evidence: Sequence[Mapping[str, Any]]) -> JobEnd | None:
-        """Return the end of the first entry that has one; None where every job may still run."""
+        """Return the first entry with an end; None if every job may still run."""
         ends = [cls(*(entry[key] for key in cls._fields)) for entry in evidence]
         return next((end for end in ends if end.ended not in ("not_ended", "unknown")), None)
 
@@ -46,19 +46,19 @@ class Options:
     exit_code: int | None = None
     wall: Wall | None = None
     log_complete: bool | None = None
-    """False where output is missing at the end of the log."""
+    """False if output is missing at the end of the log."""
     facts: tuple[StatedFact, ...] = ()
-    """Facts that the caller states, one a name, in the order of their names."""
+    """Stated facts, one per name, in order of their names."""
     running: bool = False
-    """True where the caller read the log of a job that may still run: where it breaks off says nothing of the end."""
+    """Whether the job may still run, so that the end of the log proves nothing."""
     job: JobEnd | None = None
-    """How a scheduler says that the job ended."""
+    """The scheduler's record of the job's end."""
     replaced_bytes: int | None = None
-    """Bytes that the followed file held before it was replaced or rewritten: they are not in the log."""
+    """Bytes of the followed file lost when it was replaced or rewritten."""
 
     @classmethod
     def recorded(cls, options: Mapping[str, Any]) -> Options:
-        """Return the options that a receipt of any version records."""
+        """Return the options recorded in a receipt of any version."""
         facts = tuple(StatedFact(**fact) for fact in options.get("facts", ()))
         whole, running = options.get("log_complete"), options.get("running") is True
         job = None if options.get("job") is None else JobEnd(**options["job"])
@@ -66,11 +66,11 @@ class Options:
         return cls(options["grammar"], options["exit_code"], wall, whole, facts, running, job, replaced)
 
     def of_earlier_run(self) -> Options:
-        """Return the options of a run that another one follows in the log: how the job ended says nothing of it."""
+        """Return the options for an earlier run in the log: the job's end does not concern it."""
         return replace(self, exit_code=None, wall=None, log_complete=None, running=False, job=None)
 
     def document(self) -> dict[str, Any]:
-        """Return the block that a receipt records. A key of receipt/1.3 is absent where nothing was stated."""
+        """Return the options block of a receipt; keys of receipt/1.3 are absent if not stated."""
         return {
             "grammar": self.grammar,
             "exit_code": self.exit_code,

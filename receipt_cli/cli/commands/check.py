@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from receipt_cli.analysis.checks import CORE, UNKNOWN, healthy, verdict
+from receipt_cli.analysis.checks import CORE, healthy, outcome
 from receipt_cli.ci.baseline import Baseline, hold_against
 from receipt_cli.ci.delivery import Targets, deliver
 from receipt_cli.ci.gates import DEFAULT, Gates
@@ -27,6 +27,13 @@ from receipt_cli.errors import ExitCode, GrammarChoiceError, UsageError
 from receipt_cli.io.file_kinds import read_file
 from receipt_cli.receipts.open import read_given
 from receipt_cli.receipts.production import Product
+
+_WRONG = {
+    "has_steps": "no training step",
+    "finite_losses": "a loss is not finite",
+    "no_oom": "memory ran out",
+    "zero_exit_code": "exit code not 0",
+}
 
 
 def check(
@@ -63,12 +70,14 @@ def check(
     """Exit 0 if a run passes, 1 if a required check or a gate fails, 4 if no step line was recognised and nothing failed.
 
     Without --gates a run has to be healthy: none of finite_losses, zero_exit_code, has_steps, no_oom is false, has_steps is
-    true, and nothing says that the run failed. A log that stops before its run ends is truncated, which is not healthy. If
-    steps were read and the log does not show how the run ended, the first word is unknown, and the exit code 0. On GitHub
+    true, and nothing says that the run failed, was stopped or is cut off. If
+    steps were read and the log does not show how the run ended, the outcome is unknown, and the exit code 0. On GitHub
     the job's page, annotations and outputs are written by default; JUnit, SARIF and dotenv files serve other systems.
 
     Example: receipt check run.log --baseline main.receipt.json --junit junit.xml
     """
+    from receipt_cli.render.receipt.summary import render_receipt
+
     wanted = _read_gates(gates)
     wanted = replace(
         wanted,
@@ -98,7 +107,8 @@ def check(
         more = {"checks": document["checks"], "reason": failure and failure["reason"]}
         write_json({"healthy": ruled.healthy, **ruled.document(document), **more})
     elif gates is None and not baseline:
-        write_stdout(_line(document, ruled, proven) + commands)
+        last = ("check", _answer(document, ruled, proven, allow_unknown))
+        write_stdout(render_receipt(document, style=style(color), log=file, last=last) + commands)
     else:
         write_stdout(render_page(document, ruled, style(color)) + commands)
     if "healthy" in wanted.require and not allow_unknown and healthy(document["checks"], document["failure"]) is None:
@@ -109,16 +119,19 @@ def check(
         sys.exit(ExitCode.NO)
 
 
-def _line(document: Mapping[str, Any], ruled: Verdict, proven: bool) -> str:
-    """Return the state of the run, and what each core check found."""
-    checks, failure = document["checks"], document["failure"]
-    words = {True: "true", False: "false", None: "unknown"}
-    shown = " ".join(f"{name}={words[checks.get(name)]}" for name in CORE)
-    reason = f" reason={failure['reason']}" if failure else ""
-    state = verdict(checks, failure).partition(",")[0]
-    told = UNKNOWN if state == UNKNOWN else "proven" if proven else "healthy"
-    word = told if ruled.passed else "not proven" if proven and healthy(checks, failure) else state
-    return f"{word}: {shown}{reason}\n"
+def _answer(document: Mapping[str, Any], ruled: Verdict, proven: bool, allow_unknown: bool) -> str:
+    """Return whether the run passes, with the exit code, and why."""
+    checks, fine = document["checks"], healthy(document["checks"], document["failure"])
+    if fine is None and not allow_unknown:
+        return f"cannot judge (exit {ExitCode.GRAMMAR}): no step line was recognised"
+    lacking = [name for name in CORE if checks.get(name) is not True] if proven and fine and not ruled.passed else []
+    wrong = [words for name, words in _WRONG.items() if checks.get(name) is False]
+    word: str = outcome(document)
+    if lacking:
+        why = f"not proven: {', '.join(lacking)}"
+    else:
+        why = f"{word}, {', '.join(wrong)}" if wrong and word not in ("failed", "stopped") else word
+    return f"{'yes' if ruled.passed else 'no'} (exit {ExitCode.OK if ruled.passed else ExitCode.NO}): {why}"
 
 
 def _read_gates(path: Path | None) -> Gates:

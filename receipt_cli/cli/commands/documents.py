@@ -11,7 +11,7 @@ from receipt_cli.api.commands import migrate as migrate_file
 from receipt_cli.api.commands import validate as find_wrong
 from receipt_cli.api.results import Migration
 from receipt_cli.cli.output import note, style, tell, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option
+from receipt_cli.cli.parameters import Argument, Color, Documents, Full, Json, Option
 from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ExitCode, InputError, ReceiptError, UsageError
@@ -29,6 +29,7 @@ def show(
     ],
     store: InStore = None,
     json_output: Json = False,
+    full: Full = False,
     color: Color = "auto",
 ) -> None:
     """Show a receipt, or a document of another kind.
@@ -49,7 +50,7 @@ def show(
     if json_output:
         write_json(document)
     elif isinstance(document, dict):
-        write_stdout(render_document(document, style=style(color)))
+        write_stdout(render_document(document, style=style(color), full=full))
     if has_errors(findings):
         note([f"{file} is not valid: receipt schema check {file}"])
         sys.exit(ExitCode.NO)

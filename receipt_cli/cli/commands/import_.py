@@ -21,7 +21,6 @@ from receipt_cli.io.atomic import write_atomically
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.receipts.production import Declared, declare
 from receipt_cli.render.document import render_document
-from receipt_cli.render.receipt.summary import render_receipt
 
 _NAME = 200
 """Most characters of a path that names a run."""
@@ -65,16 +64,14 @@ def import_(
             raise UsageError("--store and -o exclude each other")
         add_each(store, _documents(files, format_name, session, declared), json_output)
         return
-    document, series = _imported(files, format_name, session, declared)
+    document, _ = _imported(files, format_name, session, declared)
     data = canonical_bytes(document)
     if output is not None:
         write_atomically(output, data)
     if json_output:
         write_stdout(data)
-    elif series is None:
-        write_stdout(render_document(document, style=style(color)))
     else:
-        write_stdout(render_receipt(document, series=series, style=style(color)))
+        write_stdout(render_document(document, style=style(color)))
 
 
 def _documents(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from receipt_cli.cli.parameters import (
     Color,
     Evidence,
     Fact,
+    Full,
     Grammar,
     JobExit,
     Json,
@@ -98,12 +99,14 @@ def parse(
     workers: Annotated[
         int | None, Option(least=1, most=256, help="Processes that scan without the kernel; by default as many as pay.")
     ] = None,
+    full: Full = False,
     color: Color = "auto",
 ) -> None:
     """Turn a training log into a receipt.
 
-    Prints a summary; --json prints the receipt itself, -o writes it to a file. Several files, such as rank*.log or a
-    folder, are the ranks and the rotated parts of one run. If a log contains several runs, the receipt covers the last.
+    Prints how the run ended in at most eight lines, and with --full the rest; --json prints the receipt itself, -o writes
+    it to a file. Several files, such as rank*.log or a folder, are the ranks and the rotated parts of one run. If a log
+    contains several runs, the receipt covers the last.
     Parsing a failed run still exits 0. Exits 2 for files of several runs, 3 for a log that cannot be read, 4 when no grammar
     recognises it, or two do.
 
@@ -150,10 +153,18 @@ def parse(
             request = replace(request, progress=bar)
             products = list(produce_all(request)) if all_runs else [produce(request)]
     note(dict.fromkeys(text for product in products for text in product.notes))
+
+    def show(product: Product) -> None:
+        from receipt_cli.render.receipt.summary import render_receipt
+
+        series, running = product.series if full else None, product.derivation.options.running
+        shown = render_receipt(product.document, style=style(color), series=series, full=full, log=logs[0], running=running)
+        write_stdout(shown)
+
     if all_runs:
-        _deliver_all(products, json_output, output, color)
+        _deliver_all(products, json_output, output, show)
     else:
-        _deliver(products[0], json_output, output, color)
+        _deliver(products[0], json_output, output, show)
     if series is not None:
         _write_series(products, series, all_runs)
     if html is not None:
@@ -214,7 +225,7 @@ def _read_wall(wall: str) -> Wall:
     return read_wall(wall)
 
 
-def _deliver(product: Product, json_output: bool, output: Path | None, color: ColorChoice) -> None:
+def _deliver(product: Product, json_output: bool, output: Path | None, show: Callable[[Product], None]) -> None:
     data = canonical_bytes(product.document)
     if output is not None:
         from receipt_cli.io.atomic import write_atomically
@@ -222,11 +233,11 @@ def _deliver(product: Product, json_output: bool, output: Path | None, color: Co
         write_atomically(output, data)
     if json_output:
         write_stdout(data)
-    elif product.derivation.detection.chosen:
-        _show(product, color)
+    else:
+        show(product)
 
 
-def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | None, color: ColorChoice) -> None:
+def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | None, show: Callable[[Product], None]) -> None:
     """Write ``run-1.json`` and so on into ``output``, a line of JSON each to stdout, or the summaries."""
     if output is not None:
         from receipt_cli.io.atomic import make_folder, write_atomically
@@ -237,8 +248,8 @@ def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | 
     for product in products:
         if json_output:
             write_stdout(canonical_line(product.document))
-        elif product.derivation.detection.chosen:
-            _show(product, color)
+        else:
+            show(product)
 
 
 def _write_series(products: Sequence[Product], output: Path, all_runs: bool) -> None:
@@ -257,12 +268,6 @@ def _numbered(folder: Path, count: int, suffix: str) -> list[Path]:
     """Return the names of the files of ``count`` runs, which sort as the runs are numbered."""
     width = len(str(count))
     return [folder / f"run-{number:0{width}d}{suffix}" for number in range(1, count + 1)]
-
-
-def _show(product: Product, color: ColorChoice) -> None:
-    from receipt_cli.render.receipt.summary import render_receipt
-
-    write_stdout(render_receipt(product.document, series=product.series, style=style(color)))
 
 
 def _follow(

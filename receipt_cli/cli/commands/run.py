@@ -16,10 +16,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-from receipt_cli.analysis.checks import verdict
 from receipt_cli.analysis.goodput.model import Wall
 from receipt_cli.authoring.site_search import find_site
-from receipt_cli.cli.output import note, print_line, tell
+from receipt_cli.cli.output import note, print_line, style, tell
 from receipt_cli.cli.parameters import (
     Argument,
     Attach,
@@ -52,7 +51,6 @@ from receipt_cli.receipts.production import (
     split_attachment,
 )
 from receipt_cli.redaction.text import mask_texts
-from receipt_cli.render.scale import byte_size, duration
 from receipt_cli.wrap.job import Ended, NotStarted, check_command, run_job
 from receipt_cli.wrap.orphan import Note, find_orphan
 from receipt_cli.wrap.output_streams import hold_standard_streams
@@ -184,8 +182,8 @@ def _recover(log: Path, output: Path | None, quiet: bool) -> None:
     if not quiet:
         unread = refusal(product.derivation, str(log))
         note(dict.fromkeys([*product.notes, *([unread.message] if unread is not None else [])]))
-        unseen = "exit code, wall time and peak memory are unknown: receipt run was killed"
-        print_line(f"receipt: {receipt}: {_said(product)}; {unseen}")
+        note(["exit code, wall time and peak memory are unknown: receipt run was killed"])
+        _show(product, log, receipt)
 
 
 def _check_options(log: str, grammar: str | None, attachments: Sequence[str]) -> None:
@@ -263,10 +261,17 @@ def _write_receipt(
     if not quiet:
         unread = refusal(product.derivation, str(files.log))
         note(dict.fromkeys([*notes, *product.notes, *([unread.message] if unread is not None else [])]))
-        words = [_said(product), f"exit code {ended.code}", duration(ended.wall_s)]
-        if ended.peak_rss_bytes is not None:
-            words.append(f"{byte_size(ended.peak_rss_bytes)} at its peak")
-        print_line(f"receipt: {files.receipt}: {', '.join(words)}")
+        _show(product, files.log, files.receipt)
+
+
+def _show(product: Product, log: Path, receipt: Path) -> None:
+    """Print the card of the run on stderr; the last row names the receipt. A closed stderr is no error."""
+    from receipt_cli.render.card import render_card
+
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            last = ("receipt", str(receipt))
+            sys.stderr.write(render_card(product.document, style("auto", sys.stderr), log=str(log), last=last))
 
 
 class _Silence:
@@ -310,18 +315,6 @@ def _produced(request: Request) -> Product:
             except UsageError as error:
                 note([f"{error.message}: left out ({error.why})"])
         return produce(replace(request, attachments=present))
-
-
-def _said(product: Product) -> str:
-    """Return the verdict of a run and the number of its step records."""
-    document = product.document
-    failure, summary = document["failure"], document["summary"]
-    steps = summary["steps"]["record_count"] if summary is not None else None
-    counted = "no step line recognised" if steps is None else f"{steps} step record{'' if steps == 1 else 's'}"
-    good = verdict(document["checks"], failure)
-    good = "healthy" if good.startswith("healthy") else good
-    said = good if failure is None else f"{good} ({failure['reason']})"
-    return f"{said}, {counted}"
 
 
 def _end_as(code: int) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from receipt_cli.redaction.mask import count_masks
+from receipt_cli.render.card import render_card
 from receipt_cli.render.receipt.cost import write_cost
 from receipt_cli.render.receipt.diagnosis import write_bottleneck, write_memory
 from receipt_cli.render.receipt.evidence import write_evidence
@@ -21,14 +22,26 @@ from receipt_cli.render.terminal.style import Style
 _MAX_CLASSES = 12
 
 
-def render_receipt(document: Mapping[str, object], *, series: Mapping[str, Sequence[float]] | None = None, style: Style) -> str:
-    """Return the summary of ``document`` (a receipt/1.0), each line ended by a newline.
+def render_receipt(
+    document: Mapping[str, object],
+    *,
+    style: Style,
+    series: Mapping[str, Sequence[float]] | None = None,
+    full: bool = False,
+    log: str | None = None,
+    running: bool = False,
+    last: tuple[str, str] | None = None,
+) -> str:
+    """Return the card of ``document`` (a receipt), if ``full`` with all below it; each line is ended by a newline.
 
     ``series`` maps names of ``summary.metrics`` and ``summary.other_metrics`` to their values in step order,
-    in base units and NaN where not finite, for the trend of each metric. The document need not be valid: what
-    is missing or of the wrong type reads as unknown. No line is wider than ``style.width``, and no text of
-    the document reaches the terminal as a control sequence.
+    in base units and NaN where not finite, for the trend of each metric. ``log``, ``running`` and ``last`` are those of
+    ``render_card``. The document need not be valid: what is missing or of the wrong type reads as unknown. No line is wider
+    than ``style.width``, and no text of the document reaches the terminal as a control sequence.
     """
+    card = render_card(document, style, log=log, running=running, last=last)
+    if not full:
+        return card
     page = Page(style)
     write_identity(page, document)
     write_verdict(page, document)
@@ -43,7 +56,7 @@ def render_receipt(document: Mapping[str, object], *, series: Mapping[str, Seque
     write_evidence(page, document)
     write_accounting(page, document)
     _write_redactions(page, document)
-    return page.text()
+    return f"{card}\n{page.text()}"
 
 
 def _write_redactions(page: Page, document: Mapping[str, object]) -> None:

@@ -11,7 +11,7 @@ from typing import Literal, TextIO
 ColorChoice = Literal["auto", "always", "never"]
 Role = Literal["plain", "heading", "strong", "dim", "good", "warn", "bad", "accent", "blue", "magenta"]
 
-PIPE_WIDTH = 100
+PIPE_WIDTH = 80
 """Columns of a stream that is not a terminal."""
 MIN_WIDTH = 40
 """A narrower terminal gets lines of this many columns: below it no table can be read."""

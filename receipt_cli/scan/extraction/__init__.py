@@ -1,6 +1,6 @@
 """Extract the fields of one rule from one record.
 
-Each syntax of a rule but the plain pattern (pairs, mapping, table, block) has a module; ``extract`` picks it.
+Each rule syntax except plain patterns (pairs, mapping, table, block) has its own module; ``extract`` selects it.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ __all__ = [
 def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None = None) -> list[Extraction]:
     """Return the events that ``rule`` finds in ``record``, in order. Raises ``PatternTimeout``.
 
-    Without ``bounded`` also those that a value below the least allowed one rules out. ``box`` is shared with other calls.
+    Without ``bounded`` events with a value below its bound are returned too. ``box`` is shared with other calls.
     """
     box = box or Box()
     try:
         if rule.pattern is not None:
             if rule.find(record, timeout=box.left()) is None:
-                return []  # most patterns that are tried find nothing: this is faster than to iterate over it
+                return []  # most patterns find nothing: faster than an iterator
             matches = islice(rule.start.finditer(record, timeout=box.left()), MAX_EVENTS)
             events = [event_of(rule.start, found) for found in matches]
         elif rule.pairs is not None:
@@ -75,7 +75,7 @@ def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None 
 
 
 def read_record(rule: Rule, record: bytes) -> list[Extraction]:
-    """Return the events that ``rule`` finds in a raw record, behind its envelopes too.
+    """Return the events that ``rule`` finds in a raw record, also after its envelopes.
 
     Raises ``PatternTimeout``.
     """
@@ -84,9 +84,9 @@ def read_record(rule: Rule, record: bytes) -> list[Extraction]:
 
 
 def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
-    """Return what an anchored ``rule`` finds where an envelope ends, with offsets into the whole ``record``.
+    """Return the events of an anchored ``rule`` after the first envelope end with any, with offsets into ``record``.
 
-    All these places share one time box. Raises ``PatternTimeout``.
+    All envelope ends share one time box. Raises ``PatternTimeout``.
     """
     box = Box()
     for at in starts(record):

@@ -1,4 +1,4 @@
-"""Rules of blocks: one key and value a row, over several records."""
+"""Rules of blocks: one key and value per row, over several records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_te
 
 
 def find_block_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
-    """Return the opening line or the row of a block that ``record`` is, if it is one."""
+    """Return the event if ``record`` is the opening line or a row of a block."""
     opening, row = rule.block_patterns
     found = opening.search(record, timeout=box.left()) if opening is not None else None
     if opening is not None and found is not None:
@@ -22,7 +22,7 @@ def find_block_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
 
 
 def bind_row(spec: Block, row: tuple[str, ...]) -> tuple[str, str | float] | None:
-    """Name one row of a block: (field, its text), (printed key, number) for an undeclared one, None for what is dropped."""
+    """Bind a block row: (field, text), (printed key, number) if undeclared, or None if dropped."""
     key, value = row
     if key in spec.keys:
         return spec.keys[key], value
@@ -31,5 +31,5 @@ def bind_row(spec: Block, row: tuple[str, ...]) -> tuple[str, str | float] | Non
 
 
 def is_other(spec: Block, key: str) -> bool:
-    """True for a key that no field has and whose numbers are kept."""
+    """Return whether no field has this key but its numbers are kept."""
     return spec.other and key not in spec.ignore and 0 < len(key) <= MAX_KEY

@@ -1,4 +1,4 @@
-"""Labelled numbers of a record that no field of its rules reads: kept under their labels, or counted as dropped."""
+"""Labelled numbers of a record that no rule field reads: kept by label, or counted as dropped."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ if TYPE_CHECKING:
 
 _KEEPING = ("step", "eval")
 MAX_LABELLED = 64
-"""Labelled numbers that are kept of one record."""
+"""Most labelled numbers kept from one record."""
 _LABELLED = regex_later(
     rb"(?<![\w./%@#-])(?P<key>[A-Za-z_][\w./@%#-]*+(?: [A-Za-z_][\w./@%#-]*+){0,3}(?: \([\w%/]++\))?+)"
     rb"[\"']?[ \t]?[=:][ \t]{0,16}"
     rb"(?P<number>[-+]?(?:\d++(?:,\d{3})*+(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|(?i:[-+]?(?:nan|inf))(?!\w))"
     rb"(?P<unit>(?: ?[KMGTP]i?B|[A-Za-z%][A-Za-z/%]{0,11})?+)(?<!%(?=\|))(?=[\s,;|)\]}\"'<]|\Z)"
 )
-"""A label of up to four words, a colon or an equals sign, a number, and a unit that is glued on; no bar behind a per cent."""
+"""A label of up to four words, a colon or equals sign, a number and an attached unit; not a percentage before a bar."""
 _LABEL_END = compile_later(rb"[=:][ \t]{0,16}[-+]?(?:\.?\d|[nNiI])")
 _FEW = 6
-"""Numbers behind labels up to which each is looked for by itself."""
+"""Most label ends that are searched one by one."""
 _OTHERS = bytes(byte if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_./@%#-() ") else 0 for byte in range(256))
-"""Makes zero of bytes that no label contains."""
+"""Translation table: zero for bytes that labels never contain."""
 _SECTION = regex_later(
     rb"(?:(?<![\w./%@#-])(?P<name>[A-Za-z][A-Za-z_-]{0,19}+) ?:|[\[(](?P<name>[A-Za-z][A-Za-z_-]{0,19}+)[\])]:?+)"
     rb"[ \t]++(?=[A-Za-z_])|(?<![\w./%@#-])(?P<name>[A-Za-z][A-Za-z_-]{0,19}+)[\[{(](?=[A-Za-z_][\w./%@#-]*+ ?[=:])"
 )
-"""The heading of some labelled numbers in a line, without digits: ``Train: loss=1.2 acc=0.3 | Val: loss=1.4 acc=0.2``,
+"""A heading of labelled numbers in a line, without digits: ``Train: loss=1.2 acc=0.3 | Val: loss=1.4 acc=0.2``,
 ``loss[ctc=1.2], tot_loss[ctc=1.4]``."""
 LABELS = (_LABELLED, _SECTION)
-"""What looks at the digits of a record: ``_LABEL_END`` tells no run from a digit."""
+"""The patterns that depend on digits; ``_LABEL_END`` treats one digit like several."""
 _OF_TRAINING = regex_later(r"(?<![A-Za-z])(?i:train(?:ing)?|trn)(?![a-z])")
-"""A label that a line of an evaluation prints of the training, such as its mean loss of the epoch."""
+"""A training label in an evaluation line, such as the epoch's mean training loss."""
 _SOURCE = regex_later(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
-"""A file, whose line follows a colon."""
+"""A source file name; a line number follows its colon."""
 
 
 _DEVICES = frozenset([b"cuda", b"xpu", b"npu", b"hpu", b"mps", b"musa"])
-"""What a colon joins to the number of a device."""
+"""Device names that a colon joins to an index."""
 
 
 class Cell(NamedTuple):
-    """A labelled number: its key and its text, each with its place in the record."""
+    """A labelled number: its key and its text, each with its span."""
 
     key: str
     key_span: Span
@@ -59,13 +59,12 @@ class Cell(NamedTuple):
 
 
 def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]]]) -> None:
-    """Add the labelled numbers that no rule of a grammar reads to the unregistered ones of the event that they follow.
+    """Add the labelled numbers that no rule of a grammar reads to the event before them, as unregistered numbers.
 
-    ``read`` are all rules of the grammar that read the record, with their events. Only events of steps and evaluations
-    keep numbers; those of evaluations under ``eval/KEY``, but for labels of training. A label that a record prints twice is
-    kept with the heading before it, as ``HEADING/LABEL``; without one it says nothing, and a mapping keeps what its rule
-    allows (of an evaluation all but what it ignores, where it names that): such cells are dropped, and counted (see
-    ``DROPPED``). Raises ``TimeoutError``.
+    ``read`` are all rules of the grammar that read the record, with their events. Only step and evaluation events keep numbers;
+    evaluations keep them under ``eval/KEY``, except training labels. A label printed twice is kept as ``HEADING/LABEL``.
+    Without a heading it is ambiguous, and a mapping keeps only the keys its rule allows (of an evaluation all but the ignored
+    ones, if it lists these): such cells are dropped and counted (see ``DROPPED``). Raises ``TimeoutError``.
     """
     keeping = [(r, e) for r, found in read if r.event in _KEEPING and r.table is None and r.block is None for e in found]
     if not keeping:
@@ -107,7 +106,7 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
 
 
 def _as_field(rule: Rule, event: Extraction, key: str) -> str | None:
-    """Return the field whose figure a labelled number is, of which the event has no value: a mark may stand before its label."""
+    """Return the field of the event's rule that the label names and the event lacks; a marker may precede its label."""
     target = load_registry().by_alias.get(key.lower())
     if target is None or rule.event not in _KEEPING:
         return None
@@ -121,8 +120,8 @@ def _as_field(rule: Rule, event: Extraction, key: str) -> str | None:
 
 
 def _with_heading(record: bytes, cell: Cell) -> Cell:
-    """Return the cell with the heading before it in its key, if there is one."""
-    found = _SECTION.finditer(record, 0, cell.span[0], timeout=TIME_BOX_S)  # what follows a bracket is the label, to its end
+    """Return the cell with the heading before it added to its key, if there is one."""
+    found = _SECTION.finditer(record, 0, cell.span[0], timeout=TIME_BOX_S)  # the label follows a bracket directly
     headings = [heading for heading in found if heading.end() <= cell.key_span[0]]
     if not headings:
         return cell
@@ -131,7 +130,7 @@ def _with_heading(record: bytes, cell: Cell) -> Cell:
 
 
 def _read_spans(rule: Rule, event: Extraction) -> Iterator[Span]:
-    """Yield the places that an event has its values from; of a field that picks a part of its text, that part."""
+    """Yield the spans of an event's values; for a field that picks a part of its text, the span of that part."""
     yield from event.unregistered_spans.values()
     yield from event.declared
     for name, (start, end) in event.spans.items():
@@ -142,9 +141,9 @@ def _read_spans(rule: Rule, event: Extraction) -> Iterator[Span]:
 
 @lru_cache(8)
 def _labelled(record: bytes, start: int) -> list[Cell]:
-    """Return the labelled numbers of a record from ``start`` on. A unit that is known converts; another joins the key.
+    """Return the labelled numbers of a record from ``start`` on; a known unit converts, another one joins the key.
 
-    The rules of several grammars look at one record.
+    Cached, because the rules of several grammars read one record.
     """
     cells: list[Cell] = []
     for found in islice(_find_labelled(record, start), MAX_LABELLED):
@@ -170,7 +169,7 @@ def _labelled(record: bytes, start: int) -> list[Cell]:
 
 
 def _find_labelled(record: bytes, start: int) -> Iterator[regex.Match[bytes]]:
-    """Yield what ``finditer`` finds, which looks at each word: a label ends where a number follows, and has no other such end."""
+    """Yield the same matches as ``finditer`` but faster: search only before label ends, if there are few."""
     ends = [end.start() for end in _LABEL_END.finditer(record, start)]
     if len(ends) > _FEW:
         yield from _LABELLED.finditer(record, start, timeout=TIME_BOX_S)

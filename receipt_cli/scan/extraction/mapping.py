@@ -23,7 +23,7 @@ _MAX_OPENINGS = 16
 
 
 def find_mappings(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extraction]:
-    """Yield an event for each object in ``record`` that has the keys and values that the rule wants."""
+    """Yield an event for each object in ``record`` that has the required keys and values."""
     text = record.decode("utf-8", "surrogateescape")
     ascii_only = len(text) == len(record)
     if rule.opening is not None:
@@ -49,9 +49,9 @@ def find_mappings(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator
 
 @lru_cache(8)
 def _parse(text: str, at: int) -> tuple[dict[str, Value], int, tuple[Span, ...]] | None:
-    """Return the object that begins at ``at``, the index behind it and the places of its keys; None where there is none.
+    """Return the object that starts at ``at``, its end and the spans of its keys; None if there is none.
 
-    Several rules look at one record: it is parsed once.
+    Cached, because several rules read one record.
     """
     keys: list[Span] = []
     try:
@@ -62,7 +62,7 @@ def _parse(text: str, at: int) -> tuple[dict[str, Value], int, tuple[Span, ...]]
 
 
 def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extraction]:
-    """Yield the objects of ``record`` whose brace ends a match of the rule's start."""
+    """Yield the objects of ``record`` whose opening brace ends a match of the rule's start."""
     assert rule.opening is not None
     end = 0
     for count, found in enumerate(rule.opening.finditer(record, timeout=box.left())):
@@ -86,9 +86,9 @@ def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extra
 
 
 def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
-    """Return the event that ``data`` is, or None when it is not the one that ``spec`` means.
+    """Return the event of ``data``, or None if ``data`` does not meet ``spec``.
 
-    Its places are those of characters in the text that was parsed.
+    Its spans count characters in the parsed text.
     """
     if any(lookup(data, key) is None for key in spec.requires) or any(key in data for key in spec.forbids):
         return None
@@ -116,7 +116,7 @@ def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
 
 
 def _place(value: Value) -> Span:
-    """Return the span of a parsed value without the blanks around it; ``NOWHERE`` too for one without digits."""
+    """Return the span of a parsed value without blanks around it, or ``NOWHERE`` if it has none."""
     if not isinstance(value, Text) or value.start < 0:
         return NOWHERE
     begin = value.start + len(value) - len(value.lstrip())
@@ -124,7 +124,7 @@ def _place(value: Value) -> Span:
 
 
 def _in_bytes(text: str, start: int, end: int) -> Callable[[int], int]:
-    """Return what gives the place in bytes for one in the characters from ``start`` to ``end``."""
+    """Return the function that converts a character offset between ``start`` and ``end`` to a byte offset."""
     if text[start:end].isascii():
         return (_offset(text, start) - start).__add__
     return partial(_offset, text)

@@ -1,4 +1,4 @@
-"""The result of one rule on one record, and the parts that every syntax shares: time box, spans, conversion."""
+"""The result of one rule on one record, and the parts shared by all syntaxes: time box, spans, conversion."""
 
 from __future__ import annotations
 
@@ -14,34 +14,33 @@ from receipt_cli.grammar.model import Field, Rule
 from receipt_cli.problems import MAX_EXCERPT
 
 TIME_BOX_S = 2.0
-"""CPU seconds that one rule may spend on finding its events in one record (``regex`` counts ``clock()``: a process that
-sleeps or is suspended does not use them up). Shipped patterns are linear and stay far below."""
+"""CPU seconds allowed for one rule on one record. ``regex`` counts ``clock()``, so time asleep or suspended does not
+count. Shipped patterns are linear and stay far below."""
 _SHORT_S = 0.01
 MAX_EVENTS = 64
-"""Events that one rule may find in one record."""
+"""Most events of one rule in one record."""
 MAX_KEY = 64
 MAX_INTEGER = 1 << 53
-"""From it on a float64 may hold another integer than the one printed: such a value is not read."""
+"""The first integer that float64 may not hold exactly; values from here on are not read."""
 DROPPED = "\0"
-"""What the names of columns begin with whose cells are counted and nothing else: ``DROPPED``, a number, ``DROPPED``, the key."""
+"""Prefix of columns whose cells are only counted: ``DROPPED``, a number, ``DROPPED``, the key."""
 Converted: TypeAlias = tuple[float | str | None, bool]
-"""See ``convert``."""
 Span = tuple[int, int]
 NOWHERE: Span = (-1, -1)
-"""The place of a text that the record contains only in another form: escaped, or with marks inside."""
+"""The span of a text that the record holds in another form: escaped, or with marks inside."""
 
 
 @dataclass(slots=True)
 class Extraction:
-    """One event as printed: its span in the record, the text of each field, and values under keys nobody declared.
+    """One event as printed: its span in the record, the text of each field, and values of undeclared keys.
 
-    ``spans`` and ``unregistered_spans`` are the places of these texts and numbers in the record, ``keys`` of what named them
-    does, or decided that this is an event, ``unread`` where values under undeclared keys that are no numbers do,
-    ``declared`` of values that the rule names to leave them out. Tables and blocks have none.
+    ``spans`` and ``unregistered_spans`` are the spans of these texts and numbers; ``keys`` the spans of their keys and of
+    values that made this an event; ``unread`` the spans of undeclared values that are not numbers; ``declared`` those of values
+    the rule ignores. Tables and blocks have none of these.
 
-    ``cells`` are texts that only other records name, ``column`` says which: ``headers`` the column names of a table, ``cells``
-    the cells of its other rows, ``pairs`` key and value of a block's row; ``parts`` are their places, blanks included.
-    ``form`` says what precedes it and how its numbers end (see ``scan/forms.py``).
+    ``cells`` are texts that other records name, for the column ``column``: ``headers`` the column names of a table, ``cells``
+    the cells of its other rows, ``pairs`` key and value of a block row; ``parts`` are their spans, blanks included. ``form``:
+    the words before the event and the endings of its numbers (see ``scan/forms.py``).
     """
 
     start: int
@@ -59,7 +58,7 @@ class Extraction:
     form: str = ""
 
     def reread(self, record: bytes) -> Extraction:
-        """Return the event, as far as columns keep it, as ``record`` has it: at the same places."""
+        """Return the part of the event that columns keep, with the texts that ``record`` has at the same spans."""
         event = Extraction(self.start, self.end, dict(self.texts), column=self.column, form=self.form)
         event.spans, event.unregistered_spans = self.spans, self.unregistered_spans
         for name, span in self.spans.items():
@@ -73,7 +72,7 @@ class Extraction:
         return event
 
     def moved(self, to: Callable[[int], int]) -> Extraction:
-        """Return the event with all its places as ``to`` says."""
+        """Return the event with all offsets mapped by ``to``."""
 
         def move(span: Span) -> Span:
             return span if span == NOWHERE else (to(span[0]), to(span[1]))
@@ -96,14 +95,13 @@ class Extraction:
 
 
 class PatternTimeout(Exception):
-    """A pattern spent its time box, or the memory it may have, on one record."""
+    """A pattern used up its time box or memory on one record."""
 
 
 class Box:
-    """The CPU time that several searches share, from the first of them on.
+    """A CPU time budget shared by several searches, from the first one on.
 
-    The clock of the processor is a system call: it is read once the searches take longer than ``_SHORT_S``, which count
-    for nothing.
+    Reading the CPU clock is a system call, so it starts only after the searches took ``_SHORT_S``, which do not count.
     """
 
     __slots__ = ("_begin", "_end")
@@ -113,7 +111,7 @@ class Box:
         self._end: float | None = None
 
     def left(self) -> float:
-        """Return the seconds that are left. Raises ``TimeoutError``."""
+        """Return the remaining seconds. Raises ``TimeoutError``."""
         if self._end is None:
             if self._begin is None:
                 self._begin = monotonic()
@@ -129,7 +127,7 @@ class Box:
 
 
 def fields_below(rule: Rule, event: Extraction) -> list[str]:
-    """Return the fields of ``event`` that are below the least value that ``rule`` allows them."""
+    """Return the fields of ``event`` that are below the bounds of ``rule``."""
     printed = {name: convert(rule.fields[name], event.texts[name])[0] for name in rule.bounds if name in event.texts}
     return [name for name, value in printed.items() if isinstance(value, float) and value < rule.bounds[name]]
 
@@ -140,13 +138,13 @@ def clean_text(raw: bytes) -> str:
 
 
 def join_cells(column: str, cells: Iterable[str]) -> str:
-    """Return texts of a table or a block as their column keeps them."""
+    """Return the cells of a table or block row in the form that columns store."""
     joined = "\t".join(cells)
     return joined[:MAX_EXCERPT] if column == "pairs" else joined
 
 
 def event_of(pattern: regex.Pattern[bytes], found: regex.Match[bytes]) -> Extraction:
-    """Return the event that a match is, with its named groups."""
+    """Return the event of a match, with its named groups."""
     event = Extraction(found.start(), found.end())
     add_groups(event, pattern, found)
     return event
@@ -168,9 +166,9 @@ def stripped(raw: bytes, start: int) -> Span:
 
 
 def read_unregistered(text: str) -> float | None:
-    """Return the number that an undeclared key's value spells in base units, or None.
+    """Return the number in the value of an undeclared key, in base units, or None.
 
-    numpy's own repr counts as a number; a unit counts that the text names without doubt (``38.5%``, ``12 ms``).
+    numpy's repr of a number counts as a number, and so does an unambiguous unit (``38.5%``, ``12 ms``).
     """
     if text.startswith("np.") and text.endswith(")"):
         text = text[text.find("(") + 1 : -1]
@@ -183,7 +181,7 @@ def read_unregistered(text: str) -> float | None:
 def convert(spec: Field, text: str) -> Converted:
     """Return the value of ``text`` in base units and whether it could be read.
 
-    ``(None, True)`` is a value that the trainer prints as unknown; ``(None, False)`` a problem.
+    ``(None, True)``: the trainer prints the value as unknown; ``(None, False)``: unreadable.
     """
     if text in spec.null_if:
         return None, True

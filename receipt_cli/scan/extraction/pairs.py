@@ -1,4 +1,4 @@
-"""Rules of keys and values: an event begins where the rule's start matches, and its cells follow."""
+"""Rules of pairs: an event starts at a match of the rule's start, and key-value cells follow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from receipt_cli.scan.extraction.model import (
 
 
 def find_pairs(rule: Rule, pairs: Pairs, record: bytes, box: Box) -> Iterator[Extraction]:
-    """Yield an event for each start of the rule whose keys are those that it wants."""
+    """Yield an event for each match of the rule's start that has the required keys."""
     starts = list(islice(rule.start.finditer(record, timeout=box.left()), MAX_EVENTS))
     for number, found in enumerate(starts):
         limit = starts[number + 1].start() if number + 1 < len(starts) else len(record)
@@ -57,7 +57,7 @@ def find_pairs(rule: Rule, pairs: Pairs, record: bytes, box: Box) -> Iterator[Ex
 
 
 class _Cell(NamedTuple):
-    """One cell as printed: its key and value, where each begins, and where the cell ends."""
+    """One cell as printed: key and value with their offsets, and the end of the cell."""
 
     key: bytes
     key_at: int

@@ -15,7 +15,7 @@ _WIDE = regex_later(rb"\S++(?: \S++)*+")
 
 
 def find_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
-    """Return the header or the row of a table that ``record`` is, if it is one."""
+    """Return the event if ``record`` is a header or a row of a table."""
     header, row = rule.table_patterns
     assert rule.table is not None
     word, cell = (_WORD, _CELL) if rule.table.cell == " " else (_WIDE, _WIDE)
@@ -33,9 +33,9 @@ def find_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
 
 
 def bind_cells(spec: Table, header: tuple[str, ...], cells: tuple[str, ...]) -> tuple[dict[str, str], dict[str, float]] | None:
-    """Name the ``cells`` of a row by the latest ``header``; None when their number does not fit.
+    """Bind the ``cells`` of a row to the latest ``header``; None if their numbers differ.
 
-    Of two cells of one name the last counts.
+    If two cells have the same name, the last one counts.
     """
     values = cells[spec.skip_cells :]
     if len(values) != len(header):
@@ -47,7 +47,7 @@ def bind_cells(spec: Table, header: tuple[str, ...], cells: tuple[str, ...]) -> 
 
 
 def plan_columns(spec: Table, header: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
-    """Return the column of each field that a ``header`` names, the last of several, and the names of undeclared columns."""
+    """Return the last column of each field in ``header``, and the names of undeclared columns."""
     fields: dict[str, int] = {}
     others: dict[int, str] = {}
     for column, name in enumerate(header):

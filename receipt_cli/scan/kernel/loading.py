@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 VARIABLE = "RECEIPT_KERNEL"
-"""The environment variable that leaves the kernel out where it is ``0``."""
+"""The environment variable that disables the kernel if it is ``0``."""
 
 
 def load_kernel() -> Any:
-    """Return the compiled kernel, or None where it is absent or left out."""
+    """Return the compiled kernel, or None if it is absent or disabled."""
     if os.environ.get(VARIABLE) == "0":
         return None
     try:

@@ -1,4 +1,4 @@
-"""Turn a layout into the numbers that the kernel executes for each of its records (see ``kernel_add`` in kernel.c)."""
+"""Compile a layout into the program that the kernel runs on its records (see ``kernel_add`` in kernel.c)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 DECIMAL, ASKED_NUMBER, ASKED_TEXT, _, CONSTANT_TEXT, PLACE, DIGITS = range(7)
-"""Kinds of values: computed from their digits, asked of Python, the same in every record, its place, or digits of a text."""
+"""Kinds of values: computed from digits, asked from Python, constant in all records, a position, or digits of a text."""
 OF_DIGITS = "digits"
-"""The name of the column that has the digits of a group of texts."""
+"""The column with the digits of a group of texts."""
 MARKER = ""
-"""Takes the place of a grammar in the key of a table of a marker's hits."""
+"""Replaces the grammar in the table key of a marker's hits."""
 MAX_COUNT = 4096
-"""``MAX_VALUES`` of kernel.c: a layout has no more of anything."""
+"""``MAX_VALUES`` of kernel.c: most entries of each kind in a layout."""
 
 
 class Numbered(dict[K, int]):
-    """Numbers what it is asked for, from 0 on; ``listed`` has it in this order."""
+    """Numbers each new key from 0 on; ``listed`` has the keys in this order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Numbered(dict[K, int]):
 
 
 class Mark(NamedTuple):
-    """A marker that fires: where its message begins, its exit code, and in which form it stands (see ``records.place``)."""
+    """A marker hit: start of its message, its exit code, and its form (see ``records.place``)."""
 
     start: int
     code: int | None
@@ -58,9 +58,9 @@ class Mark(NamedTuple):
 
 @dataclass(slots=True)
 class Names:
-    """The numbers by which the kernel refers to rules, columns, grammars and to what Python answers it.
+    """The numbers by which the kernel refers to rules, columns, grammars and Python's answers.
 
-    ``forms`` are those of the texts of a column (see ``RowTexts``).
+    ``forms`` are the forms of a column's texts (see ``RowTexts``).
     """
 
     tables: Numbered[RuleKey] = field(default_factory=Numbered)
@@ -74,7 +74,7 @@ class Names:
     answers: list[Callable[[bytes], Answer]] = field(default_factory=list)
 
     def resolver(self, key: object, answer: Callable[[bytes], Answer]) -> int:
-        """Return the number of the function that ``answer`` is, which reads all texts of ``key``."""
+        """Return the number of ``answer``, the function that reads all texts of ``key``."""
         number = self.resolvers[key]
         if number == len(self.answers):
             self.answers.append(answer)
@@ -82,7 +82,7 @@ class Names:
 
 
 def moving_digits(layout: Layout) -> bytes:
-    """Return a byte for each of a layout's: 1 for a digit that may vary, else 0."""
+    """Return one byte per byte of the layout: 1 for a digit that may vary, else 0."""
     moving = bytearray(layout.sample.translate(_DIGITS))
     for start, end, _ in layout.fixed:
         moving[start:end] = bytes(end - start)
@@ -93,7 +93,7 @@ _DIGITS = bytes(48 <= byte <= 57 for byte in range(256))
 
 
 def write_program(names: Names, layout: Layout) -> bytes | None:
-    """Return the program of a layout; None where its records are for Python."""
+    """Return the program of a layout; None if Python must read its records."""
     sample, outcome = layout.sample, layout.outcome
     if any(read_host(sample[: hit.start]) is not None for hit in outcome.marks):
         return None
@@ -140,12 +140,12 @@ _NO_LIMIT = (False, 0.0)
 def _value(
     kind: int, column: int, span: Span, scale: Scale = _WHOLE, resolver: int = -1, limit: tuple[bool, float] = _NO_LIMIT
 ) -> bytes:
-    """Return the program of a value; ``limit``: whether it has a least value, and that one."""
+    """Return the program of a value; ``limit``: whether it has a least value, and this value."""
     return _PACKED(kind, column, *span, resolver, scale.times, scale.power, scale.factor, *limit)
 
 
 def _text_value(kind: int, column: int, span: Span, number: int) -> bytes:
-    """Return the program of a text: ``number``, the place of the record with it, or the digits at ``span``."""
+    """Return the program of a text: ``number``, the position of its record, or the digits at ``span``."""
     return _value(kind, column, span, Scale(0, number, 0, 1.0))
 
 
@@ -154,7 +154,7 @@ def _place_of(span: Span) -> tuple[int, int]:
 
 
 def _row(names: Names, key: RuleKey, start: int, before: bytes, values: list[bytes]) -> bytes:
-    """Return the program of a row: ``before`` is the text before ``start``, which has its rank and clock."""
+    """Return the program of a row: rank and clock are read from ``before``, the text before ``start``."""
     prefix = Prefix.of(before)
     when = (0, -1, -1, -1)
     if prefix is not None:
@@ -164,7 +164,7 @@ def _row(names: Names, key: RuleKey, start: int, before: bytes, values: list[byt
 
 
 def _parts(names: Names, key: RuleKey, sample: bytes, event: Extraction) -> Iterator[bytes]:
-    """Yield the values that the texts of a table's or a block's record are; those that are not UTF-8 are for Python."""
+    """Yield the texts of a table or block record as values; raise ``_ForPython`` if they are not UTF-8."""
     origin: list[int] = []
     for begin, end in event.parts:
         raw = sample[begin:end]
@@ -212,7 +212,7 @@ def _values(names: Names, key: RuleKey, rule: Rule, sample: bytes, event: Extrac
 
 
 def _reader(names: Names, spec: Field, constant: str | None) -> Callable[[bytes], Answer]:
-    """Return what reads the texts of a field, or the one that all records have."""
+    """Return the function that reads the texts of a field, or the one constant text."""
 
     def answer(text: bytes) -> Answer:
         read, readable = convert(spec, text.decode("utf-8", "replace") if constant is None else constant)
@@ -224,7 +224,7 @@ def _reader(names: Names, spec: Field, constant: str | None) -> Callable[[bytes]
 
 
 def _unreadable() -> Any:
-    """Return the answer for a text that cannot be read: its record is for Python."""
+    """Return the answer for an unreadable text: Python must read the record."""
     return NotImplemented
 
 

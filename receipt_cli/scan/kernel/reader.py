@@ -1,4 +1,4 @@
-"""Let the kernel read a block of whole records into a body, and Python the records that it hands back."""
+"""Read a block of whole records with the kernel, and with Python those it hands back."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from receipt_cli.scan.kernel._native import Answer
 
 ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProblems], None]
-"""``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, where problems go."""
+"""``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, the problem list."""
 _PLACE_BITS = 40
 _PLACE = (1 << _PLACE_BITS) - 1
-"""Of a value of a place: the number of a message, above the place in the block where its record begins."""
+"""Low bits of a position value: offset of the record in the block; high bits: message number."""
 MAX_LAYOUTS = 16_384
 MAX_MEANINGS = 60_000
-"""Layouts, and texts whose meaning the kernel keeps, from which on it begins anew."""
+"""Most layouts, and most interpreted texts, in the kernel before it is reset."""
 
 
 class KernelReader:
-    """Reads blocks of whole records; those of layouts that came before in the kernel, the others one by one."""
+    """Reads blocks of whole records: known layouts in the kernel, the other records one by one."""
 
     def __init__(self, native: Any, literals: Iterable[bytes]) -> None:
-        """``native`` is what ``load_kernel`` returned, ``literals`` are those of all rules and markers."""
+        """``native``: the kernel of ``load_kernel``; ``literals``: the literals of all rules and markers."""
         self._native = native
         self._literals = tuple(literals)
         self._begin_anew()
@@ -50,7 +50,7 @@ class KernelReader:
         return self._names.answers[number](text)
 
     def add(self, layout: Layout) -> bool:
-        """Let the kernel read records of ``layout``, also the one at hand; False where they are for Python."""
+        """Add ``layout`` to the kernel, which then reads the current record too; False if Python must read it."""
         if layout in self._served or len(self._served) >= MAX_LAYOUTS:
             return False
         self._served.add(layout)
@@ -62,7 +62,7 @@ class KernelReader:
         return True
 
     def read(self, body: SegmentBody, buffer: bytes, read_record: ReadRecord, problems: PlacedProblems) -> None:
-        """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those that the kernel does not."""
+        """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those the kernel hands back."""
         kernel, self._buffer = self._kernel, buffer
         kernel.begin(buffer, body.records, body.lines)
         try:
@@ -85,7 +85,7 @@ class KernelReader:
             self._begin_anew()
 
     def settle(self, body: SegmentBody, outcome: Outcome) -> None:
-        """Move what the kernel has of the rules and markers of ``outcome`` to ``body``: what is appended next is behind it."""
+        """Move the kernel's rows of the rules and markers in ``outcome`` to ``body``, so that further rows follow them."""
         self._settle(body, ((grammar.ref, rule.name + event.form) for grammar, rule, events in outcome.read for event in events))
         self._settle(body, ((MARKER, hit.marker.id) for hit in outcome.marks))
 
@@ -123,7 +123,7 @@ class KernelReader:
         hits.add_all(ordinals, lines, ranks, forms, shown)
 
     def _settle_column(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
-        """Add values at ``rows``, or from row ``before`` on where these are None."""
+        """Add values at ``rows``, or from row ``before`` on if ``rows`` is None."""
         _, group, name = self._names.columns.listed[number]
         columns = getattr(known, group)
         if group in ("numbers", "unregistered"):
@@ -146,7 +146,7 @@ class KernelReader:
             columns.extend_bytes(rows, values, self._names.forms[number].listed)
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
-        """Book the near-misses of the records that the kernel read since the last call."""
+        """Add the near misses among the records the kernel read since the last call."""
         missed = self._kernel.missed()
         if missed is None:
             return

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.analysis.checks import CORE, Checks, healthy, proven, verdict
+from receipt_cli.analysis.checks import CORE, Checks, healthy, outcome, proven
 
 pytestmark = pytest.mark.usefixtures("one_engine")
 
@@ -109,22 +109,37 @@ def test_a_null_is_not_proven_and_only_steps_must_be_there(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("checks", "reason", "state"),
+    ("checks", "reason", "word"),
     [
-        ({}, None, "healthy and proven"),
-        ({"zero_exit_code": None, "completed": True}, None, "healthy, not proven"),
-        ({"no_oom": None, "completed": None}, None, "healthy, not proven"),
+        ({"completed": True}, None, "finished"),
+        ({"zero_exit_code": None, "completed": True}, None, "finished"),
+        ({"zero_exit_code": True, "completed": None}, None, "finished"),
+        ({"zero_exit_code": True, "completed": False}, None, "unknown"),
         ({"zero_exit_code": None, "completed": None}, None, "unknown"),
-        ({"zero_exit_code": None, "completed": False}, "truncated", "truncated"),
+        ({"zero_exit_code": None, "completed": False}, "truncated", "cut off"),
         ({"has_steps": None, "zero_exit_code": None}, None, "unknown"),
         ({"has_steps": None, "zero_exit_code": None}, "no_grammar_match", "unknown"),
-        ({"has_steps": None, "zero_exit_code": None}, "cuda_oom", "not healthy"),
-        ({"has_steps": None, "zero_exit_code": False}, None, "not healthy"),
-        ({"has_steps": False}, None, "not healthy"),
+        ({"zero_exit_code": False}, "unknown", "failed"),
+        ({"has_steps": None, "zero_exit_code": None}, "cuda_oom", "failed"),
+        ({"completed": True}, "nan_loss", "failed"),
+        ({"zero_exit_code": False}, "time_limit", "stopped"),
+        ({"zero_exit_code": False}, "interrupted", "stopped"),
     ],
 )
-def test_state_in_a_word(checks: Checks, reason: str | None, state: str) -> None:
-    assert verdict({**ALL, **checks}, None if reason is None else {"reason": reason}) == state
+def test_outcome_in_a_word(checks: Checks, reason: str | None, word: str) -> None:
+    assert outcome({"checks": {**ALL, **checks}, "failure": None if reason is None else {"reason": reason}}) == word
+
+
+def test_an_outcome_that_the_checks_do_not_tell() -> None:
+    nothing = {"checks": dict.fromkeys(ALL), "failure": None}
+    assert outcome(nothing, running=True) == "running"
+    assert outcome({**nothing, "evidence": [{"ended": "not_ended"}]}) == "running"
+    stopped = {"checks": ALL, "failure": {"reason": "time_limit"}}
+    ends_in_nan = {**stopped, "summary": {"metrics": {"loss": {"last": None, "nonfinite_count": 3}}}}
+    assert outcome(ends_in_nan) == "failed"
+    left_open = {"first": [{"fields": ["/summary/metrics/loss/last"]}]}
+    assert outcome({**ends_in_nan, "derivation": {"problems": left_open}}) == "stopped"
+    assert outcome({}) == "unknown"
 
 
 def test_all_true() -> None:

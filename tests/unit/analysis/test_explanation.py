@@ -35,6 +35,26 @@ PACKAGES = (
 
 
 @pytest.mark.parametrize(
+    ("files", "file", "relative"),
+    [
+        (["/src/train.py", "/src/nn/mx.py", "/opt/pytorch/torch/function.py"], "/src/nn/mx.py", "nn/mx.py"),
+        (["/src/train.py", "/src/train.py", "/tmp/torchinductor_me/yj/cyj7.py"], "/src/train.py", "train.py"),
+        (["/usr/lib/python3.11/runpy.py", "/src/main.py", "/x/lib/python3.11/site-packages/a/b.py"], "/src/main.py", "main.py"),
+        (["./train.py", "/src/data.py"], "/src/data.py", "data.py"),
+        (["./train.py", "lib/data.py", "sklearn/tree/_tree.pyx"], "lib/data.py", "lib/data.py"),
+        (["C:\\src\\train.py", "C:\\src\\nn\\mx.py"], "C:\\src\\nn\\mx.py", "nn\\mx.py"),
+        (["<frozen runpy>", "/opt/venv/bin/torchrun"], "/opt/venv/bin/torchrun", None),
+    ],
+)
+def test_the_frame_is_below_the_folder_of_the_first_own_file(
+    receipt_of: Receipt, files: list[str], file: str, relative: str | None
+) -> None:
+    frames = "".join(f'  File "{each}", line {number}, in run\n    go()\n' for number, each in enumerate(files, 1))
+    frame = receipt_of(f"{STEPS}{HEAD}{frames}ValueError: bad shape\n")["failure"]["exception"]["frame"]
+    assert (frame["file"], frame["relative"]) == (file, relative)
+
+
+@pytest.mark.parametrize(
     ("end", "kind", "message", "frame"),
     [
         (KEY, "KeyError", "'images'", ("/src/data.py", 4, "load")),
@@ -54,7 +74,8 @@ def test_the_message_says_why(
     failure = receipt_of(STEPS + end)["failure"]
     raised = failure["exception"]
     assert (raised["type"], raised["message"]) == (kind, message)
-    assert raised["frame"] == (dict(zip(("file", "line", "function"), frame, strict=True)) if frame else None)
+    keys = ("file", "line", "function", "relative")
+    assert raised["frame"] == (dict(zip(keys, (*frame, frame[0].removeprefix("/src/")), strict=True)) if frame else None)
     assert failure["message"] == (f"{kind}: {message}" if message else kind)
     line = (STEPS + end).splitlines()[failure["line_number"] - 1]
     assert line.startswith(kind)
@@ -225,5 +246,5 @@ def test_docker_records_are_unpacked(receipt_of: Receipt) -> None:
     failure = document["failure"]
     assert document["summary"]["steps"]["record_count"] == 20
     assert (failure["reason"], failure["line_number"], failure["message"]) == ("traceback", 24, "KeyError: 'images'")
-    assert failure["exception"]["frame"] == {"file": "/src/data.py", "line": 4, "function": "load"}
+    assert failure["exception"]["frame"] == {"file": "/src/data.py", "line": 4, "function": "load", "relative": "data.py"}
     assert failure["progress"]["silence_s"] == 4

@@ -89,7 +89,7 @@ def test_a_traceback_is_found_behind_every_head_of_step_lines(receipt_of: Receip
         "type": "ValueError",
         "message": "could not broadcast input array from shape (3,) into shape (4,)",
         "line_number": 26,
-        "frame": {"file": "/src/train.py", "line": 12, "function": "main"},
+        "frame": {"file": "/src/train.py", "line": 12, "function": "main", "relative": "train.py"},
     }
     who = failure["culprit"] or {"rank": None, "host": None}
     assert (who["rank"] if head in RANKS else None, who["host"] if head in HOSTS else None) == (RANKS.get(head), HOSTS.get(head))

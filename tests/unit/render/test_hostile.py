@@ -16,7 +16,7 @@ from receipt_cli.render.receipt.summary import render_receipt
 from receipt_cli.render.terminal.style import Style
 from receipt_cli.render.terminal.table import render_table
 
-OUR_COLOURS = re.compile("\x1b\\[(?:1|2|1;31|32|33|36)m|\x1b\\[0m")
+OUR_COLOURS = re.compile(r"\x1b\[(?:1|2|31|1;3[1-6]|32|33|36)m|\x1b\[0m|\x1b\]8;id=\d+;file://[!-~]*\x1b\\|\x1b\]8;;\x1b\\")
 UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 NASTY = (
     "\x1b[2J\x1b[31mgone",
@@ -132,16 +132,17 @@ def check(output: str, style: Style) -> None:
 @settings(max_examples=300, deadline=None)
 @given(documents, series, styles)
 def test_any_document(document: Mapping[str, Any], values: Mapping[str, list[float]] | None, style: Style) -> None:
-    check(render_receipt(document, series=values, style=style), style)
+    check(render_receipt(document, style=style), style)
+    check(render_receipt(document, series=values, style=style, full=True), style)
 
 
 @pytest.mark.parametrize("leaf", [*NASTY, None, True, 0, 10**400, float("nan"), float("-inf"), [], {}, [[]], [{}]])
 def test_one_value_everywhere(leaf: Any) -> None:
     keys = ("run", "header", "summary", "phases", "checks", "failure", "goodput", "derivation")
     for style in (Style(width=60, color=True), Style(width=80, unicode=False)):
-        check(render_receipt(dict.fromkeys(keys, leaf), series=None, style=style), style)
-        check(render_receipt({key: [leaf] for key in keys}, series=None, style=style), style)
-        check(render_receipt({key: {leaf: leaf} if isinstance(leaf, str) else {} for key in keys}, style=style), style)
+        odd = {key: {leaf: leaf} if isinstance(leaf, str) else {} for key in keys}
+        for document in (dict.fromkeys(keys, leaf), {key: [leaf] for key in keys}, odd):
+            check(render_receipt(document, style=style, full=True, log="/x/a.log"), style)
 
 
 findings = st.lists(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.render import scale
 
-N = "\u202f"  # narrow no-break space between groups of digits
+N = ""  # narrow no-break space between groups of digits
 
 DURATIONS = [
     (0, "0 s"),
@@ -91,8 +91,8 @@ NUMBERS = [
 MEASURES = [
     ("tokens_per_s", 1.1e6, "1.10 M tok/s"),
     ("tokens_per_s_per_device", 1.4e5, "140 k tok/s"),
-    ("samples_per_s", 512.25, "512 sample/s"),
-    ("eval_steps_per_s", 2.5, "2.50 step/s"),
+    ("samples_per_s", 512.25, "512 samples/s"),
+    ("eval_steps_per_s", 2.5, "2.50 steps/s"),
     ("flops_per_s_per_device", 4.85e14, "485 TFLOP/s"),
     ("total_flops", 4.33e19, "43.3 EFLOP"),
     ("mfu_ratio", 0.485, "48.5 %"),

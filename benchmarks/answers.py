@@ -1,0 +1,76 @@
+"""Whether the card answers: for each log with a known cause, its first row names the line that tells it, and it shows the last
+step.
+
+python -m benchmarks.answers CORPUS [--details]
+
+``CORPUS/truth.jsonl`` has one entry a line: ``path``, ``failure_line`` (text of the line; entries without one are left out) and
+``expect``, of which ``summary.steps.last`` is compared. What a rank prints before the text of a line, such as ``[rank3]:``, is
+no part of it: all ranks print the same. Exit code 1 if fewer than 90 % are right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cards import card
+from receipt_cli.errors import ReceiptError
+from receipt_cli.io.source import Source
+from receipt_cli.receipts.production import Request, produce
+
+WANTED = 0.9
+_RANK = re.compile(r"^(?:\s*\d+: )?(?:\[rank\d+\]:\s*)+")
+_LINE = re.compile(r"\((?:log|[^()]+):(\d+)\)$")
+
+
+def words(line: str) -> str:
+    """Return a line without the rank that printed it."""
+    return _RANK.sub("", line).strip()
+
+
+def judge(log: Path, truth: dict[str, Any]) -> tuple[bool, bool, bool, str]:
+    """Return whether the card names the line, whether it names another one, whether it shows the step, and the card."""
+    shown = card(produce(Request(path=str(log))).document, log.name)
+    found = _LINE.search(shown.splitlines()[0])
+    line = None
+    if found is not None:
+        source = Source(str(log))
+        try:
+            lines = b"".join(source.blocks()).decode("utf-8", "replace").split("\n")
+        finally:
+            source.close()
+        line = lines[int(found[1]) - 1]
+    named = line is not None and words(truth["failure_line"]) in line
+    last = truth["expect"].get("summary.steps.last")
+    stepped = last is None or re.search(rf"(?<!\d){last:.0f}(?!\d)", shown) is not None
+    return named, line is not None and not named, stepped, shown
+
+
+def main() -> int:
+    """Print the share of right cards; return 1 if it is too small."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--details", action="store_true", help="print each card that is not right")
+    given = parser.parse_args()
+    truths = [json.loads(line) for line in (given.corpus / "truth.jsonl").read_text("utf-8").splitlines() if line.strip()]
+    truths = [truth for truth in truths if truth.get("failure_line")]
+    right = other = 0
+    for truth in truths:
+        try:
+            named, another, stepped, shown = judge(given.corpus / truth["path"], truth)
+        except ReceiptError as error:
+            named, another, stepped, shown = False, False, False, f"{error.message}\n"
+        right += named and stepped
+        other += another
+        if given.details and not (named and stepped):
+            print(f"# {truth['path']}: {truth['failure_line'][:120]}\n{shown}")
+    print(f"{right} of {len(truths)} cards name the line and the last step; {other} name another line")
+    return 0 if truths and right >= WANTED * len(truths) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
