@@ -85,7 +85,7 @@ def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str
         return []
     nearest = [lack for lack in lacks if lack.counted] or list(lacks)
     excerpt = nearest[0].line if nearest else seen[0] if seen else ""
-    detail = "no step line was recognised: that the run took no step is not proven"
+    detail = "no step line was recognised; this does not prove that the run took no step"
     if nearest:
         detail += f"; {nearest[0].seen} records like this one: {nearest[0].why}"
     fields = ("/checks/has_steps", *(f"/phases/{number}/summary/steps/record_count" for number in range(phases)))
@@ -131,13 +131,13 @@ def _zero_exit_code(ending: Ending) -> bool | None:
 
 
 def _no_oom(ending: Ending) -> bool | None:
-    if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
+    if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.matches):
         return False
     if ending.completed or ending.exit_code == 0:
         return True
     if not ending.died or ending.reason in _BLIND or ending.unnamed:
         return None
-    errors = (ending.message or "", *(s.message for s in ending.sightings if s.open))
+    errors = (ending.message or "", *(s.message for s in ending.matches if s.open))
     return None if any(_ALLOCATION.search(error) for error in errors) else True
 
 

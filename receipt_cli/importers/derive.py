@@ -125,12 +125,12 @@ def _declared_failure(foreign: ForeignRun, code: int | None, catalogue: Catalogu
     assert foreign.failure is not None
     message = safe_text(foreign.failure.message or "") or None
     marker = _marker(message or "", catalogue) or _marker("\n".join(foreign.failure.tail), catalogue)
-    sightings = derived.sightings
+    matches = derived.matches
     if marker is not None:
-        return Ending(marker.reason, marker.category, None, message, False, code, sightings)
+        return Ending(marker.reason, marker.category, None, message, False, code, matches)
     if derived.reason not in (None, "truncated"):
         return replace(derived, message=message or derived.message, completed=False)
-    return Ending("unknown", "unknown", None, message or "the document states that the run failed", False, code, sightings)
+    return Ending("unknown", "unknown", None, message or "the document states that the run failed", False, code, matches)
 
 
 def _marker(text: str, catalogue: Catalogue) -> Marker | None:

@@ -11,7 +11,7 @@ from typing import Any
 from receipt_cli import __version__
 from receipt_cli.analysis.bottleneck import BOTTLENECK_RULE
 from receipt_cli.analysis.explanation import Explanation
-from receipt_cli.analysis.failure import Sighting
+from receipt_cli.analysis.failure import MarkerMatch
 from receipt_cli.analysis.goodput.model import CLASSES, GOODPUT_RULE, Goodput
 from receipt_cli.analysis.memory import MEMORY_RULE
 from receipt_cli.analysis.progress.checkpoints import Checkpoints
@@ -214,7 +214,7 @@ def _failure(derivation: Derivation) -> Document | None:
         "line_number": ending.line_number,
         "message": None if ending.message is None else safe_text(ending.message),
         "log_tail": list(derivation.tail),
-        "markers": [_sighting(s) for s in _in_order(s for s in ending.sightings if s.open)],
+        "markers": [_match(s) for s in _in_order(s for s in ending.matches if s.open)],
         **_explanation(derivation.explanation),
     }
 
@@ -245,19 +245,19 @@ def _explanation(found: Explanation) -> Document:
     }
 
 
-def _in_order(sightings: Any) -> list[Sighting]:
-    return sorted(sightings, key=lambda s: (s.at, s.marker.id))[:MAX_FIRST]
+def _in_order(matches: Any) -> list[MarkerMatch]:
+    return sorted(matches, key=lambda s: (s.at, s.marker.id))[:MAX_FIRST]
 
 
-def _sighting(sighting: Sighting) -> Document:
+def _match(match: MarkerMatch) -> Document:
     return {
-        "id": sighting.marker.id,
-        "reason": sighting.marker.reason,
-        "role": sighting.marker.role,
-        "count": sighting.count,
-        "first_line": sighting.first_line,
-        "last_line": sighting.last_line,
-        "message": safe_text(sighting.message),
+        "id": match.marker.id,
+        "reason": match.marker.reason,
+        "role": match.marker.role,
+        "count": match.count,
+        "first_line": match.first_line,
+        "last_line": match.last_line,
+        "message": safe_text(match.message),
     }
 
 
@@ -311,7 +311,7 @@ def _derivation(derivation: Derivation) -> Document:
             "kinds": dict(sorted(kinds.items())),
         },
         "check_lines": dict(derivation.check_lines),
-        "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],
+        "observed": [_match(s) for s in _in_order(derivation.ending.matches)],
     }
 
 

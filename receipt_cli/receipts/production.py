@@ -266,7 +266,7 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     if detection.chosen:
         return None
     unread = "no grammar recognises this log"
-    if ending.guilty is not None:
+    if ending.failure is not None:
         unread = f"{ending.reason} at line {ending.line_number}: {safe_text(ending.message or '', 200)}; {unread}"
     name = "stdin" if name == "-" else name
     lines = derivation.lines

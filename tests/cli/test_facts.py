@@ -119,8 +119,8 @@ def test_what_the_log_prints_counts_and_the_contradiction_is_a_problem(parsed: A
     assert document["summary"] == plain["summary"]
     (one, other) = document["derivation"]["problems"]["first"]
     assert {one["kind"], other["kind"]} == {"fact_contradicted"}
-    assert "stated as 4; the log prints 8" in one["detail"] + other["detail"]
-    assert "stated as 900,000,000; the log prints 873,462,784" in one["detail"] + other["detail"]
+    assert "stated as 4, but the log prints 8" in one["detail"] + other["detail"]
+    assert "stated as 900,000,000, but the log prints 873,462,784" in one["detail"] + other["detail"]
 
 
 def test_cost_and_energy(parsed: Any) -> None:
