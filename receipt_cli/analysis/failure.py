@@ -107,7 +107,7 @@ def judge(
     codes = [s for s in matches if s.marker.role == "exit_code" and s.open and s.exit_code]
     failures = sorted(
         (s for s in matches if s.open and s.marker.role in CONVICTING and s.marker.reason),
-        key=lambda s: (s.marker.rank, s.at >> POSITION_BITS),  # on the same line the catalogue's order decides
+        key=lambda s: (s.marker.priority, s.at >> POSITION_BITS),  # on the same line the catalogue's order decides
     )
     last = phases[-1] if phases else None
     found = None if last is None else _evidence(last, progress, unread_after, closing)
@@ -124,13 +124,13 @@ def judge(
     early = (_before_plan(last, body),) if last is not None and found is not None and ends_before_plan(found) else ()
     verdict = find_verdict(body)
     nan = _nan_loss(phases)
-    if failures and failures[0].marker.rank <= 1 and not (nan is not None and _of_nan(failures[0], nan)):
+    if failures and failures[0].marker.priority <= 1 and not (nan is not None and _of_nan(failures[0], nan)):
         first = _first_of_culprit(verdict, failures[0], catalogue, body, progress) if verdict is not None else None
         return _ending(first or failures[0], code, matches)
     if nan is not None:
-        died = bool(failures) and failures[0].marker.rank <= 1 and failures[0].form != LOGGED
+        died = bool(failures) and failures[0].marker.priority <= 1 and failures[0].form != LOGGED
         message = "the loss is not a finite number from here to the end"
-        return Ending("nan_loss", "numerics", nan, message, False if died else done, code, tuple(matches), died)
+        return Ending("nan_loss", "numerics", nan, message, False if died or code else done, code, tuple(matches), died)
     if failures and verdict is not None and _only_launcher(failures[0], verdict):
         reason = reason_of_code(verdict.exit_code, "child_failed")
         ending = Ending(reason, CATEGORIES[reason], verdict.line, verdict.message, False, code, tuple(matches))
@@ -217,7 +217,7 @@ def _first_of_culprit(
     found = [
         s
         for m in catalogue.markers
-        if m.role == "error" and m.rank == 1 and (s := _match(m, body, progress, verdict.rank)) is not None and s.open
+        if m.role == "error" and m.priority == 1 and (s := _match(m, body, progress, verdict.rank)) is not None and s.open
     ]
     return min(found, key=lambda s: s.at >> POSITION_BITS, default=None)
 

@@ -144,7 +144,7 @@ def test_a_stated_fact_comes_before_the_header_and_that_is_said(tmp_path: Path, 
     header = str(tmp_path / "job.header.json")
     made = invoke("parse", str(tmp_path / "run.log"), "--header", header, "--fact", "devices=16", "--json")
     assert stated(made.document)["world_size"] == (16.0, "stated")
-    assert "world_size is stated as 16.0, the header has 8.0" in made.stderr
+    assert "world_size is stated as 16.0, but 8.0 in the header" in made.stderr
 
 
 @pytest.mark.parametrize(

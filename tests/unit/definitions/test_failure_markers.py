@@ -19,7 +19,7 @@ from receipt_cli.errors import DataError
 def best(line: str) -> MarkerHit | None:
     """The hit that names the reason of this line alone: lowest rank, then first in the catalogue."""
     hits = [hit for hit in load_catalogue().search(line.encode()) if hit.marker.reason]
-    return min(hits, key=lambda hit: hit.marker.rank, default=None)
+    return min(hits, key=lambda hit: hit.marker.priority, default=None)
 
 
 REASONS = [
