@@ -52,7 +52,7 @@ def read_lane(json_text: JsonText, document: Value) -> ForeignRun:
     if status == "ok":
         foreign.completed = True
     elif status:
-        foreign.failure = DeclaredFailure(f"the receipt has status {status}")
+        foreign.failure = DeclaredFailure(f"the receipt says {status}")
     return foreign
 
 
