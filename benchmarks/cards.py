@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len as cells
+
 from benchmarks.survey import NOT_LOGS, SUFFIXES
 from receipt_cli.errors import ReceiptError
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.render.card import MOST_LINES, render_card
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import cells
+from receipt_cli.render.style import Style
 
 WIDTH = 80
 

@@ -76,7 +76,7 @@ def check(
 
     Example: receipt check run.log --baseline main.receipt.json --junit junit.xml
     """
-    from receipt_cli.render.receipt.summary import render_receipt
+    from receipt_cli.render.receipt import render_receipt
 
     wanted = _read_gates(gates)
     wanted = replace(
