@@ -1,7 +1,7 @@
-"""Compile the shipped definitions into ``receipt_cli/_compiled``, and the kernel of the scan where there is a compiler.
+"""Compile the shipped definitions into ``receipt_cli/_compiled``, and the scan kernel if there is a compiler.
 
-A build hook of hatchling for wheels and editable installations; ``make compile`` and ``make kernel`` call it, too.
-``receipt_cli.definitions.compiled`` and ``receipt_cli.scan.kernel`` read what it writes.
+A build hook of hatchling for wheels and editable installations; ``make compile`` and ``make kernel`` call it too.
+``receipt_cli.definitions.compiled`` and ``receipt_cli.scan.kernel`` read its output.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ ROOT = Path(__file__).resolve().parent
 KERNEL = "receipt_cli.scan.kernel._native"
 KERNEL_SOURCE = "native/kernel.c"
 LEFT_OUT = "RECEIPT_KERNEL"
-"""The environment variable that leaves the kernel out where it is ``0``: of a wheel, too."""
+"""Environment variable; with ``0`` the kernel is not compiled, and a wheel does not contain it."""
 
 
 class Compile(BuildHookInterface):  # type: ignore[type-arg]
-    """Compiles before the files of a wheel are collected."""
+    """Runs the compilation before the files of a wheel are collected."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the compiled files and make them part of the wheel, although git ignores them."""
+        """Write the compiled files and add them to the wheel, although git ignores them."""
         compile_definitions()
         build_data["artifacts"].extend(f"/receipt_cli/_compiled/*.{kind}" for kind in ("jsonl", "py"))
         made = compile_kernel(self.app.display_warning)
@@ -47,7 +47,7 @@ class Compile(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def compile_kernel(warn: Callable[[str], None]) -> Path | None:
-    """Compile the kernel into the package and return its file; None, after a warning, where that cannot be done."""
+    """Compile the kernel into the package and return its file; None, after a warning, if that fails."""
     folder = ROOT.joinpath(*KERNEL.split(".")[:-1])
     made = None if os.environ.get(LEFT_OUT) == "0" else _compiled_kernel(folder, warn)
     for old in {*folder.glob("_native*.so"), *folder.glob("_native*.pyd")} - {made}:
@@ -60,9 +60,9 @@ def _compiled_kernel(folder: Path, warn: Callable[[str], None]) -> Path | None:
         from setuptools import Distribution, Extension
         from setuptools.errors import BaseError, CCompilerError
     except ImportError:
-        warn("the kernel is left out, and logs are read more slowly: setuptools is not installed")
+        warn("no kernel is compiled, so logs are read more slowly: setuptools is not installed")
         return None
-    # No fused operations: the kernel proves its rounding step by step. No debugging information: it names folders.
+    # No fused operations: the kernel proves its rounding step by step. No debugging information: it contains local paths.
     options = [] if os.name == "nt" else ["-std=c99", "-O2", "-g0", "-ffp-contract=off", "-fvisibility=hidden"]
     extension = Extension(KERNEL, [str(ROOT / KERNEL_SOURCE)], extra_compile_args=options, py_limited_api=True)
     command: Any = Distribution({"name": "receipt-cli", "ext_modules": [extension]}).get_command_obj("build_ext")
@@ -72,7 +72,7 @@ def _compiled_kernel(folder: Path, warn: Callable[[str], None]) -> Path | None:
             command.ensure_finalized()
             command.run()
         except (BaseError, CCompilerError, OSError) as error:
-            warn(f"the kernel is left out, and logs are read more slowly: {error}")
+            warn(f"no kernel is compiled, so logs are read more slowly: {error}")
             return None
         (built,) = map(Path, command.get_outputs())
         target = folder / built.name
@@ -81,12 +81,12 @@ def _compiled_kernel(folder: Path, warn: Callable[[str], None]) -> Path | None:
 
 
 def compile_definitions() -> None:
-    """Write what changed in ``receipt_cli/_compiled``; a program that runs meanwhile finds each file whole."""
+    """Write the changed files of ``receipt_cli/_compiled``, each atomically."""
     sys.path.insert(0, str(ROOT))
     from receipt_cli.definitions import compiled
     from receipt_cli.definitions.compiled import FOLDER, code_digest, pack
 
-    compiled._entries = lambda group: ({}, b"")  # type: ignore[assignment]  # nothing is made of what an earlier build made
+    compiled._entries = lambda group: ({}, b"")  # type: ignore[assignment]  # do not read an earlier build
     folder = ROOT / "receipt_cli" / FOLDER
     folder.mkdir(exist_ok=True)
     written: dict[str, str] = {}
@@ -111,13 +111,13 @@ def compile_definitions() -> None:
     for name, text in written.items():
         replace(folder / name, text.encode())
     for path in folder.glob("*.*"):
-        if path.name not in written and path.suffix != ".part":  # another build's
+        if path.name not in written and path.suffix != ".part":  # a .part file may be another build's
             path.unlink(missing_ok=True)
     folder.joinpath("definitions.jsonl").touch()  # for make
 
 
 def replace(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Give the file at ``path`` its ``content`` in one step; it is left as it is where it has that."""
+    """Write ``content`` to the file at ``path`` atomically, unless the file already has it."""
     if not path.is_file() or path.read_bytes() != content:
         partial = path.with_name(f"{path.name}.{os.getpid()}.part")
         partial.write_bytes(content)
@@ -127,7 +127,7 @@ def replace(path: Path, content: bytes, mode: int | None = None) -> None:
 
 
 def definitions() -> Iterator[tuple[str, Any]]:
-    """Yield every definition but the grammars, with its file."""
+    """Yield (file, definition) for every definition except the grammars."""
     from receipt_cli.definitions.accelerators import PEAKS_PATH, parse_peaks
     from receipt_cli.definitions.failure_markers import MARKERS_PATH, parse_catalogue
     from receipt_cli.definitions.metrics import REGISTRY_PATH, parse_registry
@@ -149,9 +149,9 @@ def definitions() -> Iterator[tuple[str, Any]]:
 
 
 def grammars() -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield every grammar with its file: without its rules but with their heads, and the rules.
+    """Yield (file, ((grammar without rules, rule heads), rules)) for every grammar.
 
-    Of a field its definition stays: it is made when a log first needs it.
+    Fields stay definitions, because a field is made when a log first needs it.
     """
     for where, grammar in load_grammars().items():
         heads = tuple(head._replace(reading=grammar.rule(number).reading) for number, head in enumerate(grammar.heads))
@@ -164,7 +164,7 @@ def grammars() -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 @cache
 def load_grammars() -> dict[str, Any]:
-    """Return every grammar with rules, by its file."""
+    """Return file → grammar for every grammar with rules."""
     from receipt_cli.grammar.catalog import INDUCED, list_grammars
     from receipt_cli.grammar.parse import load_grammar
 
@@ -173,16 +173,16 @@ def load_grammars() -> dict[str, Any]:
 
 
 ANNOTATIONS = {"$schema", "$id", "title", "description"}
-"""Keywords that demand nothing."""
+"""Keywords that do not restrict a value."""
 SCHEMAS_BY_NAME, SCHEMAS, PLAIN = {"properties", "$defs"}, {"items", "additionalProperties", "propertyNames", "not"}, {
     "type", "enum", "required", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
     "minProperties", "$ref",
 }  # fmt: skip
-"""Keywords that our schemas use, which mean the same in draft 7, the newest that fastjsonschema knows."""
+"""Keywords of our schemas with the same meaning in draft 7, the newest draft that fastjsonschema supports."""
 
 
 def make_validators(written: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Add a module for each JSON Schema, and one that opens them, to ``written``; yield each schema with its function's name."""
+    """Add a module for each JSON Schema, and one that loads them, to ``written``; yield (schema file, function name)."""
     from receipt_cli.documents.schemas import list_schemas
 
     opened = ['"""A validator of each schema, loaded when it is first called. Generated by hatch_build.py."""\n']
@@ -198,13 +198,13 @@ def make_validators(written: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def generate_validator(schema: Any) -> str:
-    """Return a module of plain Python whose ``validate`` raises ``ValueError`` for what does not keep ``schema``."""
+    """Return the source of a module whose ``validate`` raises ``ValueError`` for a value that breaks ``schema``."""
     import fastjsonschema
 
     draft = {**simplify(schema), "$schema": "http://json-schema.org/draft-07/schema#", "$id": "document"}
     code = fastjsonschema.compile_to_code(draft, use_default=False, use_formats=False, detailed_exceptions=False)
     own = "JsonSchemaValueException = JsonSchemaValuesException = ValueError\nDecimal = float  # JSON has no other numbers"
-    code = re.sub(r'("(?:[^"\\]|\\.)*")\.format\(\*\*locals\(\)\)', r"f\1", code)  # half the time of a receipt
+    code = re.sub(r'("(?:[^"\\]|\\.)*")\.format\(\*\*locals\(\)\)', r"f\1", code)  # halves the time to validate a receipt
     left_out = ("VERSION", "import re", "from fastjsonschema", "from decimal")
     lines = [line.replace(" re.compile(", " compile_later(") for line in code.splitlines() if not line.startswith(left_out)]
     later = "from receipt_cli.patterns import compile_later"
@@ -212,7 +212,7 @@ def generate_validator(schema: Any) -> str:
 
 
 def simplify(schema: Any) -> Any:
-    """Return ``schema``, of draft 2020-12, as draft 7 with the same meaning. Raises ``ValueError`` for an unknown keyword."""
+    """Return the draft 2020-12 ``schema`` as an equivalent draft 7 schema. Raises ``ValueError`` for an unknown keyword."""
     if not isinstance(schema, dict):
         return schema
     made: dict[str, Any] = {}
@@ -228,14 +228,14 @@ def simplify(schema: Any) -> Any:
         elif keyword in PLAIN:
             made[keyword] = value
         elif keyword not in ANNOTATIONS:
-            raise ValueError(f"{keyword} is not known here")
-    if "$ref" in made and len(made) > 1:  # in draft 7 the others would not count
+            raise ValueError(f"unknown schema keyword {keyword}")
+    if "$ref" in made and len(made) > 1:  # draft 7 ignores keywords beside $ref
         made["allOf"] = [{"$ref": made.pop("$ref")}]
     return made
 
 
 def without_description(body: Any) -> Any:
-    """Return the definition of a field without what is only for people to read."""
+    """Return the definition of a field without its description."""
     return {key: value for key, value in body.items() if key != "description"} if body else body
 
 

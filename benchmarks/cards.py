@@ -1,4 +1,4 @@
-"""The card of each log below a folder; exit code 1 if one has more than eight lines or a line wider than 80 columns.
+"""Print the card of each log below a folder; exit code 1 if one has more than eight lines or a line wider than 80 columns.
 
 python -m benchmarks.cards FOLDER
 """
@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len as cells
+
 from benchmarks.survey import NOT_LOGS, SUFFIXES
 from receipt_cli.errors import ReceiptError
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.render.card import MOST_LINES, render_card
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import cells
+from receipt_cli.render.style import Style
 
 WIDTH = 80
 
@@ -29,7 +30,7 @@ def logs(folder: Path) -> Iterator[Path]:
 
 
 def card(document: dict[str, Any], log: str) -> str:
-    """Return the card of a receipt as a pipe gets it."""
+    """Return the card of a receipt as printed to a pipe."""
     return render_card(document, Style(width=WIDTH), log=log)
 
 

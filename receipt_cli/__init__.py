@@ -3,7 +3,7 @@
 >>> import receipt_cli
 >>> run = receipt_cli.read("train.log")  # doctest: +SKIP
 
-``docs/python-api.md`` shows the rest. Importing this package loads none of it: each name below is loaded when it is first used.
+``docs/python-api.md`` shows the rest. Each name below is loaded on its first use, not on import of this package.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""Derive a receipt's figures from a log: source → records → match → columns → fold → figures.
+"""Derive a receipt's values from a log: source → records → match → columns → fold → values.
 
-A pure function of the log's bytes, the bytes of grammars, catalogue and registry, the options and the rules version.
+The result depends only on the bytes of the log, of grammars, catalogue and registry, the options and the rules version.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ from receipt_cli.scan.segment import SegmentBody
 from receipt_cli.scan.workers import kept_engine
 
 DOUBTS = frozenset({"non_finite_unread", "number_ambiguous", "figure_unread", "placeholder", "loss_missing"})
-"""Problems of a figure that was not read, or that is not what it seems."""
+"""Problem kinds of an unread or misread value."""
 _OF_LOSS = compile_later(r"/metrics/(?:val_)?loss/|/checks/finite_losses\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchFacts:
-    """The chosen run of a log: ``used`` of ``count``, from 1; it begins at ``first_line``."""
+    """The chosen run of a log: number ``used`` (from 1) of ``count``, from ``first_line``."""
 
     count: int
     used: int
@@ -84,7 +84,7 @@ class LaunchFacts:
 
 
 class LineCounts(NamedTuple):
-    """Records by their treatment; they add up to the log's ``record_count``."""
+    """Number of records by treatment; the sum is the log's ``record_count``."""
 
     matched: int
     ignored: int
@@ -94,7 +94,7 @@ class LineCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class Derivation:
-    """The derived part of a receipt. ``facts`` maps a fact's name to its value and the line that printed it first."""
+    """The derived part of a receipt. ``facts`` maps a name to (value, first line that printed it)."""
 
     log: LogFacts
     options: Options
@@ -114,19 +114,19 @@ class Derivation:
     registry: Registry
     metric_lines: tuple[str, ...]
     lacks: tuple[Lack, ...]
-    """Of a log that nothing reads: the records that came nearest, how many there are of each kind, and why."""
+    """For a log that nothing reads: the most similar records, the number of each kind, and why they are unread."""
     stepless: bool
-    """The log has no step, and no line that looks like an unreadable one."""
+    """Whether the log has no step, and no line that looks like an unread step."""
     rule_records: Mapping[tuple[str, str], int]
     changed: bool
     launch: LaunchFacts
     ranks: tuple[Mapping[int, RankFigures], ...]
-    """The figures of each rank, phase by phase; empty where only one rank printed."""
+    """For each phase, rank → its values; empty if only one rank printed records."""
     goodput: Goodput | None
     cost: Cost | None
     ledger: Ledger
     check_lines: Mapping[str, int | None]
-    """The line that decided each check."""
+    """Check → the line that decided it."""
     log_time: LogTime | None = None
 
 
@@ -134,12 +134,12 @@ def derive(
     source: Source, options: Options | None = None, *, workers: int | None = None, using: Grammar | None = None,
     site: Site = NO_SITE,
 ) -> Derivation:  # fmt: skip
-    """Derive one log: the last of several runs in it. Reads ``source`` once, an unrecognised log twice.
+    """Return the derivation of the last run in a log. Reads ``source`` once, an unrecognised log twice.
 
-    ``using`` is the only grammar to read it with, in place of one named by ``Options.grammar``; ``site`` does not ship.
+    ``using`` is the only grammar to read it with, instead of ``Options.grammar``; ``site`` has additional definitions.
 
     Raises ``InputError`` for a log that is empty or cannot be read, ``DataError`` for a broken or unknown grammar and
-    ``UsageError`` for a malformed grammar name. An unrecognised log returns a result and does not raise.
+    ``UsageError`` for a malformed grammar name. An unrecognised log is not an error.
     """
     return read_log([Stream((source,))], options, workers=workers, using=using, site=site).derivation()
 
@@ -148,9 +148,9 @@ def read_log(
     streams: Sequence[Stream], options: Options | None = None, *, workers: int | None = None, using: Grammar | None = None,
     choice: Choice | None = None, site: Site = NO_SITE, one_of_many: bool = False,
 ) -> Reading:  # fmt: skip
-    """Read the streams of one log, each once. Raises as ``derive``, and ``UsageError`` where they are not of one run.
+    """Read the streams of one log, each once. Raises as ``derive`` does, and ``UsageError`` if they are not of one run.
 
-    With a ``choice``, its grammars read the log; ``options`` then name none. ``one_of_many`` as for ``plan_reading``.
+    With a ``choice``, its grammars read the log; ``options`` must not name one then. ``one_of_many`` as for ``plan_reading``.
     """
     plan = plan_reading(options, using=using, choice=choice, site=site, one_of_many=one_of_many)
     return plan.read(gather(plan.engine, streams, workers), workers)
@@ -160,9 +160,9 @@ def plan_reading(
     options: Options | None = None, *, using: Grammar | None = None, choice: Choice | None = None,
     site: Site = NO_SITE, one_of_many: bool = False,
 ) -> Plan:  # fmt: skip
-    """Return the plan of reading a log, with the options of ``read_log``. Raises ``DataError`` and ``UsageError``.
+    """Return the plan to read a log, with the options of ``read_log``. Raises ``DataError`` and ``UsageError``.
 
-    ``one_of_many``: the process reads further logs, never two at a time: it keeps the engine of all grammars.
+    ``one_of_many``: keep the engine of all grammars, because the process reads more logs, one at a time.
     """
     options = options or Options()
     generic = using is None and is_generic(options.grammar)
@@ -177,7 +177,7 @@ def plan_reading(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to read a log: the engine that scans it, and the choice of grammars."""
+    """A plan to read a log: the engine that scans it, and the choice of grammars."""
 
     engine: Engine
     options: Options
@@ -187,13 +187,13 @@ class Plan:
     one_of_many: bool = False
 
     def read(self, gathered: Gathered, workers: int | None = None) -> Reading:
-        """Return the reading of what the engine ``gathered``, and use that up. Raises as ``read_log``."""
+        """Return the reading of a log that the engine ``gathered``, and consume it. Raises as ``read_log`` does."""
         if not gathered.log.size_bytes:
             raise InputError("the log is empty", where=gathered.streams[0].parts[0].name)
         return self._read(gathered, self.choice, workers)
 
     def _read(self, gathered: Gathered, choice: Choice | None, workers: int | None, *, part: bool = False) -> Reading:
-        """Return the reading of a log, or of a ``part`` of one: that may be of other grammars than the ``choice``."""
+        """Return the reading of a log, or of a ``part`` of one, whose grammars may differ from the ``choice``."""
         detection = detect(self.engine, gathered.body, forced=self.forced, choice=choice)
         if choice is not None and part and not detection.chosen:
             choice, detection = None, detect(self.engine, gathered.body)
@@ -212,7 +212,7 @@ class Plan:
     def _read_whole(self, gathered: Gathered, detection: Detection, choice: Choice | None, workers: int | None) -> Reading:
         engine, forced, streams = self.engine, self.forced, gathered.streams
         grammars = [chosen.grammar for chosen in detection.chosen]
-        unread = forced is None and may_be_another(engine, gathered.body, detection)  # what is lacking is told with any choice
+        unread = forced is None and may_be_another(engine, gathered.body, detection)  # ``lacks`` are reported with any choice
         lacking: list[Lack] = []
         if unread or (choice is not None and choice.generic):
             second = read_generically(streams, gathered, detection, workers, lacking, self.site, engine, many=self.one_of_many)
@@ -232,7 +232,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Reading:
-    """A log that has been read, and its runs."""
+    """A log after reading, and its runs."""
 
     engine: Engine
     gathered: Gathered
@@ -245,17 +245,17 @@ class Reading:
     told: ReadEvents
     lacks: tuple[Lack, ...] = ()
     parts: tuple[Reading, ...] = ()
-    """The readings of the parts of a log that are logs of their own: launches that share nothing."""
+    """The readings of parts of a log that are separate logs: launches that share nothing."""
     registry: Registry | None = None
 
     @cached_property
     def edges(self) -> Edges:
-        """The stamps at both ends of the log."""
+        """The timestamps at both ends of the log."""
         return log_edges(self.gathered)
 
     @cached_property
     def log_time(self) -> LogTime | None:
-        """When the log was written, where no run says when it was."""
+        """The time of the log, for logs whose runs have no time."""
         return find_log_time(self.gathered)
 
     @cached_property
@@ -269,19 +269,19 @@ class Reading:
         return LineCounts(matched, ignored, body.records - matched - ignored - undecodable, undecodable)
 
     def derivation(self, number: int | None = None) -> Derivation:
-        """Return the derivation of run ``number`` of the log, counted from 0; None is the last one.
+        """Return the derivation of run ``number`` of the log, counted from 0; None is the last run.
 
         Exit code and wall time from the caller belong to the last run. A log of one file is read again for the last lines
-        of an earlier run. Raises ``InputError`` where that fails.
+        of an earlier run. Raises ``InputError`` if that fails.
         """
         number = len(self.launches) - 1 if number is None else number
         options = self.options if number == len(self.launches) - 1 else self.options.of_earlier_run()
         shared = options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1
-        own = replace(options, wall=None) if shared else options  # the wall of a command with several runs is of none of them
+        own = replace(options, wall=None) if shared else options  # the wall time of a command is not one run's
         return replace(self._of_part(number, own) if self.parts else _figures(self, number, own), options=options)
 
     def _of_part(self, number: int, options: Options) -> Derivation:
-        """Return the figures of a run of one part, with what describes the log as a whole."""
+        """Return the derivation of a run in one part, with the facts of the whole log."""
         before = [0, *accumulate(len(part.launches) for part in self.parts)]
         index = bisect_right(before, number) - 1
         found = _figures(self.parts[index], number - before[index], options)
@@ -325,7 +325,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
         summaries[-1].checkpoints = without_unsaved(saved, _edges_of(reading, number), _last_line(every))
     spent = Account(None)
-    if len(every) == len(phases) and not beside:  # the wall of several processes is none of one
+    if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
         spent = account(phases, summaries, launch, edges, options.wall)
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges))
     took = find_time_to_train(launch.events)
@@ -342,10 +342,10 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own += rates_contradicted(summaries)
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]
     if (start := ending.failed_start) is not None:
-        detail = "a launch behind the run failed before its first step: its error is not the run's"
+        detail = "a later launch failed before its first step; not this run's failure"
         own.append(Problem("failed_start", start.line, detail, start.message))
     if options.replaced_bytes is not None:
-        detail = "the file was replaced while it was followed: its earlier content is not read"
+        detail = "the file was replaced while it was followed; its earlier content was not read"
         own.append(Problem("launch_doubtful", 1, detail, ""))
     stepless = not unread and proves_no_step(every, ending) and _failed_at_start(reading, number, ending)
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
@@ -391,7 +391,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:
-    """Return the last lines of the log with their numbers, where it is one file and run ``number`` is its last."""
+    """Return (line number, line) for the last lines of the log if it is one file and run ``number`` is its last, else []."""
     if number < len(reading.launches) - 1 or len(reading.gathered.streams) > 1:
         return []
     data, cut = reading.gathered.tail(None)
@@ -403,7 +403,7 @@ def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:
 
 
 def _edges_of(reading: Reading, number: int) -> dict[int, bytes]:
-    """Return the first lines of the log and the last of run ``number``, by their numbers, in order."""
+    """Return line number → line for the first lines of the log and the last lines of run ``number``, in order."""
     gathered, final = reading.gathered, reading.gathered.final
     if number == len(reading.launches) - 1:
         until, (data, cut) = [*gathered.lines, gathered.log.line_count][final + 1], gathered.tail(None)
@@ -417,12 +417,12 @@ def _edges_of(reading: Reading, number: int) -> dict[int, bytes]:
 
 
 def _failed_at_start(reading: Reading, number: int, ending: Ending) -> bool:
-    """Return whether a trainer that introduced itself failed, or any program whose log shows that it did so before a step."""
+    """Return whether the run failed before its first step: a known trainer after its introduction, or any program."""
     lines, failure = _edges_of(reading, number), ending.line_number or reading.body.lines + 1
     streams, size, forced = reading.gathered.streams, reading.gathered.log.size_bytes, reading.options.grammar is not None
     known = any(grammar.layer in PROGRAMS for grammar in reading.grammars)
     if known and shows_beginning(reading.launches[number].events, lines, failure):
-        return not forced or shows_no_figure(streams, size)  # of a grammar that was asked for nothing else was looked at
+        return not forced or shows_no_figure(streams, size)  # with a forced grammar, no other was tried
     if not ending.died or ending.reason not in RAISED or number < len(reading.launches) - 1 or len(streams) > 1:
         return False
     return fails_at_start(lines, failure) and shows_no_figure(streams, size)
@@ -434,7 +434,7 @@ def _last_line(phases: Sequence[Phase]) -> int:
 
 
 def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:
-    """Return the last lines of a failed run that can still be read."""
+    """Return the last lines of a failed run, if they can still be read."""
     if ending.reason is None:
         return []
     if number == len(reading.launches) - 1:

@@ -1,4 +1,4 @@
-"""Patterns of modules, compiled at their first use: a small log needs a third of them."""
+"""Module-level patterns that are compiled on first use, because a small log needs only a third of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Later:
-    """Stands for a pattern that is compiled when it is first asked for one of its methods."""
+    """A pattern that is compiled on the first use of an attribute."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = cache(make)
@@ -23,12 +23,12 @@ class _Later:
 
 
 def compile_later(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return the pattern of ``source``; what is wrong with it is raised at its first use."""
+    """Return the ``re`` pattern of ``source``, compiled on first use, which raises its errors."""
     return cast("re.Pattern[AnyStr]", _Later(partial(re.compile, source, flags)))
 
 
 def regex_later(source: AnyStr) -> regex.Pattern[AnyStr]:
-    """Return the pattern of ``source`` as ``regex`` reads it; what is wrong with it is raised at its first use."""
-    import regex  # not for ``emit``, which works where nothing is installed
+    """Return the ``regex`` pattern of ``source``, compiled on first use, which raises its errors."""
+    import regex  # not at the top: ``emit`` works without any package installed
 
     return cast("regex.Pattern[AnyStr]", _Later(partial(regex.compile, source)))

@@ -95,8 +95,8 @@ def judge(
         return None
     counts = {name: s.record_count - s.nonfinite_count for name, s in printed.items()}
     known = {name: median for name, median in medians.items() if counts[name] >= MIN_RECORDS}
-    told = [name for name in (STEP, "data_time_s", "dispatch_wait_s") if name in known]
-    doubt = {name: _half_unit(series.steady(name), digits.get(name)) for name in told}
+    printed_names = [name for name in (STEP, "data_time_s", "dispatch_wait_s") if name in known]
+    doubt = {name: _half_unit(series.steady(name), digits.get(name)) for name in printed_names}
     if not any(name in known for name in (*FEEDING, *PARTS)):
         return Bottleneck("unknown", medians, f"fewer than {MIN_RECORDS} steady records say it")
     pool = course(series, POOL) if POOL in known and not restarted else None

@@ -85,7 +85,7 @@ def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str
         return []
     nearest = [lack for lack in lacks if lack.counted] or list(lacks)
     excerpt = nearest[0].line if nearest else seen[0] if seen else ""
-    detail = "no step line was recognised: that the run took no step is not proven"
+    detail = "no step line was recognised; this does not prove that the run took no step"
     if nearest:
         detail += f"; {nearest[0].seen} records like this one: {nearest[0].why}"
     fields = ("/checks/has_steps", *(f"/phases/{number}/summary/steps/record_count" for number in range(phases)))
@@ -131,13 +131,13 @@ def _zero_exit_code(ending: Ending) -> bool | None:
 
 
 def _no_oom(ending: Ending) -> bool | None:
-    if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
+    if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.matches):
         return False
     if ending.completed or ending.exit_code == 0:
         return True
     if not ending.died or ending.reason in _BLIND or ending.unnamed:
         return None
-    errors = (ending.message or "", *(s.message for s in ending.sightings if s.open))
+    errors = (ending.message or "", *(s.message for s in ending.matches if s.open))
     return None if any(_ALLOCATION.search(error) for error in errors) else True
 
 
@@ -166,14 +166,15 @@ def outcome(document: Mapping[str, Any], *, running: bool = False) -> Outcome:
     ``running``: its process still runs, as the caller knows. The document need not be valid.
     """
     checks, failure = _mapping(document, "checks"), _mapping(document, "failure")
-    reason = failure.get("reason")
+    reason = failure.get("reason") if isinstance(failure.get("reason"), str) else None
     died = reason not in _NOTHING_FOUND or checks.get("zero_exit_code") is False
     if (failure and died and reason not in (*STOPS, TRUNCATED)) or _ends_in_nan(document):
         return "failed"
     if reason in STOPS:
         return "stopped"
     jobs = document.get("evidence")
-    if running or any(isinstance(job, Mapping) and job.get("ended") == "not_ended" for job in jobs or ()):
+    jobs = jobs if isinstance(jobs, list | tuple) else ()
+    if running or any(isinstance(job, Mapping) and job.get("ended") == "not_ended" for job in jobs):
         return "running"
     if reason == TRUNCATED:
         return "cut off"
@@ -183,12 +184,13 @@ def outcome(document: Mapping[str, Any], *, running: bool = False) -> Outcome:
 
 
 def _ends_in_nan(document: Mapping[str, Any]) -> bool:
-    """True if the last loss printed is no finite number, and no problem left it open."""
+    """Return whether the last printed loss is not finite and no problem left it open."""
     loss = _mapping(document, "summary", "metrics", "loss")
     if loss.get("last") is not None or not loss.get("nonfinite_count"):
         return False
-    problems = _mapping(document, "derivation", "problems").get("first") or ()
-    return not any("/summary/metrics/loss/last" in (one.get("fields") or ()) for one in problems)
+    problems = _mapping(document, "derivation", "problems").get("first")
+    fields = (_mapping(one).get("fields") for one in problems) if isinstance(problems, list | tuple) else ()
+    return not any(isinstance(named, list | tuple) and "/summary/metrics/loss/last" in named for named in fields)
 
 
 def _mapping(document: object, *path: str) -> Mapping[str, Any]:

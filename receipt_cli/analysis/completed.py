@@ -89,7 +89,7 @@ class Distance(NamedTuple):
 
     def problem(self, line: int) -> Problem:
         """Return the problem of an end line this far before the plan."""
-        detail = f"an end line behind step {self.step} of {self.planned}: a run may print it without having done what it planned"
+        detail = f"end line after step {self.step} of {self.planned}: a run may print it before its plan is done"
         return Problem("end_before_plan", line, detail, "", (line,), (str(self.step), str(self.planned)), ("/checks/completed",))
 
 

@@ -14,11 +14,11 @@ from receipt_cli.problems import Problem, pointer
 from receipt_cli.scan.segment import ABSENT, Doubt, RuleKey
 
 _DETAILS = {
-    "foreign_record": "{count} records with {words!r} before them are not of this training: {rule} leaves them out",
-    "number_ambiguous": "{count} numbers of {name} may be parts of others: a comma or other text follows their digits",
-    "unit_ambiguous": "{count} numbers of {name} are printed in another unit than the rest",
-    "record_cut": "{count} records end inside {name}, where the others go on: the number may be cut",
-    "figure_unread": "{count} records print {name}, and no number could be read",
+    "foreign_record": "{count} records after the words {words!r} are from another writer: {rule} leaves them out",
+    "number_ambiguous": "{count} values of {name} may be parts of longer numbers: a comma or other text follows their digits",
+    "unit_ambiguous": "{count} values of {name} have another unit than the rest",
+    "record_cut": "{count} records end inside {name}, but similar records continue: the number may be cut",
+    "figure_unread": "{count} records print {name}, but not as a number that can be read",
 }
 
 
@@ -50,7 +50,7 @@ def losses_left_over(
             fields = [pointer("phases", index, "summary", "metrics", "loss", name) for name in STATISTICS]
             fields.append(pointer("phases", index, "summary", "steps", "record_count"))
             line = summaries[index].lines[0]
-            detail = f"{count} losses stand on lines with several of them, and are not read"
+            detail = f"{count} losses on lines with several losses were not read"
             found.append(Problem("figure_unread", line, detail, "", () if line is None else (line,), (), tuple(fields)))
     return found
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from receipt_cli.analysis.failure import Ending, Sighting
+from receipt_cli.analysis.failure import Ending, MarkerMatch
 from receipt_cli.analysis.goodput.timestamps import Stamps
 from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
 from receipt_cli.analysis.tracebacks import FRAME, HEAD
@@ -114,7 +114,7 @@ class Explanation:
 
     def improved(self, ending: Ending) -> Ending:
         """Return ``ending`` with the exception's line and message if it points to the head of a traceback."""
-        if self.exception is None or ending.guilty is None or ending.guilty.marker.id != HEAD:
+        if self.exception is None or ending.failure is None or ending.failure.marker.id != HEAD:
             return ending
         said = self.exception
         message = said.type if said.message is None else f"{said.type}: {said.message}"
@@ -133,8 +133,8 @@ def explain(
 
     ``stamps``: timestamps of the log's last lines; ``lines``: these lines with their numbers.
     """
-    guilty = ending.guilty
-    exception = _exception(guilty, body, lines) if guilty is not None else None
+    failure = ending.failure
+    exception = _exception(failure, body, lines) if failure is not None else None
     verdict = find_verdict(body)
     work = _work(body)
     culprit = _culprit(ending, verdict, work)
@@ -143,37 +143,37 @@ def explain(
     return Explanation(exception, culprit, victims, retry, rule, _progress(phases, stamps))
 
 
-def _exception(guilty: Sighting, body: SegmentBody, lines: Sequence[tuple[int, bytes]]) -> Raised | None:
-    """Return the exception of ``guilty``; for a traceback head, the one in its last line."""
-    if guilty.marker.id == HEAD:
-        return _read_traceback(guilty.line, lines)
-    found = _TYPE.match(guilty.message.strip())
+def _exception(failure: MarkerMatch, body: SegmentBody, lines: Sequence[tuple[int, bytes]]) -> Raised | None:
+    """Return the exception of ``failure``; for a traceback head, the one in its last line."""
+    if failure.marker.id == HEAD:
+        return _read_traceback(failure.line, lines)
+    found = _TYPE.match(failure.message.strip())
     if found is None or not _NAMED.search(found[1]):
         return None
-    frames = _frames(guilty, body)
-    return Raised(found[1], (found[2] or "").strip() or None, guilty.line, _innermost(frames), _is_own(frames))
+    frames = _frames(failure, body)
+    return Raised(found[1], (found[2] or "").strip() or None, failure.line, _innermost(frames), _is_own(frames))
 
 
-def _frames(guilty: Sighting, body: SegmentBody) -> list[Frame]:
-    """Return the frames of the traceback that ends with ``guilty``: those of its rank after the nearest head.
+def _frames(failure: MarkerMatch, body: SegmentBody) -> list[Frame]:
+    """Return the frames of the traceback that ends with ``failure``: those of its rank after the nearest head.
 
-    Without a head (the log may lack it, or a bar may precede it) the close frames before ``guilty`` count.
+    Without a head (the log may lack it, or a bar may precede it) the close frames before ``failure`` count.
     """
     hits, heads = body.markers.get(FRAME), body.markers.get(HEAD)
     if hits is None:
         return []
-    tagged = guilty.rank != NO_RANK
+    tagged = failure.rank != NO_RANK
     among = zip(heads.at, heads.rank, strict=True) if heads is not None else ()
-    own = [at for at, rank in among if at <= guilty.at and (not tagged or rank in (guilty.rank, NO_RANK))]
+    own = [at for at, rank in among if at <= failure.at and (not tagged or rank in (failure.rank, NO_RANK))]
     begin = own[-1] if own else -1
-    if (guilty.at - begin) >> POSITION_BITS > DEEPEST:
+    if (failure.at - begin) >> POSITION_BITS > DEEPEST:
         begin = -1
     places = {at: (rank, line) for at, rank, line in zip(hits.at, hits.rank, hits.line, strict=True)}
     found: list[Frame] = []
-    below = guilty.line
+    below = failure.line
     for at, text, _ in reversed(hits.texts):
         rank, line = places[at]
-        if at >= guilty.at or rank not in (guilty.rank, NO_RANK):
+        if at >= failure.at or rank not in (failure.rank, NO_RANK):
             continue
         if at <= begin or (begin < 0 and below - line - count_between(body.copied, line, below) > APART):
             break
@@ -243,10 +243,10 @@ def _work(body: SegmentBody) -> dict[int, Party]:
 
 def _culprit(ending: Ending, verdict: Verdict | None, work: Mapping[int, Party]) -> Party | None:
     """Return who failed first; among ranks that waited for each other, the one with the fewest collectives."""
-    guilty = ending.guilty
-    rank = guilty.rank if guilty is not None and guilty.rank != NO_RANK else None
-    host, line = (guilty.host, guilty.line) if guilty is not None else (None, ending.line_number)
-    if guilty is not None and guilty.marker.id in WAITING:
+    failure = ending.failure
+    rank = failure.rank if failure is not None and failure.rank != NO_RANK else None
+    host, line = (failure.host, failure.line) if failure is not None else (None, ending.line_number)
+    if failure is not None and failure.marker.id in WAITING:
         behind = sorted(work.values(), key=_done)
         if len(behind) < 2 or _done(behind[0]) == _done(behind[1]):
             return None
@@ -254,7 +254,7 @@ def _culprit(ending: Ending, verdict: Verdict | None, work: Mapping[int, Party])
     if verdict is not None and rank in (None, verdict.rank, verdict.local_rank):
         rank = verdict.rank
         host = host or verdict.host
-    named = _HOSTS.search(guilty.message) if guilty is not None else None
+    named = _HOSTS.search(failure.message) if failure is not None else None
     host = host or (next(filter(None, named.groups()), None) if named is not None else None)
     if rank is None and host is None:
         return None

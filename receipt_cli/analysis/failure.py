@@ -38,7 +38,7 @@ DIVERGED_RATIO = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class MarkerMatch:
     """A marker in a log: count, lines, and the text of the hit that counts."""
 
     marker: Marker
@@ -68,12 +68,12 @@ class Ending:
     message: str | None
     completed: bool | None
     exit_code: int | None
-    sightings: tuple[Sighting, ...]
+    matches: tuple[MarkerMatch, ...]
     died: bool = False
     """Whether an error or stop ended a process of the run, so that its exit code was not zero."""
-    guilty: Sighting | None = None
+    failure: MarkerMatch | None = None
     """The marker match that decided."""
-    failed_start: Sighting | None = None
+    failed_start: MarkerMatch | None = None
     """The failure of a later launch that failed before its first step."""
     problems: tuple[Problem, ...] = ()
     """Problems about the end of the log."""
@@ -81,7 +81,7 @@ class Ending:
     @property
     def unnamed(self) -> bool:
         """Return whether only the head of a traceback is left, cut before its error."""
-        return self.guilty is not None and self.guilty.marker.id == HEAD and self.message == self.guilty.message
+        return self.failure is not None and self.failure.marker.id == HEAD and self.message == self.failure.message
 
 
 def judge(
@@ -103,76 +103,76 @@ def judge(
     unread training records follow it; ``started`` returns whether another program begins between the last record and a line.
     """
     progress = Progress(body, catalogue, phases, exit_code)
-    sightings = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
-    codes = [s for s in sightings if s.marker.role == "exit_code" and s.open and s.exit_code]
-    guilty = sorted(
-        (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),
-        key=lambda s: (s.marker.rank, s.at >> POSITION_BITS),  # on the same line the catalogue's order decides
+    matches = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _match(m, body, progress)) is not None]
+    codes = [s for s in matches if s.marker.role == "exit_code" and s.open and s.exit_code]
+    failures = sorted(
+        (s for s in matches if s.open and s.marker.role in CONVICTING and s.marker.reason),
+        key=lambda s: (s.marker.priority, s.at >> POSITION_BITS),  # on the same line the catalogue's order decides
     )
     last = phases[-1] if phases else None
     found = None if last is None else _evidence(last, progress, unread_after, closing)
     done = None if found is None else is_completed(found)
-    start = _failed_start(guilty, body, progress, started if done else None) if exit_code is None else None
+    start = _failed_start(failures, body, progress, started if done else None) if exit_code is None else None
     if start is not None:
-        sightings = [replace(s, open=False) if s in guilty or s in codes else s for s in sightings]
-        guilty, codes = [], []
+        matches = [replace(s, open=False) if s in failures or s in codes else s for s in matches]
+        failures, codes = [], []
     stated = max(codes, key=lambda s: s.at, default=None)
-    code = exit_code if exit_code is not None else stated.exit_code if stated else _zero(progress, sightings, guilty)
+    code = exit_code if exit_code is not None else stated.exit_code if stated else _zero(progress, matches, failures)
     diverged = _diverged(phases)
-    sightings += [diverged] if diverged is not None else []
+    matches += [diverged] if diverged is not None else []
     done = None if done and not whole else done
     early = (_before_plan(last, body),) if last is not None and found is not None and ends_before_plan(found) else ()
     verdict = find_verdict(body)
     nan = _nan_loss(phases)
-    if guilty and guilty[0].marker.rank <= 1 and not (nan is not None and _of_nan(guilty[0], nan)):
-        first = _first_of_culprit(verdict, guilty[0], catalogue, body, progress) if verdict is not None else None
-        return _ending(first or guilty[0], code, sightings)
+    if failures and failures[0].marker.priority <= 1 and not (nan is not None and _of_nan(failures[0], nan)):
+        first = _first_of_culprit(verdict, failures[0], catalogue, body, progress) if verdict is not None else None
+        return _ending(first or failures[0], code, matches)
     if nan is not None:
-        died = bool(guilty) and guilty[0].marker.rank <= 1 and guilty[0].form != LOGGED
+        died = bool(failures) and failures[0].marker.priority <= 1 and failures[0].form != LOGGED
         message = "the loss is not a finite number from here to the end"
-        return Ending("nan_loss", "numerics", nan, message, False if died else done, code, tuple(sightings), died)
-    if guilty and verdict is not None and _only_launcher(guilty[0], verdict):
+        return Ending("nan_loss", "numerics", nan, message, False if died or code else done, code, tuple(matches), died)
+    if failures and verdict is not None and _only_launcher(failures[0], verdict):
         reason = reason_of_code(verdict.exit_code, "child_failed")
-        ending = Ending(reason, CATEGORIES[reason], verdict.line, verdict.message, False, code, tuple(sightings))
-        return replace(ending, guilty=replace(guilty[0], line=verdict.line, message=verdict.message, host=verdict.host))
-    if guilty:
-        return _ending(guilty[0], code, sightings)
+        ending = Ending(reason, CATEGORIES[reason], verdict.line, verdict.message, False, code, tuple(matches))
+        return replace(ending, failure=replace(failures[0], line=verdict.line, message=verdict.message, host=verdict.host))
+    if failures:
+        return _ending(failures[0], code, matches)
     if code:
         line = stated.line if stated and exit_code is None else None
         reason = reason_of_code(code, "unknown")
-        return Ending(reason, CATEGORIES[reason], line, f"exit code {code}", False, code, tuple(sightings))
+        return Ending(reason, CATEGORIES[reason], line, f"exit code {code}", False, code, tuple(matches))
     if last is not None and last.failed_end:
         event = [e for e in last.standalone_events if e.rule.event == "end" and "status" in e.texts][-1]
         message = f"the run ended with status {event.texts['status']}"
-        return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
+        return Ending("unknown", "unknown", event.line, message, False, code, tuple(matches))
     if not whole:
         message = "output is missing at the end of the log: it could not be written whole"
-        return Ending("truncated", "unknown", None, message, done, code, tuple(sightings))
+        return Ending("truncated", "unknown", None, message, done, code, tuple(matches))
     if running and not done:
-        return Ending(None, None, None, None, None, code, tuple(sightings), failed_start=start)
+        return Ending(None, None, None, None, None, code, tuple(matches), failed_start=start)
     if done is False:
         message = "the log ends before the run does"
-        return Ending("truncated", "unknown", None, message, False, code, tuple(sightings), failed_start=start)
-    return Ending(None, None, None, None, done, code, tuple(sightings), failed_start=start, problems=early)
+        return Ending("truncated", "unknown", None, message, False, code, tuple(matches), failed_start=start)
+    return Ending(None, None, None, None, done, code, tuple(matches), failed_start=start, problems=early)
 
 
-def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -> Ending:
-    marker = guilty.marker
-    died = marker.role in FATAL and (marker.role != "error" or guilty.form != LOGGED or bool(code))
-    return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died, guilty)
+def _ending(failure: MarkerMatch, code: int | None, matches: Sequence[MarkerMatch]) -> Ending:
+    marker = failure.marker
+    died = marker.role in FATAL and (marker.role != "error" or failure.form != LOGGED or bool(code))
+    return Ending(marker.reason, marker.category, failure.line, failure.message, False, code, tuple(matches), died, failure)
 
 
 def _failed_start(
-    guilty: Sequence[Sighting], body: SegmentBody, progress: Progress, started: Callable[[int], bool] | None
-) -> Sighting | None:
+    failures: Sequence[MarkerMatch], body: SegmentBody, progress: Progress, started: Callable[[int], bool] | None
+) -> MarkerMatch | None:
     """Return the failure of a later launch: another program, or the same one with a wrong name, command line or import.
 
     Only errors after the last step count. A run with steps had working imports at the top of its script.
     """
-    if not guilty or len(progress.steps) < 2 or min(s.at for s in guilty) < progress.steps[-1]:
+    if not failures or len(progress.steps) < 2 or min(s.at for s in failures) < progress.steps[-1]:
         return None
-    cause = guilty[0]
-    if started is not None and started(min(s.line for s in guilty)):
+    cause = failures[0]
+    if started is not None and started(min(s.line for s in failures)):
         return cause
     if cause.marker.reason != "import_error":
         return cause if cause.marker.id == "plain_error" and _USAGE.search(cause.message) else None
@@ -184,14 +184,14 @@ def _failed_start(
     return cause if tops and len(tops) == len(texts) and tops[0] <= TOP_LINES else None
 
 
-def _zero(progress: Progress, sightings: Sequence[Sighting], guilty: Sequence[Sighting]) -> int | None:
+def _zero(progress: Progress, matches: Sequence[MarkerMatch], failures: Sequence[MarkerMatch]) -> int | None:
     """Return 0 if exit code zero was printed after the last step and no error ended the run, else None."""
     last_step = progress.steps[-1] if progress.steps else -1
-    zero = any(s.marker.role == "exit_code" and s.exit_code == 0 and s.at > last_step for s in sightings)
-    return 0 if zero and not guilty else None
+    zero = any(s.marker.role == "exit_code" and s.exit_code == 0 and s.at > last_step for s in matches)
+    return 0 if zero and not failures else None
 
 
-def _of_nan(error: Sighting, line: int) -> bool:
+def _of_nan(error: MarkerMatch, line: int) -> bool:
     """Return whether the exception reports an earlier NaN loss."""
     return error.marker.reason == "traceback" and error.line > line and _NAN_TEXT.search(error.message) is not None
 
@@ -201,7 +201,7 @@ def reason_of_code(code: int, other: str) -> str:
     return SIGNALS.get(-code if code < 0 else code - 128, other)
 
 
-def _only_launcher(best: Sighting, verdict: Verdict) -> bool:
+def _only_launcher(best: MarkerMatch, verdict: Verdict) -> bool:
     """Return whether only the launcher's summary explains the failure: then the rank it names decides."""
     if best.marker.role != "consequence" or best.marker.reason not in ("child_failed", "killed", "segfault", "nccl_error"):
         return False
@@ -209,20 +209,20 @@ def _only_launcher(best: Sighting, verdict: Verdict) -> bool:
 
 
 def _first_of_culprit(
-    verdict: Verdict, best: Sighting, catalogue: Catalogue, body: SegmentBody, progress: Progress
-) -> Sighting | None:
+    verdict: Verdict, best: MarkerMatch, catalogue: Catalogue, body: SegmentBody, progress: Progress
+) -> MarkerMatch | None:
     """Return the first error of the rank that failed first, if the first error of all is another rank's."""
     if best.marker.role != "error" or best.rank in (NO_RANK, verdict.rank, verdict.local_rank):
         return None
     found = [
         s
         for m in catalogue.markers
-        if m.role == "error" and m.rank == 1 and (s := _sight(m, body, progress, verdict.rank)) is not None and s.open
+        if m.role == "error" and m.priority == 1 and (s := _match(m, body, progress, verdict.rank)) is not None and s.open
     ]
     return min(found, key=lambda s: s.at >> POSITION_BITS, default=None)
 
 
-def _sight(marker: Marker, body: SegmentBody, progress: Progress, rank: int | None = None) -> Sighting | None:
+def _match(marker: Marker, body: SegmentBody, progress: Progress, rank: int | None = None) -> MarkerMatch | None:
     """Return the match of a marker: the first hit after which the run did not continue, else the first hit.
 
     Consequences on ranks that only followed another one do not count. With ``rank`` only its hits count.
@@ -245,7 +245,7 @@ def _sight(marker: Marker, body: SegmentBody, progress: Progress, rank: int | No
     text, code = next(((t, c) for a, t, c in hits.texts if a >= at), (hits.texts[-1][1], hits.texts[-1][2]))
     said = hits.rank[index] if index < len(hits.rank) else NO_RANK
     first, last = min(hits.line), max(hits.line)  # hits are in time order, and ranks may write to separate files
-    return Sighting(
+    return MarkerMatch(
         marker,
         len(hits.at),
         first,
@@ -261,7 +261,7 @@ def _sight(marker: Marker, body: SegmentBody, progress: Progress, rank: int | No
     )
 
 
-def _diverged(phases: Sequence[Phase]) -> Sighting | None:
+def _diverged(phases: Sequence[Phase]) -> MarkerMatch | None:
     """Observe a finite loss that ends far above its start. It is never a failure.
 
     Rule: take the finite losses of the last phase with any, at least ``DIVERGED_RECORDS``, all above 0. It diverged if the
@@ -281,7 +281,7 @@ def _diverged(phases: Sequence[Phase]) -> Sighting | None:
             return None
         at, line = first_with(phase.steps, metric("loss"), lowest)
         message = f"the loss rose from {lowest:g} at its lowest to {losses[-1]:g}; it began with {losses[0]:g}"
-        return Sighting(DIVERGED, 1, line, line, at, line, message, None, True)
+        return MarkerMatch(DIVERGED, 1, line, line, at, line, message, None, True)
     return None
 
 

@@ -16,7 +16,7 @@ from receipt_cli.events.ranks import RankFigures
 from receipt_cli.events.series import Series, metric, read
 from receipt_cli.patterns import compile_later
 
-Reading = Literal["steady", "growth", "fragmentation", "unknown"]
+Interpretation = Literal["steady", "growth", "fragmentation", "unknown"]
 
 MEMORY_RULE = "memory/1"
 CLIMBS = 0.05
@@ -49,7 +49,7 @@ _OOM = {
 class MemoryStory(NamedTuple):
     """The interpretation, its figures (bytes, counts, bytes per step), the bucket that grew most, and why."""
 
-    reading: Reading
+    reading: Interpretation
     figures: dict[str, float]
     growing: str | None
     because: str
@@ -63,12 +63,12 @@ class _Rise(NamedTuple):
     still: bool
 
 
-class _Told(NamedTuple):
-    reading: Reading
+class _Finding(NamedTuple):
+    reading: Interpretation
     because: str
 
 
-_RESTARTED = _Told("unknown", "the run was restarted, and each of its processes began with memory of its own")
+_RESTARTED = _Finding("unknown", "the run was restarted, and each of its processes began with memory of its own")
 
 
 def tell(series: Series, ranks: Mapping[int, RankFigures], message: str | None, *, restarted: bool = False) -> MemoryStory | None:
@@ -92,8 +92,8 @@ def tell(series: Series, ranks: Mapping[int, RankFigures], message: str | None, 
     if len(peaks) > 1:
         figures |= {"rank_peak_min_bytes": min(peaks), "rank_peak_max_bytes": max(peaks)}
     figures |= oom
-    told = _read([_RESTARTED] if pairs and restarted else [_read_pair(a, r) for _, a, r in pairs], figures)
-    return MemoryStory(told.reading, figures, None if restarted else _growing(pairs, series), told.because)
+    found = _read([_RESTARTED] if pairs and restarted else [_read_pair(a, r) for _, a, r in pairs], figures)
+    return MemoryStory(found.reading, figures, None if restarted else _growing(pairs, series), found.because)
 
 
 def _ends(prefix: str, allocated: Course, reserved: Course, *, sloped: bool) -> dict[str, float]:
@@ -140,43 +140,43 @@ def _says_enough(oom: Mapping[str, float]) -> bool:
     return {"oom_requested_bytes", "oom_allocated_bytes", "oom_reserved_unallocated_bytes"} <= oom.keys()
 
 
-def _read(told: Sequence[_Told], figures: Mapping[str, float]) -> _Told:
+def _read(findings: Sequence[_Finding], figures: Mapping[str, float]) -> _Finding:
     """Return the first known interpretation of a pair, or that of the final message."""
-    course_says = next((one for one in told if one.reading != "unknown"), told[0] if told else None)
+    course_says = next((one for one in findings if one.reading != "unknown"), findings[0] if findings else None)
     if _says_enough(figures):
         at_end = _read_end(figures)
         if at_end.reading == "fragmentation" and (course_says is None or course_says.reading != "growth"):
             return at_end
         if course_says is None or course_says.reading == "unknown":
             return at_end
-        return _Told(course_says.reading, f"{course_says.because}; {at_end.because}")
+        return _Finding(course_says.reading, f"{course_says.because}; {at_end.because}")
     if course_says is None:
-        return _Told("unknown", "only counts of the allocator were printed, and no course of allocated and reserved memory")
+        return _Finding("unknown", "only counts of the allocator were printed, and no course of allocated and reserved memory")
     return course_says
 
 
-def _read_pair(allocated: Course, reserved: Course) -> _Told:
+def _read_pair(allocated: Course, reserved: Course) -> _Finding:
     rises = [_rise(one) for one in (allocated, reserved)]
     if rises[0] is None or rises[1] is None:
         counts = f"{len(allocated.values)} of allocated and {len(reserved.values)} of reserved memory"
-        return _Told("unknown", f"values after warm-up: {counts}, too few to tell a course")
+        return _Finding("unknown", f"values after warm-up: {counts}, too few to tell a course")
     tensors, cache = rises[0], rises[1]
     says = f"allocated memory changes by {_p(tensors.share)} between its first and last quarter, reserved by {_p(cache.share)}"
     if tensors.climbs:
-        return _Told("growth", says)
+        return _Finding("growth", says)
     if tensors.still and cache.climbs:
-        return _Told("fragmentation", f"{says}: the cache grows, what tensors hold does not")
+        return _Finding("fragmentation", f"{says}: the cache grows, what tensors hold does not")
     if tensors.still and cache.still:
-        return _Told("steady", says)
-    return _Told("unknown", f"{says}: neither still nor a climb")
+        return _Finding("steady", says)
+    return _Finding("unknown", f"{says}: neither still nor a climb")
 
 
-def _read_end(figures: Mapping[str, float]) -> _Told:
+def _read_end(figures: Mapping[str, float]) -> _Finding:
     requested, idle = figures["oom_requested_bytes"], figures["oom_reserved_unallocated_bytes"]
     says = f"at the end {_gib(requested)} were asked for, and {_gib(idle)} were reserved and unallocated"
     if idle >= requested:
-        return _Told("fragmentation", f"{says}: enough, but in no piece that was large enough")
-    return _Told("unknown", f"{says}: too little, wherever it lay")
+        return _Finding("fragmentation", f"{says}: enough, but in no piece that was large enough")
+    return _Finding("unknown", f"{says}: too little, wherever it lay")
 
 
 def _rise(one: Course) -> _Rise | None:

@@ -57,7 +57,7 @@ def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list
         contests = [contest for contest in phase.contests if contest.other.rule.event != JUMP]
         if contests:
             again = sum(contest.stands is not None and contest.other.step is not None for contest in contests)
-            detail = f"{len(contests)} records come again with other values, or between others, and nothing restarted"
+            detail = f"{len(contests)} records repeat a step with other values, or come out of order, without a restart"
             fields = [*_undecided(contests, summary), *(["steps/record_count"] if again < len(contests) else [])]
             found += _problems("step_printed_twice", index, contests, detail, fields)
     return found
@@ -69,11 +69,11 @@ def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Pr
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         contests = [contest for contest in phase.contests if contest.other.rule.event == JUMP]
         if contests:
-            detail = f"the counter of {len(contests)} records is far ahead of those around them: they are left out"
+            detail = f"{len(contests)} records were left out: their counter is far ahead of the records around them"
             found += _problems("step_jump", index, contests, detail, [*_undecided(contests, summary), "steps/record_count"])
         positions, last = last_steps(phase)
         if last is not None and jumps_at_end(positions, phase.planned):
-            detail = "the counter of the last record is far ahead of those before it"
+            detail = "the counter of the last record is far ahead of the records before it"
             values = tuple(map(str, positions[-2:]))
             fields = [f"/phases/{index}/summary/steps/last", *(["/checks/completed"] if phase.planned is not None else [])]
             found.append(Problem("step_jump", last.line, detail, "", (last.line,), values, tuple(fields)))
@@ -148,13 +148,13 @@ def loss_doubts(phases: Sequence[Phase], summaries: Sequence[Summary], primary: 
         last = summary.places["loss"].last_line
         if loss.record_count >= MIN_LOSSLESS and loss.min == loss.max == STANDS_FOR_NONE and not loss.nonfinite_count:
             fields = (*open_, *(f"{base}/metrics/loss/{name}" for name in STATISTICS))
-            detail = f"each of the {loss.record_count} losses is -1: the rank that prints does not see the loss"
+            detail = f"all {loss.record_count} losses are -1: the printing rank does not have the loss"
             found.append(Problem("placeholder", summary.places["loss"].first_line, detail, "", (), ("-1",), fields))
         elif zeros := _zeros_at_end(phase):
-            detail = f"the last {zeros} losses are 0 beside gradients that are not finite: they stand for a loss that is none"
+            detail = f"the last {zeros} losses are 0 but their gradient norms are not finite: 0 is a placeholder here"
             found.append(Problem("placeholder", last, detail, "", (), ("0.0",), open_))
         elif since := _silent_records(phase):
-            detail = f"the last {since} step records have no loss, though those before them print one"
+            detail = f"the last {since} step records have no loss, but earlier ones do"
             found.append(Problem("loss_missing", last, detail, "", (), (), open_))
     return found
 
@@ -194,7 +194,7 @@ def rates_contradicted(summaries: Iterable[Summary]) -> list[Problem]:
         for one in summary.consistency:
             if not one.consistent and one.metric != "mfu_ratio":
                 line = summary.places[one.metric].last_line if one.metric in summary.places else None
-                detail = f"{one.metric} is printed as {one.reported:g}, the log's own steps and their time give {one.derived:.6g}"
+                detail = f"{one.metric} is printed as {one.reported:g}, but the log's steps and times give {one.derived:.6g}"
                 lines = () if line is None else (line,)
                 found.append(Problem("rate_contradicted", line, detail, "", lines, (f"{one.reported:g}", f"{one.derived:.6g}")))
     return found

@@ -85,8 +85,8 @@ def _of_metric(steps: Sequence[Event], name: str) -> Spiked | None:
         return None
     count, critical, first = found
     numbers = steps_at(steps, metric(name), [index for index, _, _ in first])
-    told = tuple(Spike(step, value, average) for step, (_, value, average) in zip(numbers, first, strict=True))
-    return Spiked(count, critical, told)
+    listed = tuple(Spike(step, value, average) for step, (_, value, average) in zip(numbers, first, strict=True))
+    return Spiked(count, critical, listed)
 
 
 def spikes_of(values: Values, warning: float, critical: float) -> tuple[int, int, list[tuple[int, float, float]]] | None:
@@ -152,8 +152,8 @@ def _judge_array(values: Values, warning: float, critical: float) -> tuple[int, 
         found = np.flatnonzero(above)
         count += len(found)
         worse += int(np.count_nonzero(later[found] > critical * averages[found]))
-        told = found[: MAX_FIRST - len(first)].tolist()
-        first += [(_place_of(every, begin + index), float(later[index]), float(averages[index])) for index in told]
+        listed = found[: MAX_FIRST - len(first)].tolist()
+        first += [(_place_of(every, begin + index), float(later[index]), float(averages[index])) for index in listed]
     return count, worse, first
 
 

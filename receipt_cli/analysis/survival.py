@@ -131,7 +131,7 @@ class Progress:
         later = len(self.steps) - bisect_right(self.steps, at)
         if marker.role in ("cause", "error") and self._only_logged(at):
             return True
-        if marker.role == "error" and marker.rank and self._printed_on(at, later):
+        if marker.role == "error" and marker.priority and self._printed_on(at, later):
             return True
         if marker.role == "cause" and later > 1 and self.quiet and at > self.bad_code:
             return True

@@ -84,12 +84,12 @@ def course(series: Series, name: str) -> Course:
     """
     within = series.selection
     begin = next((at for e in series.events if e.rule.event == "step" for at in _first_steady(e, within)), None)
-    told = [e for e in series.events if e.prints(name) and (e.rule.event == "step" or begin is None or e.at >= begin)]
+    printing = [e for e in series.events if e.prints(name) and (e.rule.event == "step" or begin is None or e.at >= begin)]
     counts: Counter[tuple[bool, int]] = Counter()
-    for event in told:
+    for event in printing:
         counts[_speaker(event)] += event.records
     speaker = min(counts, key=lambda one: (-counts[one], one), default=None)
-    return _course([event for event in told if _speaker(event) == speaker], name, within)
+    return _course([event for event in printing if _speaker(event) == speaker], name, within)
 
 
 def _speaker(event: Event) -> tuple[bool, int]:

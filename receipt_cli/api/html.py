@@ -9,7 +9,7 @@ from typing import Any
 from receipt_cli.analysis.checks import contradicted_metrics, outcome
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.render.scale import measure
-from receipt_cli.render.terminal.text import clean
+from receipt_cli.render.text import clean
 
 _MOST = 8
 """Most metrics shown; the receipt has the others."""

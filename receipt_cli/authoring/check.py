@@ -21,12 +21,12 @@ from receipt_cli.problems import Finding
 
 
 def lint_files(files: Sequence[Path]) -> tuple[list[Finding], int]:
-    """Return the findings of a user's own grammar files, and how many files there were. Raises ``InputError``."""
+    """Return the findings on a user's grammar files, and the number of files. Raises ``InputError``."""
     return [f for path in files for f in lint_grammar(read_file(str(path)), str(path))], len(files)
 
 
 def lint_shipped() -> tuple[list[Finding], int]:
-    """Return the findings of all shipped definitions: grammars, alone and together, the index, and the markers."""
+    """Return the findings on all shipped definitions (grammars alone and together, index, markers), and the number of files."""
     entries = list_grammars()
     texts = {entry.path: read_entry(entry) for entry in entries}
     found = [f for path, text in texts.items() for f in lint_grammar(text, f"grammars/{path}")]
@@ -38,7 +38,7 @@ def lint_shipped() -> tuple[list[Finding], int]:
 
 
 def test_grammar(name: str, log: str | None) -> tuple[list[dict[str, Any]], bool]:
-    """Return a row for each rule (samples, failures, digits, and with a log the records it read), and whether all pass.
+    """Return a row for each rule (samples, failures, digits, and with a log its read records), and whether all pass.
 
     A rule that depends on digits is slower on a large log; see ``digit_dependence``.
     """

@@ -1,4 +1,4 @@
-"""Write a drafted grammar as the text of a grammar file, with samples and remarks, for review by a person."""
+"""Write a drafted grammar as the text of a grammar file, with samples and remarks for a reviewer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write_draft(
 ) -> str:
     """Return the YAML of ``definition``, the ``samples`` of each rule (``line`` and ``fields``) and ``no_match`` lines.
 
-    ``comment`` comes first, the ``remarks`` on a rule above it.
+    The file begins with ``comment``; the ``remarks`` on a rule come right before it.
     """
     text = _remarks(["yaml-language-server: $schema=../../schemas/grammar/v1.0.schema.json", *comment])
     text += write_yaml({key: value for key, value in definition.items() if key != "rules"}, flow=False) + "rules:\n"
@@ -28,5 +28,5 @@ def write_draft(
 
 
 def _remarks(texts: Sequence[str]) -> str:
-    """Return a comment of one line for each of ``texts``, whatever it contains."""
+    """Return a one-line comment for each of ``texts``; line breaks in a text become slashes."""
     return "".join(f"# {' / '.join(text.splitlines())}".rstrip() + "\n" for text in texts)

@@ -20,19 +20,19 @@ from receipt_cli.scan.extraction import PatternTimeout, convert, read_record
 
 MAX_LINES = 20
 MAX_KEPT = 64 * 1024 * 1024
-"""Bytes of a log that are searched for unmatched lines."""
+"""Number of first bytes of a log that are searched for unmatched lines."""
 PIECE = 1 << 20
 
 
 class Kept(Source):
-    """A source that keeps its first bytes."""
+    """A source that keeps its first ``MAX_KEPT`` bytes."""
 
     def __init__(self, path: str, progress: Progress | None = None) -> None:
         super().__init__(path, progress)
         self.kept = bytearray()
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the blocks, as ``Source`` does."""
+        """Yield the blocks as ``Source`` does."""
         for block in super().blocks():
             if len(self.kept) < MAX_KEPT:
                 self.kept += block[: MAX_KEPT - len(self.kept)]
@@ -40,7 +40,7 @@ class Kept(Source):
 
 
 def explain_log(path: str, grammar: str | None = None, progress: Progress | None = None) -> tuple[dict[str, Any], Derivation]:
-    """Return the explanation of one log as plain data, and its derivation. Raises as ``derive``."""
+    """Return the explanation of one log as plain data, and its derivation. Raises as ``derive`` does."""
     with closing(Kept(path, progress)) as source:
         derivation = derive(source, Options(grammar=grammar), workers=1, site=find_site(path))
     detection = derivation.detection
@@ -100,11 +100,11 @@ def _why(name: str, derivation: Derivation) -> str:
 
 
 def unmatched_lines(raw: bytes | bytearray, grammars: list[Grammar]) -> tuple[int, list[dict[str, Any]]]:
-    """Return how many metric-looking records no rule of ``grammars`` reads, and the first of them."""
+    """Return the number of metric-looking records that no rule of ``grammars`` reads, and the first of them."""
     rules = [rule for g in grammars for rule in (*g.rules, *g.ignore)]
     count = line = at = 0
     found: list[dict[str, Any]] = []
-    while at < len(raw):  # a piece at a time: a list of all lines would weigh more than the log
+    while at < len(raw):  # piece by piece: a list of all lines would take more memory than the log
         end = raw.find(b"\n", at + PIECE) + 1 or len(raw)
         for text in unwrap(bytes(raw[at:end])).split(b"\n"):
             line += 1
@@ -114,13 +114,13 @@ def unmatched_lines(raw: bytes | bytearray, grammars: list[Grammar]) -> tuple[in
                 count += 1
                 if len(found) < MAX_LINES:
                     found.append({"line_number": line, "text": safe_text(record[:EXCERPT_BYTES].decode("utf-8", "replace"), 200)})
-        line -= raw[end - 1 : end] == b"\n"  # nothing stands after the last line end of a piece
+        line -= raw[end - 1 : end] == b"\n"  # the last line end of a piece begins no line
         at = end
     return count, found
 
 
 def first_readings(raw: bytes | bytearray, grammar: Grammar) -> dict[str, dict[str, Any]]:
-    """Return of each rule the first record that it reads: ``line_number``, ``text`` and ``fields``."""
+    """Return rule → the first record that it reads: ``line_number``, ``text`` and ``fields``."""
     found: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(unwrap(bytes(raw)).split(b"\n"), start=1):
         for rule in grammar.rules:
@@ -138,7 +138,7 @@ def first_readings(raw: bytes | bytearray, grammar: Grammar) -> dict[str, dict[s
 
 
 def _read_fields(rule: Rule, record: bytes) -> dict[str, Any] | None:
-    """Return the fields that ``rule`` reads in a record, those outside the registry too; None where it matches nothing."""
+    """Return the fields that ``rule`` reads in a record, including those outside the registry; None without a match."""
     try:
         events = read_record(rule, record)
     except PatternTimeout:

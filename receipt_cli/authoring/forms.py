@@ -1,4 +1,4 @@
-"""Write a learned rule as a person would: keys and values, or one line with named parts, instead of one long pattern."""
+"""Write a learned rule in a readable form: keys and values, or one line with named parts, instead of one long pattern."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from receipt_cli.grammar.parts import abbreviate
 from receipt_cli.learn.tokens import split
 
 Body = dict[str, Any]
-"""A rule as the grammar format has it, without samples."""
+"""A rule in the grammar format, without samples."""
 HEAD_FIELDS = frozenset({"step", "planned_steps", *COUNTERS})
 _LEAD = re.compile(r"\^\[ \\t\](?:\*\+|\{0,\d+\}\+)|\(\?<!\[\\w/\.-\]\)|\(\?<=\[ \\t\]\{\d+\}\)")
-"""How learned patterns begin: at the beginning of a line, of a word, or in a second column."""
+"""Start of a learned pattern: at the beginning of a line or of a word, or in a second column."""
 _KEY = re.compile(r"(?P<cell>[^\w%]*)(?P<key>[^\W\d_][^=:|;,]{0,60}?)(?P<sep>[ \t]*[=:][ \t]*|[ \t]+)\Z")
 _PIECE = re.compile(r"(?=\(\?:\(\?=)|(?<!\(\?:)(?=\(\?=\(\?>)|(?<!\|)(?=\(\?\((?!DEFINE))")
 WIDE = 100
-"""Characters of a pattern above which its parts are written on lines of their own."""
+"""Longest pattern, in characters, that is written on one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A sample: the texts between its numbers, and the fields in each number, as ``(start, end, field)`` in it."""
+    """A sample: the texts between its numbers, and ``(start, end, field)`` of each field in each number."""
 
     literals: tuple[str, ...]
     tokens: tuple[str, ...]
@@ -33,19 +33,19 @@ class Marked:
 
     @property
     def last(self) -> int:
-        """The last number that a field reads, or -1."""
+        """The index of the last number with a field, or -1."""
         return max((at for at, inside in enumerate(self.fields) if inside), default=-1)
 
     @property
     def shape(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The texts before each number up to the last field, blanks as one blank, with the names of the fields in it."""
+        """(text before, field names) of each number up to the last field, with runs of blanks as one blank."""
         told = zip(self.literals, self.tokens, self.fields, strict=False)
         found = [(" ".join(_joined(left, token).split()), tuple(f for *_, f in inside)) for left, token, inside in told]
         return tuple(found[: self.last + 1])
 
 
 def mark(sample: bytes, spans: Mapping[str, tuple[int, int]]) -> Marked | None:
-    """Return ``sample`` with the ``spans`` (bytes) of its fields; None where a field is not inside a number."""
+    """Return ``sample`` with the byte ``spans`` of its fields marked; None if a field is not inside a number."""
     parts = [part.decode("latin-1") for part in split(sample)]
     inside: list[list[tuple[int, int, str]]] = [[] for _ in parts[1::2]]
     at = placed = 0
@@ -62,9 +62,9 @@ def mark(sample: bytes, spans: Mapping[str, tuple[int, int]]) -> Marked | None:
 
 
 def simple_forms(body: Body, samples: Sequence[bytes]) -> Iterator[Body]:
-    """Yield shorter forms of the rule ``body``, the most readable first; the rule itself, its parts named, is the last.
+    """Yield shorter forms of the rule ``body``, the most readable first; the last is the rule itself with named parts.
 
-    A form may read other records than the rule: whoever takes it compares. ``samples`` are records that the rule reads.
+    A form may read other records than the rule, so the caller must compare. ``samples`` are records that the rule reads.
     """
     named = _named(body)
     if "pattern" in body:
@@ -78,12 +78,12 @@ def simple_forms(body: Body, samples: Sequence[bytes]) -> Iterator[Body]:
 
 
 def forms_of(body: Body, samples: Sequence[Marked], values: Mapping[str, str], lead: str = "") -> Iterator[Body]:
-    """Yield the rule of ``samples``, whose fields are those of ``body``, as pairs and as one line, where either is possible.
+    """Yield the rule of ``samples``, with the fields of ``body``, as pairs and as one line, if possible.
 
-    ``values`` are the patterns of the fields, ``lead`` is the pattern that begins the rule.
+    ``values`` are the patterns of the fields, ``lead`` is the pattern at the start of the rule.
     """
     if not lead and not any(sample.literals[0].strip() for sample in samples):
-        lead = r"(?<!\d)"  # a number is tried from its first digit alone
+        lead = r"(?<!\d)"  # match a number only from its first digit
     for form in (_as_pairs(body, samples, values, lead), _as_line(body, samples, values, lead)):
         if form is not None:
             yield form
@@ -97,7 +97,7 @@ def _spans(compiled: Any, samples: Sequence[bytes]) -> Iterator[tuple[bytes, dic
 
 
 def _named(body: Body) -> Body:
-    """Return ``body`` with the names of parts in its patterns, one piece a line where they are long."""
+    """Return ``body`` with named parts in its patterns, and long patterns on several lines."""
     made = {**body}
     if "pattern" in made:
         made["pattern"] = laid_out(abbreviate(made["pattern"]))
@@ -107,12 +107,12 @@ def _named(body: Body) -> Body:
 
 
 def laid_out(pattern: str) -> str:
-    """Return ``pattern`` with line breaks between its pieces where it is long."""
+    """Return ``pattern``, with line breaks between its pieces if it is long."""
     return pattern if len(pattern) <= WIDE else "\n".join(piece for piece in _PIECE.split(pattern) if piece)
 
 
 def _group(pattern: str, name: str) -> str:
-    """Return what the group ``name`` of ``pattern`` matches, parts by name."""
+    """Return the content of the group ``name`` of ``pattern``, with named parts; "" without the group."""
     start = pattern.find(f"(?P<{name}>")
     if start < 0:
         return ""
@@ -136,7 +136,7 @@ def _joined(left: str, token: str) -> str:
 
 
 def text_pattern(text: str) -> str:
-    """Return the pattern of a text between numbers: a run of blanks matches any run of them."""
+    """Return the pattern of a text between numbers, in which a run of blanks matches any run of blanks."""
     words = [re.escape(word).replace(r"\-", "-") if word.isascii() else _bytes(word) for word in re.split(r"[ \t]+", text)]
     return r"\s++".join(words)
 
@@ -146,7 +146,7 @@ def _bytes(word: str) -> str:
 
 
 def _token(token: str, inside: Sequence[tuple[int, int, str]], values: Mapping[str, str]) -> str:
-    """Return the pattern of a number: with its fields, or of any number of its kind."""
+    """Return the pattern of a number: with its fields, or for any number of its kind."""
     blank = len(token) - len(token.lstrip())
     if not inside:
         return _any(token.strip())
@@ -158,7 +158,7 @@ def _token(token: str, inside: Sequence[tuple[int, int, str]], values: Mapping[s
 
 
 def _any(text: str) -> str:
-    """Return the pattern of a number that no field reads."""
+    """Return the pattern of a number without a field."""
     if re.fullmatch(r"[-+]?[\d.,]+(?:[eE][-+]?\d+)?", text):
         return "(?&grouped)" if "," in text else "(?&number)"
     if text.startswith("[") and "," in text:
@@ -179,7 +179,7 @@ def _pieces(sample: Marked, values: Mapping[str, str], first: int, last: int) ->
 
 
 def _as_line(body: Body, samples: Sequence[Marked], values: Mapping[str, str], lead: str) -> Body | None:
-    """Return the rule as one line from its first word to its last field; what only some samples have is optional."""
+    """Return the rule as one line from its first word to its last field; parts that some samples lack are optional."""
     ordered = sorted({sample.shape: sample for sample in samples}.values(), key=lambda sample: sample.last)
     if any(longer.shape[: len(shorter.shape)] != shorter.shape for shorter, longer in pairwise(ordered)):
         return None
@@ -196,7 +196,7 @@ def _as_line(body: Body, samples: Sequence[Marked], values: Mapping[str, str], l
 
 
 def _wrapped(pattern: str) -> str:
-    """Return a long ``pattern`` with a line for each field."""
+    """Return ``pattern``, wrapped between fields if it is long."""
     if len(pattern) <= WIDE:
         return pattern
     lines: list[str] = []
@@ -209,7 +209,7 @@ def _wrapped(pattern: str) -> str:
 
 
 def _as_pairs(body: Body, samples: Sequence[Marked], values: Mapping[str, str], lead: str) -> Body | None:
-    """Return the rule as a start and cells of keys and values, where the log separates all of them in one way."""
+    """Return the rule as a start and cells of key and value; None if the log separates them in several ways."""
     sample = max(samples, key=lambda each: each.last)
     cells = [at for at, inside in enumerate(sample.fields) if inside and not HEAD_FIELDS & {name for *_, name in inside}]
     heads = [at for at, inside in enumerate(sample.fields) if inside and at not in cells]
@@ -246,7 +246,7 @@ def _as_pairs(body: Body, samples: Sequence[Marked], values: Mapping[str, str], 
 
 
 def _separators(cell: str, key: str) -> tuple[str, str]:
-    """Return what separates cells, and key and value, of the texts between a value and the next key, and behind that."""
+    """Return the separators of cells, and of key and value, from the texts before and after a key."""
     between = key.strip() or " "
     if not cell.strip():
         return ("  " if len(cell) > 1 else " ", between)

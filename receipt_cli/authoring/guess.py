@@ -1,4 +1,4 @@
-"""Rules for records that nothing proves to be of training: the likeliest roles, and what a person answers."""
+"""Guess rules for records that are not proven to be training records, from the likeliest roles or a person's answers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.tokens import split
 
 MOST_GUESSES = 6
-"""Kinds of records that are tried."""
+"""Most kinds of records that are tried."""
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?i:nan|inf(?:inity)?)")
 
 
 @dataclass(frozen=True)
 class Guess:
-    """One kind of records: the forms that its rule may have, its samples, and the questions that it leaves open."""
+    """One kind of records: possible forms of its rule, its samples, and its open questions."""
 
     rule: str
     bodies: tuple[Body, ...]
@@ -29,7 +29,7 @@ class Guess:
 
 
 def guesses(readings: Sequence[Reading]) -> Iterator[Guess]:
-    """Yield guesses for the ``readings`` of a survey, those that look most like records of training first."""
+    """Yield guesses for the first ``readings`` of a survey, those most like training records first."""
     for reading in readings[:MOST_GUESSES]:
         guess = _guess([assign(reading, {})])
         if guess is not None:
@@ -37,14 +37,14 @@ def guesses(readings: Sequence[Reading]) -> Iterator[Guess]:
 
 
 def answered(readings: Sequence[Reading], known: Sequence[Sequence[Reading]], answers: Sequence[Answer]) -> Iterator[Guess]:
-    """Yield the guess for the records that most ``answers`` are about; of several, those of ``known`` groups go first.
+    """Yield guesses for the records with the most numbers in ``answers``; ``known`` groups come first.
 
     Raises ``UsageError`` for answers that fit no record.
     """
     groups = [*known, *([reading] for reading in readings)]
     fitting = sorted(groups, key=lambda group: -_fit(group[0], answers))
     if not fitting:
-        settle(answers, ())  # raises, unless the answers are of the record alone
+        settle(answers, ())  # raises unless the answers are only about the record
         return
     told, record = settle(answers, names_of(fitting[0][0]))
     for group in fitting[:MOST_GUESSES]:
@@ -56,13 +56,13 @@ def answered(readings: Sequence[Reading], known: Sequence[Sequence[Reading]], an
 
 
 def _fit(reading: Reading, answers: Sequence[Answer]) -> int:
-    """Return how many answers are about a number of the records."""
+    """Return the number of answers that are about a number of the records."""
     names = spellings(names_of(reading))
     return sum(answer.name.lower() in names or answer.role.lower() in names for answer in answers)
 
 
 def _guess(assigned: Sequence[Assignment]) -> Guess | None:
-    """Return the guess of the records of one group; the first assignment is that of most of them."""
+    """Return the guess for the records of one group, of which most have the first assignment; None without fields."""
     main = assigned[0]
     samples: list[bytes] = []
     marked: list[Marked] = []
@@ -88,7 +88,7 @@ def _guess(assigned: Sequence[Assignment]) -> Guess | None:
     first = marked[0].literals[0].lstrip()
     lead = r"(?<![\w/.-])" if first[:1].isalnum() else r"^[ \t]*+"
     bodies = list(forms_of(body, marked, values, lead))
-    if gate is None:  # no word gates such lines: they are matched whole
+    if gate is None:  # without a literal word, match whole lines
         lines = [made for made in bodies if "pattern" in made]
         bodies = [{**made, "pattern": rf"^\s*+{made['pattern'].removeprefix(lead)}[^\n]*+$"} for made in lines]
         shared = [char for char in " ,\t.:" if all(char.encode() in sample for sample in samples)]
@@ -102,7 +102,7 @@ _COUNTS = frozenset({"step", "planned_steps", "epoch_number", "epoch_step", "epo
 
 
 def _mark(core: bytes, assigned: Assignment) -> Marked | None:
-    """Return a record with its fields marked; None for one of other numbers than its shape."""
+    """Return a record with its fields marked; None if its numbers differ from its shape's."""
     parts = [part.decode("latin-1") for part in split(core)]
     tokens = parts[1::2]
     if len(tokens) != len(assigned.reading.shape.columns):
@@ -121,7 +121,7 @@ def _mark(core: bytes, assigned: Assignment) -> Marked | None:
 
 
 def _gate(marked: Sequence[Marked]) -> str | None:
-    """Return the longest word or words up to the last field that every record has; None without one of four letters."""
+    """Return the best literal of all records up to the last field; None without one of ``MIN_LITERAL`` characters."""
     texts = [" ".join(each.literals[: each.last + 1]) for each in marked]
     words = {piece.strip() for left in marked[0].literals[: marked[0].last + 1] for piece in left.split("  ")}
     ascii_words = [word for word in words if len(word) >= MIN_LITERAL and all(word in text for text in texts)]

@@ -1,4 +1,4 @@
-"""Lint a grammar by its own samples. Every finding is an error; all are collected."""
+"""Lint a grammar by its own samples. Every finding is an error; all findings are collected."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from receipt_cli.scan.extraction import TIME_BOX_S, Extraction, PatternTimeout, 
 
 MIN_LITERAL = 4
 _COLUMN_WORD, _COLUMN_WIDTH = 3, 8
-"""A word of three letters is a gate, too, where blanks of a column widen it to eight bytes: ``    all   ``."""
+"""A word of three letters is also long enough if blanks of a column widen the literal to eight bytes: ``    all   ``."""
 _VOCABULARY = re.compile(r"(?:\A|[/\\])generic[/\\]v\d+\.yaml\Z")
-"""The file with words instead of rules."""
+"""Path of the vocabulary: a file with words instead of rules."""
 _MEASURED = 3
-"""Times that a rule must be too slow for a finding, unless it is ``_BEYOND`` times too slow, as one without end."""
+"""Number of too slow measurements for a finding; one is enough if it is ``_BEYOND`` times too slow."""
 _BEYOND = 20
 ORDINARY_SECONDS = 0.002
-"""The time in seconds that a rule may take for ``timing.ORDINARY``, ten times that of the slowest one."""
-_HELP = r"use possessive quantifiers (\d++, [^|]*+), bound what stands before what must follow ([^|]{0,200}), or anchor the start"
+"""Most seconds of a rule for ``timing.ORDINARY``: ten times the slowest shipped rule."""
+_HELP = r"use possessive quantifiers (\d++, [^|]*+), bound gaps before a required part ([^|]{0,200}), or anchor the start"
 COMPARED = "tokens_per_s"
-"""The metric that can be recomputed from a log: evidence may compare the printed one with it."""
+"""The metric that evidence may compare: its printed value with the recomputed one."""
 
 
 def lint_grammar(text: bytes, where: str) -> list[Finding]:
-    """Return the findings of one grammar file, an empty list for a sound one."""
+    """Return the findings on one grammar file; [] if it has no errors."""
     try:
         if _VOCABULARY.search(where):
             load_vocabulary(text, where, load_registry())
@@ -50,7 +50,7 @@ def lint_grammar(text: bytes, where: str) -> list[Finding]:
 
 
 def sample_failures(grammar: Grammar, text: bytes) -> dict[str, int]:
-    """Return how many samples of each rule fail (rules whose shape is wrong fail all of theirs)."""
+    """Return rule → number of failing samples; all samples of a rule with a wrong shape fail."""
     linter = _Linter(grammar, text)
     failures: dict[str, int] = {}
     for rule in grammar.rules:
@@ -63,14 +63,14 @@ def sample_failures(grammar: Grammar, text: bytes) -> dict[str, int]:
 
 
 def sample_findings(grammar: Grammar, text: bytes) -> list[Finding]:
-    """Return the findings on shape and samples of ``grammar``, without measuring its time."""
+    """Return the findings on shape and samples of ``grammar``, without time measurements."""
     linter = _Linter(grammar, text)
     found = [finding for rule in (*grammar.rules, *grammar.ignore) for finding in linter.shape(rule)]
     return found or [finding for rule in grammar.rules for finding in linter.samples(rule)]
 
 
 def lint_together(grammars: Sequence[Grammar]) -> list[Finding]:
-    """Return the samples of one grammar that a step or evaluation rule of another one also reads."""
+    """Return a finding for each sample that a step or evaluation rule of another grammar also reads."""
     found = []
     lines = [(g, r, s) for g in grammars for r in g.rules for s in r.samples]
     for other in grammars:
@@ -86,19 +86,19 @@ def lint_together(grammars: Sequence[Grammar]) -> list[Finding]:
 
 
 def digit_dependence(rule: Rule) -> str:
-    """Return where the match of ``rule`` depends on the value of digits: nowhere (empty), at some texts, or anywhere.
+    """Return the places where a match of ``rule`` depends on digits: nowhere (""), at some texts, or anywhere.
 
-    Records of one shape (equal but for their digits) are read at once where no rule depends on their digits.
+    Records that differ only in digits are read together if no rule depends on these digits.
     """
     compared = rule.compared
     if compared is None:
         return "anywhere"
-    words = {"behind": compared.kept, "in": compared.own, "on both sides of": compared.echoes, "behind, and before": compared.far}
+    words = {"after": compared.kept, "in": compared.own, "on both sides of": compared.echoes, "after, and earlier": compared.far}
     return ", ".join(f"{word} {' '.join(map(repr, sorted(texts)))}" for word, texts in words.items() if texts)
 
 
 def _extract_line(rule: Rule, line: str) -> list[Extraction]:
-    """Return the events of ``rule`` in the records of ``line``, prefiltered as in a scan; table rows named by their header."""
+    """Return the events of ``rule`` in the records of ``line``, filtered by literals as in a scan, with named table cells."""
     events: list[Extraction] = []
     header: tuple[str, ...] = ()
     begun: set[str] = set()
@@ -129,7 +129,7 @@ def _extract_line(rule: Rule, line: str) -> list[Extraction]:
 
 
 def _join_row(spec: Block, event: Extraction, row: Extraction, begun: set[str]) -> None:
-    """Add one row of a sample to the event that it belongs to."""
+    """Add one row of a sample to its event."""
     bound = bind_row(spec, row.cells) if row.cells[0] not in begun else None
     begun.add(row.cells[0])
     event.start, event.end = row.start, row.end
@@ -140,7 +140,7 @@ def _join_row(spec: Block, event: Extraction, row: Extraction, begun: set[str]) 
 
 
 def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
-    """Return the fields that ``rule`` reads in ``line``, in the form of a sample; empty without a match."""
+    """Return the fields that ``rule`` reads in ``line``, as in a sample; {} without a match."""
     try:
         events = _extract_line(rule, line)
     except PatternTimeout:
@@ -154,7 +154,7 @@ def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
 
 
 def matched_text(rule: Rule, line: str) -> str | None:
-    """Return the part of ``line`` that ``rule`` matches, whole lines where it is of several; None without a match."""
+    """Return the part of ``line`` that ``rule`` matches, or all of several lines; None without a match."""
     try:
         events = _extract_line(rule, line)
     except PatternTimeout:
@@ -165,7 +165,7 @@ def matched_text(rule: Rule, line: str) -> str | None:
 
 
 def _reads(rule: Rule, line: str) -> bool:
-    """Return whether ``rule`` reads ``line``; False for a pattern that runs out of time (``hostile`` reports it)."""
+    """Return whether ``rule`` reads ``line``; False for a pattern that exceeds its time (``hostile`` reports it)."""
     try:
         return bool(_extract_line(rule, line))
     except PatternTimeout:
@@ -173,7 +173,7 @@ def _reads(rule: Rule, line: str) -> bool:
 
 
 def _column(record: bytes, at: int) -> int:
-    """Return the column, in characters, of byte ``at`` of ``record``."""
+    """Return the column of byte ``at`` of ``record``, in characters."""
     return len(record[:at].decode("utf-8", "replace"))
 
 
@@ -210,8 +210,8 @@ class _Linter:
     def identity(self) -> Iterator[Finding]:
         found = re.search(r"([^/\\]+)[/\\]v(\d+)\.ya?ml\Z", self.grammar.where)
         if found and (found.group(1), int(found.group(2))) != (self.grammar.id, self.grammar.version):
-            reason = f"the path says {found.group(1)}@v{int(found.group(2))}, the file {self.grammar.ref}"
-            yield self.finding(("grammar",), reason, help="the path is the identity")
+            reason = f"the path is {found.group(1)}@v{int(found.group(2))}, but the file has {self.grammar.ref}"
+            yield self.finding(("grammar",), reason, help="id and version must match the path")
 
     def shape(self, rule: Rule) -> Iterator[Finding]:
         path = self.path(rule)
@@ -219,8 +219,8 @@ class _Linter:
         for literal in rule.literals:
             word = len(literal.strip())
             if not whole and word < MIN_LITERAL and not (word >= _COLUMN_WORD and len(literal) >= _COLUMN_WIDTH):
-                reason = f"{rule.name}: literal {literal.decode()!r} is too short to be a gate"
-                way = f"name at least {MIN_LITERAL} bytes that every match has, or let the pattern match whole lines: ^…$"
+                reason = f"{rule.name}: literal {literal.decode()!r} is too short"
+                way = f"give at least {MIN_LITERAL} bytes that every match has, or let the pattern match whole lines: ^…$"
                 yield self.finding((*path, "literal"), reason, help=way)
         patterns = {
             "pattern": rule.pattern,
@@ -240,23 +240,23 @@ class _Linter:
             try:
                 found = set(compile_pattern(pattern).groupindex)
             except regex.error as error:
-                reason = f"{rule.name}: not a pattern: {getattr(error, 'msg', error)}"
+                reason = f"{rule.name}: pattern does not compile: {getattr(error, 'msg', error)}"
                 parts = f"named parts are {', '.join(PARTS)}" if "(?&" in pattern else None
                 yield self.finding(where, reason, snippet=pattern, caret=getattr(error, "pos", None), help=parts)
                 return
             except (RecursionError, MemoryError) as error:
-                yield self.finding(where, f"{rule.name}: not a pattern that can be used: {error}")
+                yield self.finding(where, f"{rule.name}: pattern does not compile: {error}")
                 return
             except UnicodeEncodeError:
-                yield self.finding(where, f"{rule.name}: a pattern is ASCII", help="write other characters as \\xNN bytes")
+                yield self.finding(where, f"{rule.name}: pattern is not ASCII", help="write other characters as \\xNN bytes")
                 return
             if key == "block.row" and found != {"key", "value"}:
-                yield self.finding(where, f"{rule.name}: a row has exactly the groups key and value", snippet=pattern)
+                yield self.finding(where, f"{rule.name}: a row must have exactly the groups key and value", snippet=pattern)
             elif key != "block.row":
                 groups |= found
             if re.match(r"\(?\.[*+]", pattern) and re.search(r"\.[*+][+?]?\)?\Z", pattern):
                 reason = f"{rule.name}: open at both ends"
-                yield self.finding(where, reason, snippet=pattern, help="the search is unanchored: leave .* out")
+                yield self.finding(where, reason, snippet=pattern, help="the search is unanchored: remove .*")
         wanted = groups | (set(rule.keyed.keys.values()) if rule.keyed else set())
         if rule.event != "ignored" and wanted != set(rule.fields):
             for name in sorted(wanted ^ set(rule.fields)):
@@ -266,7 +266,7 @@ class _Linter:
             yield self.finding(path, f"{rule.name}: a step rule needs a metric")
         if rule.bounds and (rule.table or rule.block):
             name = next(iter(rule.bounds))
-            yield self.finding((*path, "fields", name), f"{rule.name}: {name}: at_least is not for a {rule.kind}")
+            yield self.finding((*path, "fields", name), f"{rule.name}: {name}: a {rule.kind} cannot have at_least")
         if not rule.samples:
             yield self.finding(path, f"{rule.name}: has no sample", help="add a line that a real run printed")
 
@@ -276,7 +276,7 @@ class _Linter:
             try:
                 events = _extract_line(rule, sample.line)
             except PatternTimeout:
-                yield self.finding(path, f"{rule.name}: over {TIME_BOX_S} s for its own sample", snippet=sample.line)
+                yield self.finding(path, f"{rule.name}: takes over {TIME_BOX_S} s for its own sample", snippet=sample.line)
                 continue
             if not events:
                 yield self.unmatched(rule, sample, path)
@@ -325,7 +325,7 @@ class _Linter:
 
     def hostile(self, rule: Rule) -> Iterator[Finding]:
         slow = _too_slow(rule)
-        for _ in range(_MEASURED - 1):  # what else runs on the machine may slow one measurement down, and bend its course
+        for _ in range(_MEASURED - 1):  # other processes may disturb one measurement
             if slow is None:
                 return
             slow = slow if slow.at(HOSTILE_BYTES) > _BEYOND * TIME_BOX_S else _too_slow(rule)
@@ -333,7 +333,7 @@ class _Linter:
             return
         steep = slow.exponent >= STEEP
         bound = HOSTILE_BOUND_S if steep else TIME_BOX_S
-        reason = f"{rule.name}: {slow.at(HOSTILE_BYTES):.1f} s for a hostile line of {HOSTILE_BYTES} bytes, at most {bound} s"
+        reason = f"{rule.name}: takes {slow.at(HOSTILE_BYTES):.1f} s for a hostile line of {HOSTILE_BYTES} bytes, over {bound} s"
         reason += f"; the time grows with the length to the power of {slow.exponent:.1f}" if steep else ""
         yield self.finding(self.path(rule), reason, snippet=slow.attack.describe(), help=_HELP)
 
@@ -366,13 +366,13 @@ class _Linter:
             for number, entry in enumerate(entries):
                 rule, _, field = (entry.seen or "").partition(".")
                 if entry.metric is not None and entry.metric != COMPARED:
-                    yield self.finding(("evidence", side, number), f"{entry.metric} is not compared with a derived figure")
+                    yield self.finding(("evidence", side, number), f"evidence cannot compare {entry.metric}, only {COMPARED}")
                 if entry.seen and (rule not in names or (field and field not in names[rule].fields)):
                     yield self.finding(("evidence", side, number), f"evidence names the unknown {entry.seen}")
 
 
 def _too_slow(rule: Rule) -> Growth | None:
-    """Return how the time of a rule grows for its worst record where that is too slow at this machine's pace, else None."""
+    """Return the time growth of a rule for its worst record if it is too slow at this machine's pace, else None."""
     found = rule_growth(rule, HOSTILE_BYTES, HOSTILE_BOUND_S)
     bound = HOSTILE_BOUND_S if found is not None and found.exponent >= STEEP else TIME_BOX_S
     if found is None or found.at(HOSTILE_BYTES) <= bound:
@@ -387,7 +387,7 @@ def _same(have: object, want: object) -> bool:
 
 
 def check_index(entries: Mapping[str, str], files: Mapping[str, str]) -> list[Finding]:
-    """Return where ``grammars/index.yaml`` (path -> digest) and the files (path -> digest) differ."""
+    """Return a finding for each difference between ``grammars/index.yaml`` (path -> digest) and the files (path -> digest)."""
     where = "grammars/index.yaml"
     found = [Finding("error", where, f"{path} is not listed") for path in sorted(files.keys() - entries.keys())]
     found += [Finding("error", where, f"{path} does not exist") for path in sorted(entries.keys() - files.keys())]

@@ -1,4 +1,4 @@
-"""Lint the marker catalogue: shape, patterns, samples, and the time for hostile lines."""
+"""Lint the marker catalogue: shape, patterns, samples, and search time for hostile lines."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from receipt_cli.problems import Finding
 
 WORST_BYTES: Final = 64 * 1024
 WORST_SECONDS: Final = 0.1
-"""The longest record, and the time in seconds that a marker may take for a hostile one of that length."""
+"""Longest record in bytes, and the most seconds of a marker for a hostile record of this length."""
 ORDINARY_SECONDS: Final = 0.015
-"""The time in seconds that a marker may take for ``ORDINARY``, five times that of the slowest one."""
+"""Most seconds of a marker for ``timing.ORDINARY``: five times the slowest shipped marker."""
 _TOKEN: Final = re.compile(
     r"\(\?:\)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:[:>|]|<?[=!]|P?<\w+>|[a-z-]+:))?|\)(?:(?:[*+?]|\{[\d,]+\})\+)?"
 )
 _FILLERS: Final = tuple(b" |a|a.|[|[a]|( pid=1|9|9 |: |a9: |\x1b[0m|E0101 1 a:1] ".split(b"|"))
 
 Check: TypeAlias = Callable[[Marker, Catalogue], Iterator[tuple[str, str | None]]]
-"""Yields (reason, help) for each problem of a marker."""
+"""Takes a marker and the catalogue; yields (reason, help) for each problem of the marker."""
 
 
 def lint_catalogue(text: bytes, where: str) -> list[Finding]:
-    """Return the findings of the catalogue ``text``, an empty list for a sound one; ``where`` names it.
+    """Return the findings on the catalogue in ``text``; [] if it has no errors. ``where`` names it.
 
-    Checked: shape and vocabulary, patterns (ASCII, compile, linear on hostile 64 KiB lines), and the samples:
-    each contains a literal, fires its marker and no other reason of equal or stronger rank; counter samples fire
-    nothing.
+    Checks shape and vocabulary, patterns (ASCII, compile, linear on hostile 64 KiB lines), and samples: each contains a
+    literal, fires its marker and no other reason of equal or better ``rank``; counter samples fire only their ``fires``.
     """
     try:
         catalogue, findings = read_catalogue(text, where)
@@ -45,14 +44,14 @@ def lint_catalogue(text: bytes, where: str) -> list[Finding]:
 
 
 def _findings(catalogue: Catalogue, text: bytes, where: str, checks: Sequence[Check]) -> list[Finding]:
-    """Return what ``checks`` find in each marker, with its line."""
+    """Return the findings of ``checks`` on each marker, with its line."""
     found = [(m.id, *problem) for m in catalogue.markers for check in checks for problem in check(m, catalogue)]
     places = {name: f"{where}:{locate(text, ('markers', name))}" for name in dict.fromkeys(name for name, *_ in found)}
     return [Finding("error", places[name], f"{name}: {reason}", help=help_) for name, reason, help_ in found]
 
 
 def _pattern_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
-    """Yield (reason, help) where the pattern does not compile, or lacks the group of its role."""
+    """Yield (reason, help) if the pattern does not compile or lacks the group of its role."""
     try:
         named = marker.pattern.groupindex
     except regex.error as error:
@@ -63,8 +62,8 @@ def _pattern_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[s
 
 
 def _head_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
-    """Yield (reason, help) where a head is in a group that may match more without it."""
-    opened: list[list[str]] = []  # of each open group, how it opens, and what stands in it
+    """Yield (reason, help) if a head is in a group that may match differently without it."""
+    opened: list[list[str]] = []  # of each open group: its opening token, then its heads
     for token in _TOKEN.finditer(marker.core or ""):
         text = token.group()
         if text == HEADLESS:
@@ -75,7 +74,7 @@ def _head_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str,
         elif text.startswith(")") and opened:
             kind, *heads = opened.pop()
             if heads and (kind != "(?:" or len(text) > 1):
-                yield "(?&head) stands in a group other than (?:…)", "what is atomic, or looks around, may hide matches"
+                yield "(?&head) is in a group other than (?:…)", "atomic groups and lookarounds may hide matches"
 
 
 def _sample_problems(marker: Marker, catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
@@ -84,32 +83,32 @@ def _sample_problems(marker: Marker, catalogue: Catalogue) -> Iterator[tuple[str
         shown = repr(sample.decode()[:100])
         hits = {hit.marker.id: hit for hit in catalogue.search(sample)}
         if not any(literal in sample for literal in marker.literals):
-            yield f"no literal in sample {shown}", "every line that matches must hold one of the literals"
+            yield f"no literal in sample {shown}", "every line that matches must contain one of the literals"
         elif marker.id not in hits:
             yield f"sample does not match: {shown}", "the pattern is searched in the raw line"
         elif marker.role == "exit_code" and hits[marker.id].exit_code is None:
             yield f"no exit_code in sample {shown}", "name the number's group exit_code"
         for other in (hit.marker for hit in hits.values()):
-            rival = other.rank <= marker.rank if marker.reason else marker.role != "exit_code"
+            rival = other.priority <= marker.priority if marker.reason else marker.role != "exit_code"
             if rival and other.reason not in (None, marker.reason):
-                why = "one reason may hold this rank or a better one on a line; an observation has none"
+                why = "only one reason may have this rank or a better one on a line; an observation has no reason"
                 yield f"sample also fires {other.id} ({other.reason}): {shown}", why
     for counter in marker.counter_samples:
         fired = [hit.marker.id for hit in catalogue.search(counter.line)]
         if marker.id in fired or sorted(fired) != sorted(counter.fires):
             shown = repr(counter.line.decode()[:100])
-            yield f"counter sample fires {', '.join(fired) or 'nothing'}: {shown}", "state others under fires"
+            yield f"counter sample fires {', '.join(fired) or 'nothing'}: {shown}", "list other markers under fires"
 
 
 def _speed_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
-    """Yield (reason, help) for hostile lines that take the marker longer than its bound."""
+    """Yield (reason, help) for lines on which the marker takes longer than its bound."""
     pattern = marker.pattern if marker.core is None else regex.compile(marker.core.encode("ascii"))
     slow = ordinary_excess(marker.literals, lambda line: pattern.search(line, timeout=SEARCH_SECONDS), ORDINARY_SECONDS)
     if slow is not None:
         yield f"takes {slow * 1000:.3g} ms on ordinary lines", ORDINARY_HELP
     sizes = (WORST_BYTES // 64, WORST_BYTES // 8, WORST_BYTES)
     for tiny, short, whole in zip(*(_hostile_lines(marker, size) for size in sizes), strict=True):
-        # A shorter line first: what a pattern takes longer for than the length explains shows there already.
+        # Shorter lines first: they already show a time that grows faster than the length.
         if _expected(marker.pattern, tiny, short) > WORST_SECONDS and (worst := _worst_seconds(marker, whole)):
             longer = "" if worst < math.inf else "longer than "
             yield (
@@ -119,18 +118,18 @@ def _speed_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str
 
 
 def _expected(pattern: regex.Pattern[bytes], tiny: bytes, short: bytes) -> float:
-    """Return the seconds to expect of a search in a line of ``WORST_BYTES``, from shorter ones of its kind."""
+    """Return the expected seconds of a search in a line of ``WORST_BYTES``, from shorter lines of its kind."""
     more = _seconds(pattern, short)
-    if more <= WORST_SECONDS / 64:  # even the square of the length does not make it long
+    if more <= WORST_SECONDS / 64:  # fast enough even with quadratic growth
         return 0.0
     less = min(_seconds(pattern, tiny) for _ in range(3))
     return sum(expected_parts((len(tiny), less), (len(short), more), WORST_BYTES))
 
 
 def _worst_seconds(marker: Marker, line: bytes) -> float | None:
-    """Return the time of the best of three searches where it is beyond the bound, counted at this machine's pace."""
+    """Return the seconds of the fastest of three searches if it exceeds the bound at this machine's pace, else None."""
     best = math.inf
-    for _ in range(3):  # another process on the same core doubles a time; it seldom does so three times
+    for _ in range(3):  # another process seldom disturbs three measurements
         best = min(best, _seconds(marker.pattern, line))
         if best <= WORST_SECONDS:
             return None
@@ -142,7 +141,7 @@ def _seconds(pattern: regex.Pattern[bytes], line: bytes) -> float:
 
 
 def _hostile_lines(marker: Marker, size: int) -> Iterator[bytes]:
-    """Yield lines of about ``size`` bytes that pass the gate: texts repeated, and fillers around a literal."""
+    """Yield lines of about ``size`` bytes that contain a literal: repeated texts, and fillers before a literal."""
     for seed in (*marker.literals, *(sample[:-1] or sample for sample in marker.samples)):
         yield (seed * (size // len(seed) + 1))[:size]
     for filler in _FILLERS:

@@ -1,4 +1,4 @@
-"""Propose a draft grammar for the log of an unknown trainer, with what it reads and the questions that it leaves open."""
+"""Propose a draft grammar for the log of an unknown trainer, with the values that it reads and its open questions."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _SUFFIX = re.compile(rf"(?:{'|'.join(map(re.escape, SUFFIXES))}|\.(?:ya?ml|log|t
 MAX_SAMPLES = 3
 MAX_SILENT, MAX_SILENT_TEXT = 4, 300
 MAX_KEPT = 16 << 20
-"""Bytes of the log that are searched for metric-looking lines that the draft leaves unmatched."""
+"""Number of first bytes of the log that are searched for metric-looking lines that the draft does not match."""
 SHOWN = 120
-"""Characters of a line in a comment."""
+"""Most characters of a line in a comment."""
 EXAMPLE = "step 10, loss: 2.5"
-"""The sample of a draft that reads nothing of its log."""
+"""The sample of a draft that reads no line of its log."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A draft: its text, its grammar, the derivation of the log by it, and the metric-looking lines that it leaves unmatched.
+    """A draft: its text, its grammar, the derivation of the log with it, and the metric-looking lines that it does not match.
 
-    ``questions`` are what the draft leaves open. ``steps``: it reads steps of the log.
+    ``questions`` are the draft's open questions.
     """
 
     text: bytes
@@ -60,13 +60,13 @@ class Proposal:
 
     @property
     def steps(self) -> bool:
-        """True where the draft reads steps of the log."""
+        """Whether the draft reads steps of the log."""
         return self.derivation.checks.get("has_steps") is True
 
 
 @dataclass(frozen=True)
 class _Draft:
-    """A draft that passes the lint."""
+    """A draft without lint findings."""
 
     text: bytes
     grammar: Grammar
@@ -82,11 +82,11 @@ def propose(
     answers: Sequence[Answer] = (),
     line: int | None = None,
 ) -> Proposal:
-    """Return a draft grammar ``name`` for the log ``path``; where it shows no training, one that a person has to complete.
+    """Return a draft grammar ``name`` for the log ``path``; without training records, a draft for a person to complete.
 
-    ``answers`` settle the roles of numbers; ``line`` is the number of a record whose kind is drafted. Raises ``InputError`` for
-    a log that cannot be read, and ``UsageError`` for a name that no grammar can have, for answers that do not fit the log, and
-    for a line without a number.
+    ``answers`` give the roles of numbers; ``line`` is the line number of a record whose kind is drafted. Raises
+    ``InputError`` for a log that cannot be read, and ``UsageError`` for answers that do not fit the log, or for a line
+    without a number.
     """
     words = vocabulary or load_generic()
     with closing(Source(path, progress)) as source:
@@ -124,13 +124,13 @@ def _again(source: Source) -> Source:
 
 
 class _Author:
-    """Writes drafts of one log, and tries each on it."""
+    """Writes drafts for one log, and tries each on it."""
 
     def __init__(self, source: Source, name: str, log: bytes, words: Vocabulary) -> None:
         self.source, self.name, self.log, self.words = source, name, log, words
 
     def of_learned(self, learned: Learned) -> _Draft | None:
-        """Return the draft of rules that were learned without doubt, in their most readable form that reads the same."""
+        """Return a draft of the learned rules in their most readable forms that read the same; None without steps."""
         definition = learned.definition(self.name, 1, f"{self.name}, learned from a log")
         base = build_grammar(definition, f"{self.name}.yaml", "0" * 64)
         read = self._read_with(base)
@@ -158,14 +158,14 @@ class _Author:
         return self._try(definition, best, samples, seen, questions, silent, read)
 
     def of_survey(self, learned: Learned | None, answers: Sequence[Answer], line: int | None) -> _Draft | None:
-        """Return the draft of the records that look most like training, or that the line or the answers are about."""
+        """Return a draft for the records most like training, or chosen by the line or the answers."""
         with closing(_again(self.source)) as again:
             readings = survey(again.blocks(), self.words, b"" if line is None else self._record_at(line))
         if line is not None and not readings:
             raise UsageError(f"line {line} has no number that a rule could read", where=self.source.name)
         first: _Draft | None = None
         known = [r.group.readings for r in learned.rules if r.group is not None] if learned is not None and line is None else []
-        doubt = Question("nothing proves that these are records of training: check each field on the samples", ())
+        doubt = Question("these may not be training records: check each field on the samples", ())
         for guess in answered(readings, known, answers) if answers else guesses(readings):
             guess = guess if answers else replace(guess, questions=(doubt, *guess.questions))
             heading = find_heading(readings) if NO_EPOCH in guess.questions else None
@@ -182,19 +182,19 @@ class _Author:
         return lines[line - 1].rsplit(b"\r", 1)[-1]
 
     def of_nothing(self, lacking: Sequence[Lack]) -> _Draft:
-        """Return a draft of an invented record: what a person has to replace is a question."""
+        """Return a draft of an invented record, with a question for the parts that a person must replace."""
         nearest = [f"{lack.seen:,} like {safe_text(lack.line, SHOWN)!r}: {lack.why}" for lack in lacking]
-        text = "no line of this log can be shown as a record of training: replace literal, pattern and sample of the rule"
+        text = "no line of this log is a proven training record: replace literal, pattern and sample of the rule"
         questions = [Question("; nearest are ".join([text, *nearest[:1]]), ())]
         fields = {"step": {"type": "integer"}, "loss": {"type": "number"}}
         pattern = "step (?P<step>(?&integer)), loss: (?P<loss>(?&number))(?&end)"
         body: Body = {"event": "step", "literal": "loss: ", "pattern": pattern, "fields": fields}
         draft = self._try(self._definition(), {"train_step": body}, {"train_step": [EXAMPLE.encode()]}, {}, questions, ())
-        assert draft is not None  # it proves itself, whatever the log is
+        assert draft is not None  # the invented rule passes the lint for any log
         return draft
 
     def _of_guess(self, guess: Guess, heading: Induced | None = None) -> _Draft | None:
-        """Return the draft of a guess, with the line that announces its epochs."""
+        """Return the draft of a guess, with the rule ``heading`` for the line that announces its epochs."""
         questions = [question for question in guess.questions if heading is None or question != NO_EPOCH]
         beside = {heading.name: heading.body} if heading is not None else {}
         for body in guess.bodies:
@@ -224,7 +224,7 @@ class _Author:
         silent: Sequence[str],
         least: Derivation | None = None,
     ) -> _Draft | None:
-        """Return the draft of rules with these ``bodies``; None where it does not prove itself, or reads less than ``least``."""
+        """Return the draft of rules with these ``bodies``; None if it fails the lint or reads less than ``least``."""
         definition = {**definition, "rules": dict(bodies)}
         grammar = build_grammar(definition, f"{self.name}.yaml", "0" * 64)
         read = self._read_with(grammar)
@@ -246,7 +246,7 @@ class _Author:
         return list(dict.fromkeys(shown))
 
     def _samples(self, raws: Sequence[bytes], rule: Rule, grammar: Grammar) -> list[dict[str, Any]]:
-        """Return records of the log as samples, secrets masked, with the fields that ``rule`` reads."""
+        """Return records of the log as samples, with masked secrets and the fields that ``rule`` reads."""
         others = [each for each in grammar.rules if each is not rule]
         found: list[dict[str, Any]] = []
         for raw in raws:
@@ -259,7 +259,7 @@ class _Author:
         return found[:MAX_SAMPLES]
 
     def _shown(self, raw: bytes) -> str | None:
-        """Return a record for a file; None where it is not printable text, or contains part of a secret."""
+        """Return a record as text for a file; None if it is not printable, or contains part of a secret."""
         try:
             text = mask_secrets(raw.decode("utf-8"))
         except UnicodeDecodeError:
@@ -274,7 +274,7 @@ class _Author:
 
 
 def covers(read: Derivation, least: Derivation) -> bool:
-    """Return whether ``read`` has every figure of ``least``; it may have more metrics."""
+    """Return whether ``read`` has every value of ``least``; it may have more metrics."""
     if len(read.summaries) != len(least.summaries):
         return False
     for have, want in zip(read.summaries, least.summaries, strict=True):
@@ -298,7 +298,7 @@ def _comment(questions: Sequence[Question]) -> list[str]:
 
 
 def _remarks(rule: Rule, samples: Sequence[Mapping[str, Any]], seen: int | None) -> list[str]:
-    """Return what a rule reads, shown on its first sample."""
+    """Return comment lines with the fields that a rule reads on its first sample."""
     fields = ", ".join(f"{name} {value}" for name, value in samples[0]["fields"].items())
     count = f"{seen:,} {'record' if seen == 1 else 'records'}" if seen else "Records"
     return [f"{count} such as: {safe_text(str(samples[0]['line']), SHOWN)}", f"in which it reads {safe_text(fields, SHOWN)}"]
@@ -324,7 +324,7 @@ _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
 def reading_of(proposal: Proposal) -> dict[str, Any]:
-    """Return the figures that the draft reads from the log, as plain data for a table."""
+    """Return the values that the draft reads from the log, as plain data for a table."""
     derivation = proposal.derivation
     summary = derivation.summaries[derivation.primary] if derivation.primary is not None else None
     metrics = {**summary.metrics, **summary.other_metrics} if summary is not None else {}

@@ -1,8 +1,8 @@
 """Attack a pattern with records that nearly match it, and measure how its time grows with their length.
 
-The pattern is parsed by Python's own parser. Behind a text that leads to a repetition, text that the repetition matches is
-repeated ("pumped"), and the text that must follow is spoilt: at once, or at its end. A pattern is searched from every
-position of a record, so whole beginnings are repeated, too.
+The pattern is parsed by Python's own parser. After a text that leads to a repetition, text that the repetition matches is
+repeated ("pumped"), and the required text after it is spoilt, at its start or its end. A pattern is searched from every
+position of a record, so whole beginnings are repeated too.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from receipt_cli.records.split import RECORD_CAP
 from receipt_cli.scan.extraction import PatternTimeout, extract
 
 LEAST_REPEATS = 10
-"""Repetitions of fewer rounds cannot take long."""
+"""Least number of rounds of a repetition that is attacked; fewer cannot take long."""
 MOST_ATTACKS = 400
 SCREEN_BYTES = 2048
-"""Length of the records for the first comparison of attacks."""
+"""Length in bytes of the records for the first comparison of attacks."""
 FINALISTS = 3
 STEEP = 1.5
-"""The power from which on records grow in smaller steps: an aborted call does not predict the next one."""
+"""Exponent from which records grow in smaller steps, because an aborted call does not predict the next one."""
 _PLAIN = 8
-"""How many times as long a pattern may take whose time grows with the length alone: ``lint.TIME_BOX_S`` is its bound."""
+"""Factor by which a pattern of linear time may take longer: its bound is ``lint.TIME_BOX_S``."""
 _SHORT_S = 0.01
 _TRIES = 3
-"""What takes less is measured so often; the least counts. What else runs on the machine only adds to a time."""
+"""A run below ``_SHORT_S`` seconds is measured ``_TRIES`` times; the least time counts, because other processes only add."""
 _BREAK = "\x01"
-"""Matched by hardly any pattern."""
+"""A character that hardly any pattern matches."""
 _COMMON = "a0 1xA:.,-=|/_'\"[]{}()<>%\t"
-"""Preferred characters for an example of a set."""
+"""Preferred characters for an example of a set, best first."""
 _MOST_EXAMPLE = 2000
 _NOT_RE = re.compile(r"(?<!\\)((?:\\\\)*)\\K")
 _NAMED = re.compile(r"\(\?P?<([A-Za-z_]\w*)>")
@@ -46,19 +46,19 @@ _NAMED = re.compile(r"\(\?P?<([A-Za-z_]\w*)>")
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """A record of any length: ``head``, then ``pump`` again and again, then ``tail``."""
+    """A record of any length: ``head``, repeated ``pump``, then ``tail``."""
 
     head: str
     pump: str
     tail: str
 
     def text(self, size: int) -> str:
-        """Return the record of about ``size`` characters, at most."""
+        """Return the record with at most, and about, ``size`` characters."""
         room = size - len(self.head) - len(self.tail)
         return (self.head + self.pump * max(1, room // len(self.pump)) + self.tail)[:size]
 
     def record(self, size: int) -> bytes:
-        """Return the record of about ``size`` bytes, at most."""
+        """Return the record with at most, and about, ``size`` bytes."""
         return self.text(size).encode("latin-1", "replace")
 
     def describe(self) -> str:
@@ -69,7 +69,7 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The worst attack: CPU seconds for a record of ``size`` bytes, and the power of the length by which they grow."""
+    """The worst attack: CPU ``seconds`` for a record of ``size`` bytes, which grow as length to the power ``exponent``."""
 
     attack: Attack
     seconds: float
@@ -77,7 +77,7 @@ class Growth:
     exponent: float
 
     def at(self, size: int) -> float:
-        """Return the CPU seconds for a record of ``size`` bytes: measured, or expected of a longer one."""
+        """Return the measured or extrapolated CPU seconds for a record of ``size`` bytes."""
         return float(self.seconds * max(1.0, size / self.size) ** max(1.0, self.exponent))
 
 
@@ -87,9 +87,9 @@ def _short(text: str) -> str:
 
 
 def pattern_attacks(source: str, *, flags: int = 0, head: str = "", needed: str = "") -> list[Attack]:
-    """Return attacks on one pattern; none where Python's parser does not know its syntax.
+    """Return attacks on one pattern; [] if Python's parser does not know its syntax.
 
-    ``head`` comes before all of them; ``needed`` is a text without which the pattern is not tried.
+    All attacks begin with ``head`` and contain ``needed``, without which the pattern is not tried.
     """
     tree = _parse(source, flags)
     if tree is None:
@@ -107,7 +107,7 @@ def pattern_attacks(source: str, *, flags: int = 0, head: str = "", needed: str 
 
 
 def sample_attacks(samples: Iterable[str], literals: Iterable[str]) -> list[Attack]:
-    """Return attacks made from matching lines, cut and stretched with common fillers, and from the required literals."""
+    """Return attacks made from matching lines, cut and stretched with fillers, and from the required literals."""
     found: dict[Attack, None] = {}
     for sample in samples:
         found[Attack("", sample + " ", "")] = None
@@ -127,18 +127,17 @@ def sample_attacks(samples: Iterable[str], literals: Iterable[str]) -> list[Atta
 def worst_growth(
     run: Callable[[Attack, int], object], attacks: Sequence[Attack], size: int, enough_s: float, *, full: bool = False
 ) -> Growth | None:
-    """Return how the time of ``run(attack, size)`` grows for the worst attack; None without attacks.
+    """Return the time growth of ``run(attack, size)`` for the worst attack; None without attacks.
 
-    Records grow to ``size`` bytes, or until one takes ``enough_s`` CPU seconds; without ``full`` also only until what they
-    took by then makes it unlikely that one does: see ``expected_parts``. What grows with the length alone may take ``_PLAIN``
-    times as long.
+    Records grow to ``size`` bytes, or until one takes ``enough_s`` CPU seconds. Without ``full`` they also stop growing if
+    ``expected_parts`` predicts less than ``enough_s``; linear time may be ``_PLAIN`` times as long.
     """
     screen = min(SCREEN_BYTES, size)
     timed: list[tuple[float, Attack]] = []
     for attack in attacks:
         timed.append((_time(run, attack, screen), attack))
         if timed[-1][0] >= enough_s:
-            break  # no need to look for a worse one
+            break  # slow enough
     worst: Growth | None = None
     for _, attack in sorted(timed, key=lambda pair: -pair[0])[:FINALISTS]:
         growth = _growth(run, attack, screen, size, enough_s, full)
@@ -150,7 +149,7 @@ def worst_growth(
 
 
 def _growth(run: Callable[[Attack, int], object], attack: Attack, screen: int, size: int, enough_s: float, full: bool) -> Growth:
-    """Return how the time of one attack grows, measured up to ``screen`` at least, unless that takes ``enough_s``."""
+    """Return the time growth of one attack, measured at least up to ``screen`` bytes or ``enough_s`` seconds."""
     now = screen // 4
     seconds, exponent, plain, square = _least_time(run, attack, now), 1.0, math.inf, math.inf
     while now < size and seconds < enough_s and (full or now < screen or max(square, plain / _PLAIN) > enough_s / 2):
@@ -163,7 +162,7 @@ def _growth(run: Callable[[Attack, int], object], attack: Attack, screen: int, s
 
 
 def _least_time(run: Callable[[Attack, int], object], attack: Attack, size: int) -> float:
-    """Return the CPU seconds of a run: where they are few, of the quickest of ``_TRIES``."""
+    """Return the CPU seconds of a run; if it is short, of the fastest of ``_TRIES``."""
     least = math.inf
     for _ in range(_TRIES):
         least = min(least, _time(run, attack, size))
@@ -180,10 +179,10 @@ def _time(run: Callable[[Attack, int], object], attack: Attack, size: int) -> fl
 
 
 def _parse(source: str, flags: int) -> Any:
-    """Return the parse tree of a pattern, or None where Python's parser does not know its syntax."""
-    source = _NOT_RE.sub(r"\1", source)  # \K only says where the match begins
+    """Return the parse tree of a pattern, or None if Python's parser does not know its syntax."""
+    source = _NOT_RE.sub(r"\1", source)  # \K only sets the start of the match
     seen: set[str] = set()
-    for found in reversed(list(_NAMED.finditer(source))):  # a name may stand in several alternatives there
+    for found in reversed(list(_NAMED.finditer(source))):  # ``regex`` allows a name in several alternatives
         if found[1] in seen:
             source = source[: found.start()] + "(" + source[found.end() :]
         seen.add(found[1])
@@ -196,7 +195,7 @@ def _parse(source: str, flags: int) -> Any:
 
 
 def _repetitions(nodes: Sequence[Any], before: str) -> Iterator[tuple[str, Sequence[Any], Sequence[Any]]]:
-    """Yield each repetition as a text that leads to it, its body, and the nodes that must follow."""
+    """Yield (text that leads to it, body, nodes that must follow) of each repetition."""
     for index, (kind, value) in enumerate(nodes):
         rest = list(nodes)[index + 1 :]
         name = str(kind)
@@ -232,7 +231,7 @@ def _inside(name: str, value: Any) -> list[Any]:
 
 
 def _example(nodes: Iterable[Any], before: str = "", optional: bool = False) -> str:
-    """Return a short text that ``nodes`` match, node by node; with ``optional`` parts once."""
+    """Return a short text that ``nodes`` match; with ``optional``, optional parts occur once."""
     text = ""
     for kind, value in nodes:
         name = str(kind)
@@ -253,7 +252,7 @@ def _example(nodes: Iterable[Any], before: str = "", optional: bool = False) -> 
 
 
 def _pumps(body: Sequence[Any], rest: Sequence[Any]) -> list[str]:
-    """Return texts that a repetition matches; of a set of characters those that other parts of the pattern match, too."""
+    """Return texts that a repetition matches; for a set also characters that later parts match too."""
     nodes = list(body)
     if len(nodes) == 1:
         members = _members(str(nodes[0][0]), nodes[0][1])
@@ -271,7 +270,7 @@ def _pumps(body: Sequence[Any], rest: Sequence[Any]) -> list[str]:
 
 
 def _sets(nodes: Iterable[Any]) -> Iterator[frozenset[int]]:
-    """Yield the sets of characters that repetitions among ``nodes`` match."""
+    """Yield the sets of characters that repetitions in ``nodes`` match."""
     for kind, value in nodes:
         name = str(kind)
         if name in _REPEATS:
@@ -291,7 +290,7 @@ _CATEGORIES = {"DIGIT": _DIGITS, "SPACE": _BLANKS, "WORD": _WORDS}
 
 
 def _members(name: str, value: Any) -> frozenset[int]:
-    """Return the characters below 256, without line ends, that a node matches; empty for other nodes."""
+    """Return the codes below 256, without line ends, that a character node matches; empty for other nodes."""
     if name == "LITERAL":
         return frozenset({value})
     if name == "NOT_LITERAL":
@@ -317,7 +316,7 @@ def _members(name: str, value: Any) -> frozenset[int]:
 
 
 def _pick(members: frozenset[int], unlike: str) -> str:
-    """Return a common one of ``members``, none of ``unlike`` if there is another."""
+    """Return a common character in ``members``, if possible not in ``unlike``."""
     for letter in _COMMON:
         if ord(letter) in members and letter not in unlike:
             return letter
@@ -326,14 +325,14 @@ def _pick(members: frozenset[int], unlike: str) -> str:
 
 
 HOSTILE_BYTES = RECORD_CAP
-"""Length of a hostile record: the longest that is read."""
+"""Length of a hostile record in bytes: the longest record that is read."""
 HOSTILE_BOUND_S = 0.25
-"""CPU seconds that one rule may spend on it where its time grows faster than the length; else it has its time box."""
+"""Most CPU seconds of one rule for a hostile record if its time grows faster than the length; else its time box."""
 _SAMPLES = 2
 
 
 def rule_attacks(rule: Rule) -> list[Attack]:
-    """Return records, of any length, that ``rule`` may take long for."""
+    """Return attacks on which ``rule`` may take long."""
     return list(dict.fromkeys(_attacks(rule)))
 
 
@@ -358,7 +357,7 @@ def _attacks(rule: Rule) -> Iterator[Attack]:
 
 
 def rule_growth(rule: Rule, size: int = HOSTILE_BYTES, enough_s: float = HOSTILE_BOUND_S) -> Growth | None:
-    """Return how the time of ``rule`` grows for the worst record found of up to ``size`` bytes; see ``worst_growth``."""
+    """Return the time growth of ``rule`` for its worst known record of up to ``size`` bytes; see ``worst_growth``."""
 
     def run(attack: Attack, length: int) -> None:
         with contextlib.suppress(PatternTimeout):

@@ -1,4 +1,4 @@
-"""The numbers of a record and their roles: as understood, and as the answers of a person settle them."""
+"""Assign roles to the numbers of a record: the learned ones, or those in a person's answers."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ SHORT = {
     "time": "step_time_s", "lr": "learning_rate", "accuracy": "train_accuracy", "reward": "reward_mean", "seconds": "step_time_s",
     "tokens": "tokens_total", "memory": "peak_memory_bytes", "ppl": "perplexity",
 }  # fmt: skip
-"""Words for metrics in answers."""
+"""Short word in an answer → metric."""
 COUNTING = ("step", "epoch", "epoch_step")
 PLAIN = ("other", "skip")
-"""Roles outside the registry: ``other`` keeps a number under its printed name, ``skip`` leaves it
-out of the rule, so that it counts as any other number with a label."""
+"""Roles outside the registry: ``other`` keeps a number under its printed name, ``skip`` leaves it out of the rule."""
 RECORDS = ("train", "epoch", "eval")
-"""What a record may be: a step of training, the one record of an epoch, an evaluation."""
+"""Kinds of records: a training step, the only record of an epoch, an evaluation."""
 _ANSWER = re.compile(r"(?P<name>[^=]+)=(?P<role>[^=:]+)(?::(?P<unit>[^=:]+))?")
 SHOWN = 3
 
 
 class Answer(NamedTuple):
-    """What a person says of a number, by its printed name: its role, and the unit in which it is printed."""
+    """A person's answer about a number: its printed name, its role, and its printed unit."""
 
     name: str
     role: str
@@ -42,7 +41,7 @@ class Answer(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What a draft cannot settle: ``text`` for a person, and the answers that ``--answer`` takes for it, the likeliest first."""
+    """An open question of a draft: ``text`` for a person, and possible values of ``--answer``, the likeliest first."""
 
     text: str
     answers: tuple[str, ...]
@@ -50,7 +49,7 @@ class Question(NamedTuple):
 
 @dataclass
 class Assignment:
-    """The fields of one kind of records: of each column (``at``) the field, its definition and its pattern, and its total."""
+    """The fields of one kind of records; ``places`` maps a column to (field, field of its total or None)."""
 
     reading: Reading
     event: str = "step"
@@ -77,9 +76,9 @@ class Assignment:
 
 
 def read_answers(options: Sequence[str]) -> list[Answer]:
-    """Return the answers in the values of ``--answer``: ``NAME=ROLE`` or ``NAME=ROLE:UNIT``, several with commas.
+    """Return the answers in the values of ``--answer``: ``NAME=ROLE`` or ``NAME=ROLE:UNIT``, separated by commas.
 
-    Raises ``UsageError`` with the roles or units that exist.
+    Raises ``UsageError`` for a malformed answer or an unknown unit.
     """
     answers: list[Answer] = []
     for text in (part for option in options for part in option.split(",") if part.strip()):
@@ -88,26 +87,26 @@ def read_answers(options: Sequence[str]) -> list[Answer]:
             raise UsageError(f"--answer needs NAME=ROLE, not {text!r}", try_="--answer step=epoch,cost=time:ms")
         unit = found["unit"]
         if unit is not None and unit not in UNITS and unit not in SPECIAL_UNITS:
-            raise UsageError(f"--answer {text!r} names the unknown unit {unit!r}", why=f"units are {', '.join(known_units())}")
+            raise UsageError(f"--answer {text!r} has the unknown unit {unit!r}", why=f"units are {', '.join(known_units())}")
         answers.append(Answer(found["name"].strip(), found["role"].strip(), unit))
     return answers
 
 
 def metric_of(role: str) -> str | None:
-    """Return the metric of the registry that ``role`` names or abbreviates, or None."""
+    """Return the registry metric for the name or short word ``role``, or None."""
     registry = load_registry()
     lowered = role.lower()
     return SHORT.get(lowered) or (role if role in registry.by_name else registry.by_alias.get(lowered))
 
 
 def names_of(reading: Reading) -> list[str]:
-    """Return the printed name of each number of a record; ``#2`` is the second, where it has none or that of another."""
+    """Return the printed name of each number of a record; ``#2`` for the second number if it has no unique name."""
     told = [(name.text or name.behind).strip() for name in reading.names]
     return [text if text and told.count(text) == 1 else f"#{at}" for at, text in enumerate(told, start=1)]
 
 
 def spellings(names: Sequence[str]) -> dict[str, str]:
-    """Return what an answer may call each name: in lower case, with ``_`` for blanks, by its place or its last word."""
+    """Return possible spelling in an answer → name: lower case, ``_`` for blanks, number such as ``#2``, or last word."""
     tails = [name.lower().split()[-1] for name in names]
     short = {tail: name for tail, name in zip(tails, names, strict=True) if tails.count(tail) == 1}
     places = {f"#{at}": name for at, name in enumerate(names, start=1)}
@@ -116,10 +115,10 @@ def spellings(names: Sequence[str]) -> dict[str, str]:
 
 
 def settle(answers: Sequence[Answer], names: Sequence[str]) -> tuple[dict[str, Answer], str | None]:
-    """Return the answers by the names that they are about, and what a record is, if an answer says it.
+    """Return name → answer, and the kind of the record if an answer gives it.
 
-    ``step=epoch`` says that the number called ``step`` is an epoch; where no number is called so, that the step is the
-    number called ``epoch``. Raises ``UsageError`` for names that no number has, and for unknown roles.
+    ``step=epoch``: the number called ``step`` is the epoch; if there is no such number, the number called ``epoch`` is the
+    step. Raises ``UsageError`` for unknown names and roles.
     """
     by_word = spellings(names)
     found: dict[str, Answer] = {}
@@ -128,7 +127,7 @@ def settle(answers: Sequence[Answer], names: Sequence[str]) -> tuple[dict[str, A
         name, role = by_word.get(answer.name.lower()), answer.role
         if answer.name == "record" and name is None:
             if role not in RECORDS:
-                raise UsageError(f"--answer record={role} is unknown", why=f"a record is one of {', '.join(RECORDS)}")
+                raise UsageError(f"--answer record={role} is unknown", why=f"must be one of {', '.join(RECORDS)}")
             record = role
             continue
         if name is None and role.lower() in by_word and (answer.name in COUNTING or metric_of(answer.name) is not None):
@@ -137,7 +136,7 @@ def settle(answers: Sequence[Answer], names: Sequence[str]) -> tuple[dict[str, A
             raise UsageError(f"no number of the log is called {answer.name!r}", why=_near(answer.name, names))
         if role not in (*COUNTING, *PLAIN) and metric_of(role) is None:
             known = [*COUNTING, *PLAIN, *SHORT, *load_registry().by_name]
-            raise UsageError(f"--answer {name}={role}: {role!r} is no role", why=_near(role, known), try_=_ROLES)
+            raise UsageError(f"--answer {name}={role}: unknown role {role!r}", why=_near(role, known), try_=_ROLES)
         found[name] = Answer(name, role, answer.unit)
     return found, record
 
@@ -151,7 +150,7 @@ def _near(word: str, known: Sequence[str]) -> str:
 
 
 def assign(reading: Reading, answers: Mapping[str, Answer], record: str | None = None) -> Assignment:
-    """Return the fields of the records of ``reading``: its own roles, where no answer gives another; doubts are questions."""
+    """Return the fields of the records of ``reading``: roles by the answers, else its own; doubts become questions."""
     made = Assignment(reading, "eval" if record == "eval" or (reading.evaluation and record is None) else "step")
     names, columns = names_of(reading), reading.shape.columns
     told = {at: answers[name] for at, name in enumerate(names) if name in answers}
@@ -167,7 +166,7 @@ def assign(reading: Reading, answers: Mapping[str, Answer], record: str | None =
     if not any(name not in STRUCTURE for name in made.fields):
         _keep_others(made, names, told)
     if reading.evaluation and record is None:
-        text = "its words speak of an evaluation; is each such record one of training?"
+        text = "it contains an evaluation word; is each such record a training step?"
         made.questions.append(Question(text, ("record=train",)))
     unread = [at for at, column in enumerate(columns) if at not in made.places and at not in told and column.kind == NUMBER]
     for at in unread[:SHOWN]:
@@ -201,7 +200,7 @@ def _put(made: Assignment, at: int, name: str, total: str | None, kind: str = "i
 
 
 def _count(made: Assignment, names: Sequence[str], told: Mapping[int, Answer], record: str | None) -> set[int]:
-    """Give the counters their fields; return their columns."""
+    """Add the fields of the counters, and return their columns."""
     reading, counter, columns = made.reading, made.reading.counter, made.reading.shape.columns
     steps = [at for at, answer in told.items() if answer.role == "step"]
     inside = [at for at, answer in told.items() if answer.role == "epoch_step"]
@@ -226,7 +225,7 @@ def _count(made: Assignment, names: Sequence[str], told: Mapping[int, Answer], r
         _put(made, epoch, "epoch_number", "epochs_planned")
         made.epochs_from = min(starts, 1)
         if not each and not epochs:
-            text = f"{names[epoch]!r} is taken for the epoch, and each record for a whole one"
+            text = f"{names[epoch]!r} is read as the epoch, and each record as a whole epoch"
             made.questions.append(Question(text, (f"{_word(names[epoch])}=step",)))
     elif inside:
         _put(made, inside[0], "epoch_step", "epoch_steps")
@@ -236,7 +235,7 @@ def _count(made: Assignment, names: Sequence[str], told: Mapping[int, Answer], r
         if epoch is not None:
             _put(made, epoch, "epoch", None, "number")
         if counter.tentative:
-            text = f"{names[step]!r} ({_values(reading, step)}) is taken for the step; too few records prove it"
+            text = f"{names[step]!r} ({_values(reading, step)}) is read as the step, but too few records prove it"
             made.questions.append(Question(text, (f"{_word(names[step])}=skip",)))
     else:
         found = _guess_step(reading, told)
@@ -245,7 +244,7 @@ def _count(made: Assignment, names: Sequence[str], told: Mapping[int, Answer], r
             text = f"{names[found]!r} ({_values(reading, found)}) rises; is it the step?"
             made.questions.append(Question(text, (f"{_word(names[found])}=step", f"{_word(names[found])}=skip")))
         else:
-            why = "it starts again and nothing tells which epoch it is of" if counter.mode != ABSENT else "no number counts up"
+            why = "its number restarts, and its epoch is unknown" if counter.mode != ABSENT else "no number counts up"
             text = f"each record is counted as a step without a number: {why}"
             whole = [name for name, column in zip(names, columns, strict=True) if column.integer and column.count]
             made.questions.append(Question(text, tuple(f"{_word(name)}=step" for name in whole[:SHOWN])))
@@ -253,7 +252,7 @@ def _count(made: Assignment, names: Sequence[str], told: Mapping[int, Answer], r
 
 
 def _guess_step(reading: Reading, told: Mapping[int, Answer]) -> int | None:
-    """Return a column of whole numbers that rises in nearly every record, and never goes back."""
+    """Return a column of whole numbers that rises in nearly every record and never falls, or None."""
     for at, column in enumerate(reading.shape.columns):
         plain = column.kind in (NUMBER, FRACTION) and column.integer and at not in told and at not in reading.roles
         if plain and column.count > 1 and not column.drops and column.rises * 10 >= 9 * (column.count - 1):
@@ -273,7 +272,7 @@ def _add_answered(made: Assignment, at: int, printed: str, answer: Answer) -> No
         base = {"s": "s", "byte": "B", "flop/s": "FLOPS"}[registry.by_name[metric].unit]
         spec["printed_in"] = base
         word = _word(printed)
-        text = f"no unit is printed beside {printed!r}: {base} is taken for granted"
+        text = f"no unit is printed beside {printed!r}: assumed {base}"
         scales = {"s": ("ms", "min"), "B": ("MiB", "GiB"), "FLOPS": ("TFLOPS", "GFLOPS")}[base]
         made.questions.append(Question(text, tuple(f"{word}={answer.role}:{scale}" for scale in scales)))
     made.fields[name] = spec
@@ -281,7 +280,7 @@ def _add_answered(made: Assignment, at: int, printed: str, answer: Answer) -> No
 
 
 def _unit_of(reading: Reading, at: int) -> str | None:
-    """Return the unit that is glued to the numbers of a column, or stands behind them, if a grammar knows it."""
+    """Return the grammar's unit that is printed right after the numbers of a column, or None."""
     units = {token.unit for token in reading.shape.columns[at].values} - {""}
     behind = re.match(r"[ \t]+([A-Za-z]+)(?![\w/=:])", reading.shape.literals[at + 1].decode("utf-8", "replace"))
     units = units or ({behind[1]} if behind is not None else set())
@@ -293,7 +292,7 @@ _PRINTED = {
     "%": "percent", "sec": "s", "secs": "s", "s": "s", "seconds": "s", "m": "min", "mins": "min", "minutes": "min", "hours": "h",
     "h": "h", "msec": "ms", "K": "si", "k": "si", "M": "si", "G": "si",
 }  # fmt: skip
-"""The unit of a grammar by the unit that logs print, where the two differ."""
+"""Printed unit → unit of a grammar, if they differ."""
 
 
 def _add_role(made: Assignment, at: int, printed: str) -> None:
@@ -312,7 +311,7 @@ def _add_role(made: Assignment, at: int, printed: str) -> None:
 
 
 def _keep_others(made: Assignment, names: Sequence[str], told: Mapping[int, Answer]) -> None:
-    """Keep every number that nothing explains under its printed name: a record of training has at least one."""
+    """Keep every unexplained number under its printed name, because a training record needs at least one value."""
     for at, column in enumerate(made.reading.shape.columns):
         if at in made.places or column.kind != NUMBER or (at in told and told[at].role == "skip"):
             continue

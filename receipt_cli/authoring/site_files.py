@@ -1,4 +1,4 @@
-"""Load the definitions of a site from their folders; each is checked against its own samples."""
+"""Load the definitions of a site from their folders, and check each against its own samples."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from receipt_cli.grammar.parse import check_patterns, load_grammar
 from receipt_cli.grammar.site import Site
 
 MAX_FILES = 200
-"""Grammars of one folder."""
+"""Most grammars in one folder."""
 GRAMMARS, MARKERS, ALIASES = "grammars", "markers.yaml", "aliases.yaml"
 
 
 @cache
 def load_site(folders: tuple[Folder, ...], notes: tuple[str, ...] = ()) -> Site:
-    """Return the definitions in ``folders``, of which the first with a grammar's id and version has it.
+    """Return the definitions in ``folders``; for equal grammar ids and versions, the first folder takes precedence.
 
     Raises ``DataError`` for a definition that is broken or contradicts its own samples.
     """
@@ -51,13 +51,13 @@ def load_site(folders: tuple[Folder, ...], notes: tuple[str, ...] = ()) -> Site:
                 if grammar.ref not in grammars:
                     grammars[grammar.ref], sources[grammar.ref], texts[grammar.ref] = grammar, where, text
         if used and folder.origin == LOCAL:
-            notes = (*notes, f"definitions of {folder.path} are used")
+            notes = (*notes, f"used the definitions in {folder.path}")
     ordered = tuple(grammars[ref] for ref in sorted(grammars, key=lambda ref: (grammars[ref].id, grammars[ref].version)))
     return Site(ordered, _joined(markers) if markers else None, registry, sources, texts, notes)
 
 
 def _files(folder: Folder) -> Iterator[Path]:
-    """Yield the regular files of a folder that define something; beside a log, links are passed over."""
+    """Yield the regular files with definitions in a folder, without links in a ``.receipt`` folder."""
     root = Path(folder.path)
     inside = root / GRAMMARS
     found = sorted(p for p in inside.iterdir() if p.suffix in (".yaml", ".yml")) if _is_folder(inside, folder) else []
@@ -77,10 +77,10 @@ def _is_folder(path: Path, folder: Folder) -> bool:
 
 
 def _grammar(text: bytes, where: str, shipped: set[str]) -> Grammar:
-    """Check a grammar against its own samples and return it without them."""
+    """Return a grammar without samples, after a check against its samples."""
     grammar = check_patterns(load_grammar(text, where, with_samples=True))
     if grammar.id in shipped:
-        raise DataError(f"{grammar.id} is the id of a grammar that ships", where=where, try_="give the grammar another id")
+        raise DataError(f"{grammar.id} is the id of a shipped grammar", where=where, try_="give the grammar another id")
     found = next(iter(sample_findings(grammar, text)), None)
     if found is not None:
         raise DataError(found.reason, where=found.where, why=f"in {found.snippet}" if found.snippet else "", try_=_lint(where))
@@ -92,7 +92,7 @@ def _lint(where: str) -> str:
 
 
 def _catalogue(text: bytes, where: str) -> Catalogue:
-    read_yaml(text, where)  # refuses what a definition that ships is trusted with
+    read_yaml(text, where)  # safety checks, which shipped definitions skip
     catalogue = parse_catalogue(text, where)
     for marker in catalogue.markers:
         wrong = _wrong_sample(marker)
@@ -102,7 +102,7 @@ def _catalogue(text: bytes, where: str) -> Catalogue:
 
 
 def _wrong_sample(marker: Marker) -> tuple[str, bytes] | None:
-    """Return the first sample of a marker that it does not find, or counter-sample that it does."""
+    """Return (fault, line) of the first sample that a marker does not match, or counter sample that it matches; or None."""
     import regex
 
     try:
@@ -116,14 +116,14 @@ def _wrong_sample(marker: Marker) -> tuple[str, bytes] | None:
 
 
 def _joined(own: Sequence[Catalogue]) -> Catalogue:
-    """Return the markers that ship with those of the site behind them; the digest is that of all files."""
+    """Return the shipped markers followed by the site's; the digest covers all files."""
     base = load_catalogue()
     markers = list(base.markers)
     for catalogue in own:
         known = {marker.id for marker in markers}
         twice = next((marker.id for marker in catalogue.markers if marker.id in known), None)
         if twice is not None:
-            raise DataError(f"the failure marker {twice} is defined twice", why="every id is of one marker")
+            raise DataError(f"the failure marker {twice} is defined twice", why="ids must be unique")
         markers += catalogue.markers
     digest = hashlib.sha256("".join([base.sha256, *(catalogue.sha256 for catalogue in own)]).encode()).hexdigest()
     retry = {**{key: value for catalogue in own for key, value in catalogue.retry.items()}, **base.retry}

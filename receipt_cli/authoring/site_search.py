@@ -1,4 +1,4 @@
-"""Find the definitions of a site; nothing is loaded where there are none."""
+"""Find the definitions of a site; load nothing if there are none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from receipt_cli.grammar.site import NO_SITE, Site
 
 
 def find_site(beside: str | None = None) -> Site:
-    """Return the definitions of the search path for the log ``beside``. Raises ``DataError`` for a broken one."""
+    """Return the definitions of the search path for the log ``beside``. Raises ``DataError`` for a broken definition."""
     found = find_folders(beside)
     if not found.folders and not found.notes:
         return NO_SITE

@@ -1,4 +1,4 @@
-"""How long the patterns of a rule or a marker take: for one line, and for ordinary ones."""
+"""Measure the time of the patterns of a rule or a marker for one line, and for ordinary lines."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import regex
 from receipt_cli.scan.extraction import PatternTimeout
 
 Read: TypeAlias = Callable[[bytes], object]
-"""Reads one line. Raises ``TimeoutError`` or ``PatternTimeout`` where it gives up."""
+"""Reads one line. Raises ``TimeoutError`` or ``PatternTimeout`` at its time limit."""
 
 _PACE: Final = regex.compile(rb"b:[^\n]{0,200}?(?:xyz|zyx)")
 _PACE_LINE: Final = b"ab: c" * 13_107
 PACE_SECONDS: Final = 0.06
-"""A search that every machine can time, and its seconds on the machine for which the bounds were set."""
+"""Seconds of the search for ``_PACE`` in ``_PACE_LINE`` on the machine for which the bounds were set."""
 ORDINARY_HELP: Final = "literals that fewer lines contain"
 ORDINARY: Final = (
     b"Namespace(%b, on_Error='continue', retry_on=['TimeoutError', 'OSError'])" % b", ".join([b"an_option='its value'"] * 80),
@@ -29,11 +29,11 @@ ORDINARY: Final = (
     b"[rank3]: validation: accuracy 0.8123, iteration 1200, epoch 3, train loss 2.5, val loss 2.6, samples/sec 812.5" * 8,
     b'config: {%b, "signal": 15, "NCCL": "timeout 600", "Error": null}' % b", ".join([b'"layer": {"dim": 64, "name": "b"}'] * 60),
 )
-"""Long lines of healthy runs, with words that many literals contain: logs are full of them, and none proves a failure."""
+"""Long lines of healthy runs with words of many literals; such lines are frequent in logs, and none proves a failure."""
 
 
 def seconds_of(read: Read, line: bytes) -> float:
-    """Return the processor time of reading a line; infinity where its time is over, whoever used the processor meanwhile."""
+    """Return the CPU seconds to read a line; infinity if it hits its time limit, even because of other processes."""
     started = time.process_time()
     try:
         read(line)
@@ -43,15 +43,14 @@ def seconds_of(read: Read, line: bytes) -> float:
 
 
 def pace() -> float:
-    """Return how many times slower than the machine of the bounds this one is, at least 1."""
+    """Return this machine's slowdown against the machine for which the bounds were set, at least 1."""
     return max(1.0, min(seconds_of(_PACE.search, _PACE_LINE) for _ in range(3)) / PACE_SECONDS)
 
 
 def expected_parts(shorter: tuple[int, float], longer: tuple[int, float], size: int) -> tuple[float, float]:
-    """Return the seconds to expect for a line of ``size`` bytes, from the lengths and seconds of two that are shorter.
+    """Return the expected (linear, quadratic) seconds for a line of ``size`` bytes, from (bytes, seconds) of two shorter lines.
 
-    First those that grow with the length, then those that grow with its square. What grows faster keeps its power, and all
-    of it stands there.
+    A time that grows faster than quadratically is extrapolated with its exponent, all of it in the second part.
     """
     (few, less), (many, more) = shorter, longer
     if math.isinf(more):
@@ -64,12 +63,12 @@ def expected_parts(shorter: tuple[int, float], longer: tuple[int, float], size: 
 
 
 def ordinary_excess(literals: Sequence[bytes], read: Read, bound: float) -> float | None:
-    """Return the time for those of ``ORDINARY`` with a literal, the best of three, where it is beyond ``bound`` at this pace."""
+    """Return the best of three times for ``ORDINARY`` lines with a literal if it exceeds ``bound`` at this pace, else None."""
     lines = [line for line in ORDINARY if any(literal in line for literal in literals)]
     if not lines:
         return None
     best = math.inf
-    for _ in range(3):  # another process on the same core doubles a time; it seldom does so three times
+    for _ in range(3):  # another process seldom disturbs three measurements
         best = min(best, sum(seconds_of(read, line) for line in lines))
         if best <= bound:
             return None

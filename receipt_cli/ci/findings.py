@@ -13,7 +13,7 @@ from typing import Any, Literal
 from receipt_cli import __version__
 from receipt_cli.ci.log_locations import Place, Places
 from receipt_cli.ci.verdict import Verdict
-from receipt_cli.render.terminal.text import clean, disarm
+from receipt_cli.render.text import clean, disarm
 
 Level = Literal["error", "warning", "note"]
 

@@ -11,9 +11,9 @@ from receipt_cli.ci.verdict import Ruling, State, Verdict
 from receipt_cli.render.comparison.markdown import render_markdown
 from receipt_cli.render.comparison.words import field_value
 from receipt_cli.render.markdown import MAX_CELL, code, escape, table
-from receipt_cli.render.receipt.metrics import metric_label
+from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import count, scale_for
-from receipt_cli.render.terminal.text import clean
+from receipt_cli.render.text import clean
 
 MAX_BYTES = 1024 * 1024
 """Largest step summary in bytes: GitHub discards a larger one."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from receipt_cli.ci.verdict import Ruling, Verdict
-from receipt_cli.render.terminal.text import clean
+from receipt_cli.render.text import clean
 
 _SUITES = (("check", "checks"), ("gate", "gates"))
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from receipt_cli.ci.verdict import Ruling, State, Verdict
 from receipt_cli.render.comparison.words import VERDICTS, reason_text
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, write_table
+from receipt_cli.render.console import Column, Page, Span, write_table
+from receipt_cli.render.style import Role, Style
 
 _MARKS: dict[State, tuple[str, Role]] = {
     "passed": ("✓", "good"),

@@ -17,7 +17,7 @@ from receipt_cli.io.atomic import write_atomically
 
 if TYPE_CHECKING:
     from receipt_cli.comparison.policy import Policy
-    from receipt_cli.render.terminal.style import Style
+    from receipt_cli.render.style import Style
 
 ColorChoice = Literal["auto", "always", "never"]
 """When output is coloured: auto is on a terminal without NO_COLOR."""
@@ -34,7 +34,7 @@ def be_quiet(quiet: bool) -> None:
 
 def tell(error: ReceiptError) -> None:
     """Print an error on stderr: what, ``why:`` and ``try:``; a line end in a name stays in its line."""
-    from receipt_cli.render.terminal.text import clean
+    from receipt_cli.render.text import clean
 
     shown = ReceiptError(clean(error.message), why=error.why, try_=error.try_, where=clean(error.where))
     print_line(shown.render())
@@ -60,7 +60,7 @@ def note_some(lines: Sequence[str], *, most: int = 5) -> None:
 def print_line(text: str) -> None:
     """Print ``text`` on stderr, where there is one: control sequences of names and logs made visible, secrets masked."""
     from receipt_cli.redaction.mask import mask_secrets
-    from receipt_cli.render.terminal.text import clean, disarm
+    from receipt_cli.render.text import clean, disarm
 
     if sys.stderr is not None:  # closed by whoever started us; print would take stdout
         with contextlib.suppress(OSError):
@@ -73,7 +73,7 @@ def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
     if _quiet or sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
         yield None
         return
-    from receipt_cli.render.terminal.progress import ReadingBar, shows_progress
+    from receipt_cli.render.progress import ReadingBar, shows_progress
 
     if not shows_progress(sys.stderr):
         yield None
@@ -84,7 +84,7 @@ def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 def style(color: ColorChoice, stream: TextIO | None = None) -> Style:
     """Return the style of ``stream``, by default of stdout."""
-    from receipt_cli.render.terminal.style import Style
+    from receipt_cli.render.style import Style
 
     return Style.detect(stream or sys.stdout, color=color)
 

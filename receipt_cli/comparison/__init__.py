@@ -1,5 +1,5 @@
 """Compare runs: first whether they are comparable, then metrics, curves and outcome.
 
-In: receipts or logs, a policy. Out: a comparison document with intervals; or the answer whether B is a rerun of A.
-Start with ``contrasts`` (a comparison), ``comparable`` (the header), ``rerun`` (reproducibility).
+In: receipts or logs, a policy. Out: a comparison document with intervals; or whether B is a rerun of A.
+Start with ``contrasts`` (a comparison), ``comparable`` (the headers), ``rerun`` (reproducibility).
 """

@@ -1,4 +1,4 @@
-"""Decide whether two runs are comparable, by their headers and by how their figures were derived."""
+"""Decide whether two runs are comparable, by their headers and by the derivation of their values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Verdict = Literal["comparable", "caveats", "not_comparable"]
 Document: TypeAlias = Mapping[str, Any]
 
 _WHOLE = frozenset({("header", "hardware", "accelerators"), ("header", "cost"), ("header", "execution")})
-"""Fields that are compared as one."""
+"""Objects that are compared as a whole."""
 _ORIGINS = ("header", "sources")
-"""The sources of header values; they are not compared."""
+"""Path of the sources of header values, which are not compared."""
 _NEEDED = ("/header/hardware/accelerators", "/header/flags/precision", "/header/flags/sequence_length")
-"""Fields that cause a caveat when both runs lack them."""
+"""Fields that cause a caveat if both runs lack them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldDifference:
-    """A field in which two runs differ; None where a side lacks it."""
+    """A field in which two runs differ; ``a`` or ``b`` is None if that side lacks it."""
 
     pointer: str
     severity: Severity
@@ -32,13 +32,13 @@ class FieldDifference:
 
     @property
     def unknown(self) -> bool:
-        """True where a side lacks the field."""
+        """Whether a side lacks the field."""
         return self.a is None or self.b is None
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether two runs are comparable, the reasons, and every field in which they differ, in the order of the receipt."""
+    """Whether two runs are comparable, the reasons against it, and their differing fields in receipt order."""
 
     verdict: Verdict
     reasons: tuple[str, ...]
@@ -46,7 +46,7 @@ class Judgement:
 
 
 def judge(a: Document, b: Document, policy: Policy) -> Judgement:
-    """Return whether the receipts ``a`` and ``b`` are of comparable runs."""
+    """Return the judgement whether the receipts ``a`` and ``b`` are of comparable runs."""
     fields = tuple(_fields(a, b, policy))
     blocking = [f"{f.pointer} differs" for f in fields if f.severity == "block"]
     doubtful = [f for f in fields if f.severity == "warn"]
@@ -70,7 +70,7 @@ def _fields(a: Document, b: Document, policy: Policy) -> Iterator[FieldDifferenc
 
 
 def describe_run(document: Document) -> dict[str, Any]:
-    """Return the fields that describe the configuration of a run (not its results), by JSON pointer."""
+    """Return JSON pointer → value of the fields that describe a run's configuration, not its results."""
     fields = {pointer("run", key): document["run"].get(key) for key in ("lane", "preset")}
     _leaves(("header",), document["header"], fields)
     summary = document.get("summary") or {}
@@ -90,7 +90,7 @@ def _leaves(path: tuple[str, ...], value: Any, fields: dict[str, Any]) -> None:
 
 
 def _readings(a: Document, b: Document) -> Iterator[str]:
-    """Yield differences of grammars and derivation rules: they give the same text different meanings."""
+    """Yield differences of grammars and derivation rules, which may read the same text differently."""
     first, second = (document["derivation"] for document in (a, b))
     if first["rules"] != second["rules"]:
         yield f"derived by other rules: {first['rules']} and {second['rules']}"

@@ -1,4 +1,4 @@
-"""Build the comparison document: each group of runs against the first."""
+"""Build the comparison document: each group of runs is compared with the first."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ SCHEMA_VERSION = "comparison/1.3"
 Axis = Literal["step", "tokens", "samples", "time"]
 
 FLOPS_COUNTED = ("flops_per_s", "flops_per_s_per_device", "mfu_ratio", "hfu_ratio", "hardware_flops_per_s_per_device")
-"""Metrics that rest on a count of FLOPs: 6N of one trainer are not the 18N of another."""
+"""Metrics that depend on a trainer's count of FLOPs: 6N in one, 18N in another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A receipt, and the values of its log.
+    """A receipt, and values from its log.
 
-    ``steady`` contains the values of metrics in the steady window, in step order, and ``curves`` the values of loss-like
-    metrics over their axis; both are empty without the log.
+    ``steady`` maps a metric to its values in the steady window, in step order; ``curves`` maps a loss-like metric to its
+    values along an axis. Both are empty without the log.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A group of runs against the baseline: see ``judge`` and ``compare_metrics``."""
+    """The comparison of a group of runs with the baseline, by ``judge`` and ``compare_metrics``."""
 
     runs: tuple[Run, ...]
     judgement: Judgement
@@ -48,16 +48,16 @@ class Contrast:
 
     @property
     def bad(self) -> bool:
-        """True where these runs are worse in any metric or check, lack one, or are not comparable."""
+        """Whether these runs are worse in a metric or check, lack a metric, or are not comparable."""
         checks = any(check["a"] is not False and check["b"] is False for check in self.document["outcome"]["checks"])
         return checks or self.judgement.verdict == "not_comparable" or any(m.outcome in ("worse", "lost") for m in self.metrics)
 
 
 def group(runs: Sequence[Run], policy: Policy) -> list[list[Run]]:
-    """Return the runs as groups of repeats, the first run's first.
+    """Return the runs as groups of repeats; the group of the first run comes first.
 
-    Repeats are of one named lane and one preset, read alike, from one commit, and differ in no field that the policy
-    checks. If all runs are repeats, each is a group of its own: the question is then how far repeats lie apart.
+    Repeats have the same named lane, grammars and commit, and differ in no field that the policy checks. If all runs are
+    repeats, each becomes its own group: the comparison then shows the variation between repeats.
     """
     groups: list[list[Run]] = []
     for run in runs:
@@ -80,7 +80,7 @@ def _repeats(a: Run, b: Run, policy: Policy) -> bool:
 
 
 def contrast(baseline: Sequence[Run], others: Sequence[Run], policy: Policy, registry: Registry, axis: Axis = "step") -> Contrast:
-    """Compare a group of runs with the baseline's."""
+    """Compare a group of runs with the baseline runs."""
     judgement = judge(baseline[0].document, others[0].document, policy)
     sides = [[_figures(run) for run in side] for side in (baseline, others)]
     metrics = tuple(compare_metrics(sides[0], sides[1], registry, policy.resolution))
@@ -102,14 +102,14 @@ def contrast(baseline: Sequence[Run], others: Sequence[Run], policy: Policy, reg
 def compare_runs(
     runs: Sequence[Run], policy: Policy, registry: Registry, axis: Axis = "step"
 ) -> tuple[dict[str, Any], list[Contrast]]:
-    """Return the comparison document of two runs or more, the first being the baseline, and its contrasts."""
+    """Return the comparison document of two or more runs, of which the first is the baseline, and its contrasts."""
     groups = group(runs, policy)
     contrasts = [contrast(groups[0], others, policy, registry, axis) for others in groups[1:]]
     return comparison_document([run.name for run in groups[0]], [each.document for each in contrasts]), contrasts
 
 
 def comparison_document(baseline: Sequence[str], contrasts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the document (``comparison/1.3``) of ``contrasts`` with the runs named ``baseline``; its targets are empty."""
+    """Return the document (``comparison/1.3``) of ``contrasts`` with the runs named ``baseline``, without targets."""
     return {
         "schema_version": SCHEMA_VERSION,
         "baseline": {"runs": list(baseline)},
@@ -121,9 +121,9 @@ def comparison_document(baseline: Sequence[str], contrasts: Sequence[Mapping[str
 
 
 def _figures(run: Run) -> dict[str, Figures]:
-    """Return the figures of a run's metrics: as printed, and what was recomputed where nothing was or the log contradicts it.
+    """Return metric → figures of a run: printed values, or recomputed ones if none was printed or the log contradicts it.
 
-    FLOP/s and MFU count what their trainer calls FLOPs: without a definition they mean what their grammar's trainer means.
+    FLOP/s and MFU depend on the trainer's count of FLOPs: without a definition, the grammar's trainer defines them.
     """
     summary = run.document.get("summary") or {}
     printed: Mapping[str, Mapping[str, Any]] = summary.get("metrics", {})
@@ -140,7 +140,7 @@ def _figures(run: Run) -> dict[str, Figures]:
 
 
 def _outcomes(a: Document, b: Document) -> dict[str, Any]:
-    """Return the checks that differ, and why each run failed where one did."""
+    """Return the checks that differ, and the failure reason of each run."""
     names = [name for name in dict.fromkeys([*a["checks"], *b["checks"]]) if a["checks"].get(name) is not b["checks"].get(name)]
     reasons = [(document.get("failure") or {}).get("reason") for document in (a, b)]
     checks = [{"check": name, "a": a["checks"].get(name), "b": b["checks"].get(name)} for name in names]
@@ -161,11 +161,11 @@ def _notes(baseline: Sequence[Run], others: Sequence[Run], metrics: Sequence[Met
     counts = len(baseline), len(others)
     if min(counts) == 1:
         sizes = f"n = {counts[0]} and n = {counts[1]}"
-        notes.append(f"no between-run variance: {sizes}; an interval here is of these runs' own steps alone")
+        notes.append(f"no between-run variance: {sizes}; intervals are from the steps of these runs only")
     if all(m.outcome in ("lost", "gained") for m in metrics):
         notes.append("the runs have no metric in common")
     elif not all(run.steady for run in (*baseline, *others)):
-        notes.append("a receipt holds no steps: give the logs, and rates get intervals and curves are compared")
+        notes.append("a receipt has no steps: give the logs for intervals of rates and a comparison of curves")
     elif all(m.basis == "none" for m in metrics):
         notes.append(f"no intervals: a run has fewer than {MIN_VALUES} steady steps")
     return notes

@@ -1,4 +1,4 @@
-"""Compare two curves of one metric by step: where they diverge, and their difference at the end."""
+"""Compare two curves of one metric: find the place where they diverge, and their difference at the end."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.precision import printed_unit
 
 MIN_COMMON = 4
-"""Places that both curves need for a comparison."""
+"""Least number of common places for a comparison."""
 _TAIL = 10
-"""The end of a run is the last tenth of the common places."""
+"""The last 1 / ``_TAIL`` of the common places is the end of a run."""
 _NOISE = 1.4826
-"""A median absolute deviation times this is a standard deviation, for normal noise."""
+"""Standard deviation / median absolute deviation of normal noise."""
 _FAR = 4.0
-"""Standard deviations of the smoothed difference that count as apart."""
+"""Smoothed difference at which curves have diverged, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Values of a metric at places (steps or tokens), ascending; of a place that comes twice the last value counts."""
+    """Values of a metric at ascending places (such as steps or tokens); the last value of a repeated place counts."""
 
     places: Sequence[float] | Floats
     values: Sequence[float] | Floats
     digits: Mapping[str, int] | None = None
-    """With how many digits they were printed; None where nobody says."""
+    """Number of digits with which the values were printed; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurveComparison:
     """Two curves, in base units, at the ``common`` places from ``first`` to ``last``.
 
-    ``first_difference`` is the first place with another printed value (None: none); ``departure`` the first from which
-    on the smoothed difference stays beyond its noise; ``end_delta`` the mean of b - a over the last tenth of the places
-    and ``low``, ``high`` its 95 % interval, from the steps of these two runs alone.
+    ``first_difference`` is the first place with different printed values (None: none); after ``departure`` the smoothed
+    difference stays beyond its noise; ``end_delta`` is the mean of b - a over the last tenth of the places, with its 95 %
+    interval ``low`` to ``high``, from the steps of these two runs only.
     """
 
     common: int
@@ -52,9 +52,9 @@ class CurveComparison:
 
 
 def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveComparison | None:
-    """Compare two curves; None where they share fewer than ``MIN_COMMON`` places.
+    """Return the comparison of two curves, or None if they share fewer than ``MIN_COMMON`` places.
 
-    ``between``: b is interpolated linearly at the places of a; else only common places count.
+    ``between``: interpolate b linearly at the places of a; else compare only common places.
     """
     left, right = _finite(a), _finite(b)
     if between and len(right[0]):
@@ -93,15 +93,15 @@ def _finite(curve: Curve) -> tuple[Floats, Floats]:
 
 
 def _departure(apart: Floats, floor: float) -> int | None:
-    """Return where the difference leaves its noise for good, or None.
+    """Return the index from which the difference stays beyond its noise, or None.
 
-    The noise is that from one place to the next; medians over windows of a fiftieth of the curve are compared with it.
+    The noise is the change from one place to the next. Medians over windows of 1/50 of the curve are compared with it.
     """
     width = max(3, len(apart) // 50) | 1
     if len(apart) < 2 * width:
         return None
     noise = _NOISE * float(np.median(np.abs(np.diff(apart)))) / np.sqrt(2)
-    far = max(floor, _FAR * noise * 1.2533 / np.sqrt(width))  # sqrt(pi / 2): the median of a window is that much less sure
+    far = max(floor, _FAR * noise * 1.2533 / np.sqrt(width))  # sqrt(pi / 2): standard error of a median / of a mean
     windows = np.lib.stride_tricks.sliding_window_view(apart, width)
     smooth = np.median(windows, axis=1)
     near = np.flatnonzero(np.abs(smooth) < far) if far else np.flatnonzero(smooth == 0)

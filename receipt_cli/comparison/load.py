@@ -29,7 +29,7 @@ _MAX_CURVES = 12
 def load_runs(
     files: Sequence[str], axis: Axis, progress: Callable[[str], AbstractContextManager[Progress | None]]
 ) -> tuple[list[Run], list[str]]:
-    """Return the runs of ``files`` (receipts or logs), and notes for the user. Raises ``ReceiptError``."""
+    """Return the runs in ``files`` (receipts or logs), and notes for the user. Raises ``ReceiptError``."""
     runs: list[Run] = []
     notes: list[str] = []
     for file, name in zip(files, short_names(files), strict=True):
@@ -40,7 +40,7 @@ def load_runs(
 
 
 def make_run(name: str, document: dict[str, Any], product: Product | None, axis: Axis = "step") -> Run:
-    """Return the run of a receipt: with the steady values and curves of its metrics where its log was read."""
+    """Return the run of a receipt, with the steady values and curves of its metrics if its log was read."""
     if product is None:
         return Run(name, document)
     metrics: dict[str, dict[str, Any]] = (document.get("summary") or {}).get("metrics", {})
@@ -49,7 +49,7 @@ def make_run(name: str, document: dict[str, Any], product: Product | None, axis:
 
 
 def short_names(files: Sequence[str]) -> list[str]:
-    """Return the shortest distinct ends of the paths."""
+    """Return the shortest path endings that are distinct."""
     parts = [PurePath(file).parts for file in files]
     for length in range(1, max(map(len, parts), default=1) + 1):
         names = [str(PurePath(*part[-length:])) for part in parts]
@@ -59,7 +59,7 @@ def short_names(files: Sequence[str]) -> list[str]:
 
 
 def _curves(product: Product, axis: Axis) -> dict[str, Curve]:
-    """Return the curves of loss-like metrics with a better direction."""
+    """Return the curves of loss-like metrics that have a better direction."""
     registry, series = load_registry(), product.series
     curves: dict[str, Curve] = {}
     for name in series:
@@ -73,13 +73,13 @@ def _curves(product: Product, axis: Axis) -> dict[str, Curve]:
 
 
 _TOTALS = {"tokens": "tokens_total", "samples": "samples_total", "time": "elapsed_time_s"}
-"""The metric that counts along each axis."""
+"""Axis → the metric that counts along it."""
 
 
 def places_along(product: Product, steps: Floats, axis: Axis) -> Floats | None:
-    """Return the tokens or samples trained, or the seconds passed, by each of ``steps``; None if unknown.
+    """Return the total tokens, samples or seconds at each of ``steps``; None if unknown.
 
-    As printed, else from the batch size or the step times.
+    Printed totals are used first, else the batch size or the step times.
     """
     places, totals = product.series.curve(_TOTALS[axis])
     known = np.isfinite(totals)
@@ -90,7 +90,7 @@ def places_along(product: Product, steps: Floats, axis: Axis) -> Floats | None:
 
 
 def _passed(product: Product, steps: Floats) -> Floats | None:
-    """Return the seconds from the first printed step time to each of ``steps``: step times, each for the steps since the last."""
+    """Return the seconds from the first printed step time to each of ``steps``; a step time counts for the steps before it."""
     places, times = last_of_each(*product.series.curve("step_time_s"))
     known = np.isfinite(times)
     if known.sum() < 2:
@@ -102,7 +102,7 @@ def _passed(product: Product, steps: Floats) -> Floats | None:
 
 
 def _trained(product: Product, steps: Floats, axis: Axis) -> Floats | None:
-    """Return the tokens or samples trained by each of ``steps``, from the batch size; None if it is unknown."""
+    """Return the total tokens or samples at each of ``steps``, from the batch size; None if it is unknown."""
     flags = product.document["header"]["flags"] or {}
     each, batch, length = (flags.get(name) for name in ("tokens_per_step", "global_batch_size", "sequence_length"))
     if axis == "samples":
@@ -119,10 +119,10 @@ def load_side(
     stored: SeriesFiles | None = None,
     since: int | None = None,
 ) -> tuple[Side, list[str]]:
-    """Return the run of ``file`` (a receipt or a log) with its first ``steps`` records, and notes for the user.
+    """Return the run in ``file`` (a receipt or a log) with its first ``steps`` records, and notes for the user.
 
-    The records of a receipt are those of its log in ``stored``; with ``since`` the first is that of this step or a later
-    one. Raises ``ReceiptError``.
+    The records of a receipt come from ``stored``. With ``since``, the records start at this step or the next one. Raises
+    ``ReceiptError``.
     """
     document, product = read_given(file, environ=dict(os.environ), progress=progress)
     if product is None:
@@ -131,15 +131,15 @@ def load_side(
 
 
 def read_points(series: Series, count: int, since: int | None = None) -> dict[str, Points]:
-    """Return the values of the metrics that are compared at their first ``count`` steps, from ``since`` on.
+    """Return metric → (step, value) of the compared ``METRICS`` at their first ``count`` steps, from ``since`` on.
 
-    Of a step that is printed twice the last counts.
+    The last value of a repeated step counts.
     """
     return {name: _first(*series.curve(name), count, since) for name in METRICS if name in series}
 
 
 def stored_points(stored: SeriesFiles, document: Document, count: int, since: int | None = None) -> dict[str, Points] | None:
-    """Return the same values from the Parquet file of a receipt's log; None without such a file."""
+    """Return the result of ``read_points`` from the Parquet file of a receipt's log; None without such a file."""
     phase = stored.primary(document)
     if phase is None:
         return None

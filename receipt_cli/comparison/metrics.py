@@ -1,4 +1,4 @@
-"""Compare the figures of two groups of runs, metric by metric: difference, confidence interval, direction."""
+"""Compare two groups of runs, metric by metric: difference, confidence interval, direction."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ LEVEL = 0.95
 WANDER = 0.005
 """Relative difference of a rate or time below which two single runs show no evidence.
 
-Halves of one run lie that far apart in one real log of seven, with any number of steps: machines wander.
+The two halves of a run differ by this much in one of seven real logs, with any number of steps: machines drift.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One metric of one run: the receipt's statistics, and its steady values in step order where known."""
+    """One metric of one run: the receipt's statistics, and its steady values in step order if known."""
 
     statistic: Mapping[str, Any]
     values: Sequence[float] | None = None
     printed: bool = True
-    """False for a figure that was recomputed."""
+    """Whether the log prints the metric; else it was recomputed."""
     contradicted: bool = False
-    """Whether the log's own steps and times contradict it, and nothing was recomputed in its place."""
+    """Whether the log's steps and times contradict the metric, and no recomputed value replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricComparison:
     """One metric of the runs on both sides, in base units.
 
-    ``figure`` is the statistic compared: the median of rates, times and memory, the last value of curves and counters.
-    ``ratio`` is b / a; ``low`` and ``high`` bound b - a with 95 % confidence, on the given basis, and are widened within
-    runs by printed digits, ``WANDER`` and ``drift``; ``floor`` is the least difference that the printed digits can show.
-    A metric that no run of one side has is ``lost`` (a alone) or ``gained`` (b alone).
+    ``figure`` is the compared statistic: the median of rates, times and memory, the last value of curves and counters.
+    ``low`` and ``high`` bound b - a with 95 % confidence on the given ``basis``; within runs they are widened by printed
+    digits, ``WANDER`` and ``drift``. ``floor`` is the least difference that the printed digits can show. A metric on one
+    side only is ``lost`` (only a) or ``gained`` (only b).
     """
 
     name: str
@@ -62,12 +62,12 @@ class MetricComparison:
 
     @property
     def delta(self) -> float | None:
-        """b - a, or None where one is missing."""
+        """b - a, or None if one is missing."""
         return None if self.a is None or self.b is None else self.b - self.a
 
     @property
     def ratio(self) -> float | None:
-        """b / a, or None where one is missing, a is zero or they lie on two sides of it."""
+        """b / a, or None if one is missing, a is zero, or their signs differ."""
         if self.a is None or self.b is None:
             return None
         return self.b / self.a if self.a and (self.a > 0) == (self.b > 0) else None
@@ -76,10 +76,9 @@ class MetricComparison:
 def compare_metrics(
     left: Sequence[Mapping[str, Figures]], right: Sequence[Mapping[str, Figures]], registry: Registry, least: float = 0.0
 ) -> Iterator[MetricComparison]:
-    """Yield a comparison of every metric that runs of both sides have, or that one side alone prints, in registry order.
+    """Yield a comparison of every metric that runs of both sides have, or that only one side prints, in registry order.
 
-    ``left`` and ``right`` contain the figures of each run by metric name; ``least`` is the relative difference below which
-    a policy requests no verdict.
+    ``left`` and ``right`` have metric → figures for each run; below the relative difference ``least`` there is no verdict.
     """
     for metric in registry.metrics:
         sides = [[run[metric.name] for run in side if metric.name in run] for side in (left, right)]
@@ -120,7 +119,7 @@ def _compare(metric: Metric, left: Sequence[Figures], right: Sequence[Figures], 
 
 
 def _one_sided(metric: Metric, left: Sequence[Figures], right: Sequence[Figures]) -> MetricComparison:
-    """Return the row of a metric that the runs of one side have, and none of the other."""
+    """Return the comparison of a metric that only one side has."""
     values = [f.statistic[metric.headline] for f in (*left, *right) if f.statistic[metric.headline] is not None]
     value = statistics.median(values) if values else None
     outcome: Outcome = "lost" if left else "gained"
@@ -134,7 +133,7 @@ def _one_sided(metric: Metric, left: Sequence[Figures], right: Sequence[Figures]
 def _interval(
     metric: Metric, left: Sequence[Figures], right: Sequence[Figures], values: Sequence[Sequence[float]], digits: float
 ) -> tuple[float | None, float | None, Basis]:
-    """Return the interval of b - a: between runs where each side has repeats, else within the runs, where steps are known."""
+    """Return the interval of b - a and its basis: between runs if both sides have repeats, else within runs if possible."""
     if min(map(len, values)) > 1:
         errors = [statistics.stdev(v) / math.sqrt(len(v)) for v in values]
         means = [Spread(statistics.fmean(v), e, e, len(v) - 1) for v, e in zip(values, errors, strict=True)]
@@ -153,7 +152,7 @@ def _interval(
 
 
 def _pooled(side: Sequence[Figures]) -> Spread | None:
-    """Return the spread of the only run of a side, or that of the mean of its runs' medians, each by its own steps."""
+    """Return the spread of the mean of the runs' medians on one side, each from its own steps; None without steps."""
     spreads = [median_spread(f.values) if f.values is not None else None for f in side]
     known = [s for s in spreads if s is not None]
     if len(known) < len(side):
@@ -163,7 +162,7 @@ def _pooled(side: Sequence[Figures]) -> Spread | None:
 
 
 def _floor(runs: Sequence[Figures]) -> float:
-    """Return the coarsest printed precision among ``runs``: half a unit of the last digit on each side."""
+    """Return the coarsest unit of the last printed digit among ``runs``."""
     named = ("first", "last", "min", "max")
     shown = [f.values if f.values is not None else [f.statistic[n] for n in named if f.statistic[n] is not None] for f in runs]
     digits = [f.statistic.get("printed_digits") for f in runs]
@@ -179,7 +178,7 @@ def _outcome(
     floor: float,
 ) -> tuple[Outcome, str | None]:
     if any(f.contradicted for f in (*left, *right)):
-        return "incomparable", "the log's own steps and times contradict what it prints"
+        return "incomparable", "the log's steps and times contradict the printed value"
     for key in ("definition", "scope", "window"):
         meanings = {f.statistic.get(key) for f in (*left, *right)}
         if len(meanings) > 1:
@@ -191,9 +190,9 @@ def _outcome(
         return "below_precision", "the difference is below the printed digits"
     low, high = interval
     if low is None or high is None:
-        return "different", "one value a run, and no repeats: nothing says how far such runs lie apart"
+        return "different", "one value for each run and no repeats: the variation between runs is unknown"
     if low <= 0 <= high:
-        return "no_evidence", "the interval holds zero"
+        return "no_evidence", "the interval contains zero"
     if metric.better == "none":
         return "different", None
     return ("better" if (b < a) == (metric.better == "lower") else "worse"), None

@@ -1,4 +1,4 @@
-"""Decide which differences between two runs block a comparison, which warn, and which are ignored."""
+"""Decide which differences between two runs block a comparison, cause a warning, or are ignored."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MAX_RULES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules for the fields of two receipts: the first pattern that fits a field's JSON pointer decides.
+    """Rules for the fields of two receipts: the first pattern that matches a field's JSON pointer decides.
 
-    ``unknown`` holds where one side does not know a field that would block; ``resolution`` is the least relative
-    difference of a figure that is worth a verdict, on top of what the printed digits allow.
+    ``unknown`` is the severity if one side lacks a blocking field; ``resolution`` is the least relative difference of a
+    metric that gets a verdict, in addition to the limit by the printed digits.
     """
 
     rules: tuple[tuple[str, Severity], ...]
@@ -28,7 +28,7 @@ class Policy:
     resolution: float = 0.0
 
     def severity(self, pointer: str) -> Severity:
-        """Return how a difference at ``pointer`` counts."""
+        """Return the severity of a difference at ``pointer``."""
         return next((severity for pattern, severity in self.rules if fnmatchcase(pointer, pattern)), "warn")
 
 
@@ -61,19 +61,20 @@ _IGNORE = (
     "/header/collected_at",
 )
 DEFAULT = Policy((*((pattern, "block") for pattern in _BLOCK), *((pattern, "ignore") for pattern in _IGNORE)))
-"""Hardware, parallelism, model, precision, batch and sequence length block; which commit, seed or name it was is what runs
-are compared for; every other field warns."""
+"""Hardware, parallelism, model, precision, batch and sequence length block. Commit, seed and name are ignored: runs are
+compared because these differ. Every other field warns."""
 
 
 def read_policy(text: bytes, where: str) -> Policy:
-    """Return the policy of a YAML file: ``block``, ``warn`` and ``ignore`` (lists of JSON pointers with ``*``), ``unknown``
-    (a severity) and ``resolution`` (a ratio). Its rules come before the default ones. Raises ``DataError``.
+    """Return the policy in a YAML text; its rules come before the default rules. Raises ``DataError``.
+
+    Keys: ``block``, ``warn``, ``ignore`` (lists of JSON pointers with ``*``), ``unknown`` (a severity), ``resolution`` (a ratio).
     """
     data = read_yaml(text, where)
     known = {*get_args(Severity), "unknown", "resolution"}
     strange = sorted(set(map(str, data)) - known)
     if strange:
-        raise DataError(f"a policy has no {strange[0]!r}", where=where, why=f"known: {', '.join(sorted(known))}")
+        raise DataError(f"unknown key {strange[0]!r} in a policy", where=where, why=f"known: {', '.join(sorted(known))}")
     rules: list[tuple[str, Severity]] = []
     for severity in get_args(Severity):
         patterns = data.get(severity, [])
@@ -81,7 +82,7 @@ def read_policy(text: bytes, where: str) -> Policy:
             raise DataError(f"{severity} is not a list of JSON pointers", where=where, try_=f'{severity}: ["/header/cwd"]')
         rules += [(pattern, severity) for pattern in patterns]
     if len(rules) > MAX_RULES:
-        raise DataError(f"a policy has at most {MAX_RULES} rules", where=where)
+        raise DataError(f"{len(rules)} rules are too many for a policy", where=where, why=f"at most {MAX_RULES}")
     return Policy((*rules, *DEFAULT.rules), _unknown(data, where), _resolution(data, where))
 
 
@@ -89,12 +90,12 @@ def _unknown(data: Mapping[str, object], where: str) -> Severity:
     stated = data.get("unknown", DEFAULT.unknown)
     found = next((severity for severity in get_args(Severity) if severity == stated), None)
     if found is None:
-        raise DataError(f"unknown is one of {', '.join(get_args(Severity))}", where=where)
+        raise DataError(f"unknown must be one of {', '.join(get_args(Severity))}", where=where)
     return cast(Severity, found)
 
 
 def _resolution(data: Mapping[str, object], where: str) -> float:
     stated = data.get("resolution", DEFAULT.resolution)
     if isinstance(stated, bool) or not isinstance(stated, int | float) or not 0 <= stated < 1:
-        raise DataError("resolution is a ratio from 0 to 1", where=where)
+        raise DataError("resolution must be a ratio from 0 to 1", where=where)
     return float(stated)

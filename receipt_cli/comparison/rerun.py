@@ -1,7 +1,7 @@
-"""Check whether a run reproduces another, or continues it: configuration, seeds, resume point, and the first losses.
+"""Check whether a run reproduces another or resumes it: configuration, seeds, resume point, and the first losses.
 
-``reproduced`` is ``yes`` only if all parts are known to be the same, ``no`` if any part is known to differ, and
-``unknown`` otherwise: values that both runs lack are not equal.
+``reproduced`` is ``yes`` only if all parts are known to be equal, ``no`` if any part is known to differ, and ``unknown``
+otherwise. Values that both runs lack are not equal.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from receipt_cli.numeric.precision import printed_unit
 
 SCHEMA_VERSION = "reproducibility/1.1"
 STEPS = 100
-"""Step records that are compared by default, from the first on."""
+"""Default number of compared step records, from the first."""
 METRICS = ("loss", "grad_norm", "learning_rate")
-"""Metrics whose values are compared; without the first there is no answer."""
+"""Metrics whose values are compared; without the first the answer is unknown."""
 _DECIDES = ("/header/flags/", "/header/execution/")
-"""Fields that decide even if a policy for figures ignores them: they affect numerics."""
+"""Prefixes of fields that decide unless the policy ignores them: they affect numerics."""
 _START = "/header/flags/start_step"
 _SLACK = 1 + 1e-9
 _DISTINCT = 8
-"""Distinct values that show a fixed number of digits: of fewer, zeros at the end may not have been printed, or not be seen."""
+"""Least number of distinct values that shows the printed digits; in fewer, trailing zeros may be missing."""
 
 Answer = Literal["yes", "no", "unknown"]
 Question = Literal["rerun", "resume"]
-"""Whether the second run is the first one again, or the first one resumed from one of its steps."""
+"""``rerun``: the second run repeats the first; ``resume``: it continues from one of the first run's steps."""
 Points = Sequence[tuple[int, float]]
-"""Step and value of each record, ascending; NaN and infinities too."""
+"""(step, value) of each record in step order, including NaN and infinities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two runs: its receipt, and the values of ``METRICS`` by step where its log was read (None: it was not)."""
+    """One of the two runs: its receipt, and the values of ``METRICS`` by step; None if its log was not read."""
 
     name: str
     document: Document
@@ -45,14 +45,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the answer: ``same`` is None where a run lacks the data."""
+    """One part of the answer; ``same`` is None if a run lacks the data."""
 
     same: bool | None
     because: str
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """Return the part of the document."""
+        """Return this part as JSON values."""
         return {"same": self.same, "because": self.because, **self.facts}
 
 
@@ -65,11 +65,11 @@ def reproducibility(
     tolerance: float | None = None,
     question: Question = "rerun",
 ) -> dict[str, Any]:
-    """Return the document (``reproducibility/1.1``) on whether ``b`` reproduces ``a``, or resumes it.
+    """Return the document (``reproducibility/1.1``) that answers whether ``b`` reproduces ``a``, or resumes it.
 
-    The first ``steps`` records of each metric are compared: as printed, or within a relative ``tolerance``. Of a resume
-    they are those of the steps that both runs trained. It takes the state of its generators from the checkpoint: a seed
-    that nobody printed does not decide there.
+    The first ``steps`` records of each metric are compared as printed, or within a relative ``tolerance``. For a resume,
+    only steps that both runs trained are compared, and unknown seeds do not matter: the generators' state comes from the
+    checkpoint.
     """
     resumed = question == "resume"
     configuration, notes = _configuration(a.document, b.document, policy)
@@ -77,7 +77,7 @@ def reproducibility(
     parts = {"configuration": configuration, "seeds": _seeds(a.document, b.document), "resume": point}
     curves = [curve for name in METRICS if (curve := _curve(name, a, b, steps, tolerance, resumed=resumed)) is not None]
     if not any(curve["metric"] == METRICS[0] for curve in curves):
-        notes.append("no losses of both runs to compare: a receipt holds no steps, so give the logs, or their series")
+        notes.append("no losses to compare: a receipt has no steps, so give the logs, or their series")
         curves = [_missing(METRICS[0]), *curves]
     sames = [part.same for name, part in parts.items() if name != "seeds" or part.same is False or not resumed]
     sames += [curve["same"] for curve in curves]
@@ -97,7 +97,7 @@ def reproducibility(
 
 
 def _configuration(a: Document, b: Document, policy: Policy) -> tuple[Part, list[str]]:
-    """Return whether two runs are of one configuration, and what else differs between them."""
+    """Return whether two runs have the same configuration, and notes on differences that do not decide."""
     judgement = judge(a, b, policy)
     mine = [f for f in judgement.differences if not f.pointer.startswith("/header/seeds/") and f.pointer != _START]
     deciding = [f for f in mine if f.severity == "block" or (f.severity != "ignore" and f.pointer.startswith(_DECIDES))]
@@ -110,8 +110,8 @@ def _configuration(a: Document, b: Document, policy: Policy) -> tuple[Part, list
     if apart:
         return Part(False, f"{_list(f.pointer for f in apart)} differ" + "s" * (len(apart) == 1), fields), notes
     if unknown:
-        return Part(None, f"only one run says {_list(f.pointer for f in unknown)}", fields), notes
-    return Part(True, "no field that decides differs", fields), notes
+        return Part(None, f"only one run has {_list(f.pointer for f in unknown)}", fields), notes
+    return Part(True, "all deciding fields are equal", fields), notes
 
 
 def _field(difference: FieldDifference) -> dict[str, Any]:
@@ -133,12 +133,12 @@ def _seeds(a: Document, b: Document) -> Part:
         return Part(None, "no seed is known of " + ("either run" if not left and not right else "a" if not left else "b"), seeds)
     alone = sorted(left.keys() ^ right.keys())
     if alone:
-        return Part(None, f"only one run says {_list(alone)}", seeds)
+        return Part(None, f"only one run has {_list(alone)}", seeds)
     return Part(True, ", ".join(f"{name} {value}" for name, value in left.items()), seeds)
 
 
 def _resume(a: Document, b: Document) -> Part:
-    """Return whether both runs begin at one step: the one that they were resumed from, and the first that they print."""
+    """Return whether both runs have the same resume step and the same first printed step."""
     firsts, starts, steps = _beginnings(a, b)
     if None not in starts and starts[0] != starts[1]:
         return Part(False, f"a starts at step {starts[0]}, b at step {starts[1]}", steps)
@@ -150,21 +150,21 @@ def _resume(a: Document, b: Document) -> Part:
 
 
 def _continuation(a: Document, b: Document) -> Part:
-    """Return whether ``b`` begins at a step that ``a`` trained, behind the one where ``a`` begins."""
+    """Return whether ``b`` begins at a step that ``a`` trained, after the first step of ``a``."""
     firsts, starts, steps = _beginnings(a, b)
     begin = starts[1] if starts[1] is not None else firsts[1]
     last = _steps(a).get("last")
     if begin is None or firsts[0] is None or last is None:
         return Part(None, "a run prints no step", steps)
     if begin <= firsts[0]:
-        return Part(False, f"a begins with step {firsts[0]}, b with step {begin}: not behind it", steps)
+        return Part(False, f"a begins with step {firsts[0]}, b with step {begin}, which is not later", steps)
     if begin > last:
-        return Part(None, f"b begins with step {begin}, behind the last of a, {last}", steps)
+        return Part(None, f"b begins with step {begin}, after the last step of a, {last}", steps)
     return Part(True, f"b begins with step {begin}, which a trained", steps)
 
 
 def _beginnings(a: Document, b: Document) -> tuple[list[int | None], list[int | None], dict[str, Any]]:
-    """Return the first printed step of both runs, the steps that they were resumed from, and both as part of the document."""
+    """Return the first printed steps and the resume steps of both runs, and both as JSON values."""
     firsts = [_steps(document).get("first") for document in (a, b)]
     starts = [(document["header"]["flags"] or {}).get("start_step") for document in (a, b)]
     pairs = zip("ab", firsts, starts, strict=True)
@@ -176,7 +176,7 @@ def _steps(document: Document) -> Mapping[str, Any]:
 
 
 def _digits(document: Document, name: str) -> Mapping[str, int] | None:
-    """Return with how many digits a metric of a run was printed; None if its receipt does not say."""
+    """Return the number of digits with which a metric was printed; None if the receipt does not have it."""
     metrics = (document.get("summary") or {}).get("metrics") or {}
     digits: Mapping[str, int] | None = (metrics.get(name) or {}).get("printed_digits")
     return digits
@@ -188,9 +188,9 @@ def _missing(name: str) -> dict[str, Any]:
 
 
 def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None, *, resumed: bool) -> dict[str, Any] | None:
-    """Return how the first records of a metric compare; None where a run has none of them.
+    """Return the comparison of the first records of a metric; None if a run has none.
 
-    With ``resumed`` those that only one of the runs could print are left out.
+    With ``resumed``, steps outside the common range of the runs are not compared.
     """
     known = [dict(side.points.get(name, ())) if side.points is not None else {} for side in (a, b)]
     if not known[0] or not known[1]:
@@ -222,7 +222,7 @@ def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None, *, 
     if not common:
         result |= {"same": None, "because": "the runs print no step in common"}
     elif len(common) < max(map(len, heads)):
-        other = f"only {lacking} of the first {steps} records are there" if lacking < steps else "the runs print other steps"
+        other = f"only {lacking} of the first {steps} records are known" if lacking < steps else "the runs print different steps"
         result |= {"same": None, "because": f"equal at {len(common)} steps, but {other}"}
     else:
         result |= {"same": True, "because": f"equal at {len(common)} steps {near.how}"}
@@ -230,7 +230,7 @@ def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None, *, 
 
 
 class _Near:
-    """Whether two values are equal: as printed, or within a relative tolerance."""
+    """Compares two values: returns whether they are equal as printed, or within a relative tolerance."""
 
     def __init__(
         self,

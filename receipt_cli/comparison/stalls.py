@@ -1,8 +1,8 @@
-"""Compare stalled steps apart from the median step: how often runs stall, and what share of their time that costs.
+"""Compare the stalled steps of runs: how often they stall, and the share of time that it costs.
 
-A step stalls where its time is an outlier of its window (``numeric.intervals.without_outliers``) and ``LEAST`` times the
-median there. Stalls in a row are one episode, since they have one cause. Given all episodes of two runs, those of one are
-binomial if both stall equally often (Przyborowski and Wilenski 1940); this ignores that episodes may come in bursts.
+A step stalls if its time is an outlier of its window (``numeric.intervals.without_outliers``) and at least ``LEAST`` times
+the window's median. Consecutive stalls are one episode, because they have one cause. If two runs stall equally often, one
+run's share of all their episodes is binomial (Przyborowski and Wilenski 1940); bursts of episodes are not modelled.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from receipt_cli.numeric.lazy_numpy import np
 RULE = "step_stalls/1"
 METRIC = "step_time_s"
 LEAST = 1.2
-"""A shorter step is noise of an even run, whatever its robust deviation."""
+"""Least stalled step time / median of its window; a shorter step is noise of a steady run."""
 
 LEVEL = 0.99
-"""How sure a difference must be: stalls come in bursts, which the binomial distribution leaves out."""
+"""Confidence needed for a difference; it is high because the binomial distribution ignores bursts."""
 
 Outcome = Literal["better", "worse", "no_evidence", "equal"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """Stalled steps: of ``records`` steps ``stalled`` in ``episodes``; ``rate`` is their share of steps, ``cost`` the share
-    of the time that they took beyond the median around them.
+    """``stalled`` of ``records`` steps, in ``episodes``; ``rate`` is their share of steps, ``cost`` the share of the run's
+    time that they took beyond the median around them.
     """
 
     records: int
@@ -40,7 +40,7 @@ class Stalls:
 
 
 def find_stalls(values: Sequence[float]) -> Stalls | None:
-    """Return the stalls among the step times ``values`` (n,), in seconds and step order; None for too few values."""
+    """Return the stalls in the step times ``values`` ([n] seconds, in step order); None if too few or not positive."""
     data = np.asarray(values, np.float64)
     if len(data) < MIN_VALUES or data.min() <= 0:
         return None
@@ -53,7 +53,7 @@ def find_stalls(values: Sequence[float]) -> Stalls | None:
 
 
 def compare_stalls(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> dict[str, Any] | None:
-    """Return the stalls of the runs ``a`` and ``b`` together, and the outcome for b; None where neither side stalls."""
+    """Return the stalls of each side and the outcome for b; None if neither side stalls or one has too few steps."""
     sides = [[found for values in side if (found := find_stalls(values)) is not None] for side in (a, b)]
     if not all(sides) or not any(found.stalled for side in sides for found in side):
         return None
@@ -72,14 +72,14 @@ def _together(side: Sequence[Stalls]) -> Stalls:
 
 
 def _probability(a: Stalls, b: Stalls) -> float:
-    """Return the two-sided p-value of the episodes of ``b`` among those of both, if they stall equally often."""
+    """Return the two-sided p-value of ``b.episodes`` under the hypothesis that both stall equally often."""
     total, share = a.episodes + b.episodes, b.records / (a.records + b.records)
     masses = [
         math.exp(math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1))
         * share**k * (1 - share) ** (total - k)
         for k in range(total + 1)
     ] if total < 500 else []  # fmt: skip
-    if not masses:  # the normal limit, with a correction for continuity
+    if not masses:  # normal approximation with continuity correction
         middle, sigma = total * share, math.sqrt(total * share * (1 - share))
         return math.erfc(max(0.0, abs(b.episodes - middle) - 0.5) / sigma / math.sqrt(2))
     return min(1.0, 2 * min(sum(masses[: b.episodes + 1]), sum(masses[b.episodes :])))

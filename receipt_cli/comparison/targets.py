@@ -1,4 +1,4 @@
-"""Find what a run needed until a metric reached a value: steps, tokens, samples and time."""
+"""Find the steps, tokens, samples and time that a run needed until a metric reached a value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AXES: tuple[tuple[str, Axis], ...] = (("tokens", "tokens"), ("samples", "sample
 
 
 class Target(NamedTuple):
-    """A value of a metric, in base units; it is reached by a smaller value, or by a greater where ``rises``."""
+    """A target value of a metric in base units; the metric must rise to it if ``rises``, else fall to it."""
 
     metric: str
     value: float
@@ -26,7 +26,7 @@ class Target(NamedTuple):
 
 
 def read_target(text: str) -> Target:
-    """Return the target of ``METRIC=VALUE``. Raises ``UsageError``, also for a metric of which neither direction is better."""
+    """Return the target of ``METRIC=VALUE``. Raises ``UsageError``, also for a metric without a better direction."""
     name, _, number = text.partition("=")
     metric = load_registry().by_name.get(name.strip())
     try:
@@ -35,15 +35,15 @@ def read_target(text: str) -> Target:
         value = math.nan
     if metric is None or metric.better == "none" or not math.isfinite(value):
         why = "needs a metric with a better direction, and a number"
-        raise UsageError(f"{text!r} is no target", why=why, try_="--target val_loss=2.5")
+        raise UsageError(f"{text!r} is not a target", why=why, try_="--target val_loss=2.5")
     return Target(metric.name, value, metric.better == "higher")
 
 
 def reach(name: str, document: dict[str, Any], product: Product | None, target: Target) -> dict[str, Any]:
-    """Return where the run ``name`` reached ``target``: the first step, and tokens, samples and seconds up to it.
+    """Return whether the run ``name`` reached ``target``, its first such step, and the tokens, samples and seconds up to it.
 
-    ``held_step`` is the step from which on every later value reaches it too. ``reached`` is null where the run has no such
-    metric. Without the log (``product`` None) the statistics of the receipt answer whether, and no step is known.
+    From ``held_step`` on every value reaches the target. ``reached`` is null if the run does not have the metric. Without
+    the log (``product`` None) ``reached`` and ``best`` come from the receipt's statistics, and the rest is null.
     """
     fields = ("reached", "step", "held_step", "tokens", "samples", "time_s", "best", "best_step")
     found: dict[str, Any] = {"run": name, **dict.fromkeys(fields)}
@@ -71,7 +71,7 @@ def reach(name: str, document: dict[str, Any], product: Product | None, target: 
 
 
 def _finite(product: Product, metric: str) -> tuple[Floats, Floats]:
-    """Return the steps and finite values of a metric, each step once."""
+    """Return the steps and finite values of a metric, with each step once."""
     steps, values = last_of_each(*product.series.curve(metric))
     known = np.isfinite(steps) & np.isfinite(values)
     return steps[known], values[known]

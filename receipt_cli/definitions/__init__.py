@@ -1,5 +1,5 @@
-"""Load the data that ships: metrics, failure markers, accelerators, units.
+"""Load the shipped definitions: metrics, failure markers, accelerators, units.
 
 In: YAML in ``grammars/`` and ``schemas/``, or its compiled form. Out: frozen tables; a broken file raises ``DataError``.
-Start with ``metrics`` (the registry), ``resources`` (where the files are).
+Start with ``metrics`` (the registry), ``resources`` (the places of the files).
 """

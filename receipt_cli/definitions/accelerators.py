@@ -1,4 +1,4 @@
-"""The table of accelerators: find one by its printed name; its peak in FLOP/s."""
+"""The table of accelerators: find a device and its peak in FLOP/s by its printed name."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _JOINTS = compile_later(r"[\s_-]+")
 
 
 class Device(NamedTuple):
-    """One accelerator as a program sees it: its dense peak with FP32 accumulation, and what the vendor calls it with sparsity.
+    """One accelerator: its dense peak with FP32 accumulation, and the vendor's peak with sparsity, both in FLOP/s.
 
-    ``conflicts`` are other rates in public use, each with its source.
+    ``conflicts`` are other published rates, each with its source.
     """
 
     id: str
@@ -41,25 +41,25 @@ class Device(NamedTuple):
 
 @dataclass(frozen=True)
 class PeakTable:
-    """The devices of one version of the table, in its order."""
+    """The devices of one version of the table, in file order."""
 
     version: int
     sha256: str
     devices: tuple[Device, ...]
 
     def find(self, printed: str) -> Device | None:
-        """Return the device that a printed name means, or None where the table has none or the name leaves it open."""
+        """Return the device with a printed name, or None if no device matches or the name is ambiguous."""
         name = normalise(printed)
         return next((d for d in self.devices if any(re.fullmatch(pattern, name) for pattern in d.matches)), None)
 
     @property
     def highest(self) -> float:
-        """The largest peak of any device."""
+        """The largest dense peak of any device, in FLOP/s."""
         return max(device.flops_per_s for device in self.devices)
 
 
 def normalise(printed: str) -> str:
-    """Return a printed name without its maker, in lower case, one blank for every run of blanks, hyphens and underscores."""
+    """Return a printed name in lower case without its maker, each run of blanks, hyphens and underscores as one blank."""
     name = _JOINTS.sub(" ", printed.strip().lower())
     while (shorter := _MAKER.sub("", name)) != name:
         name = shorter
@@ -68,18 +68,18 @@ def normalise(printed: str) -> str:
 
 @cache
 def load_peaks() -> PeakTable:
-    """Return the table that ships with this version, read once per process.
+    """Return the shipped table, read once per process.
 
-    Raises ``DataError`` as ``parse_peaks``, and where the file is missing.
+    Raises ``DataError`` as ``parse_peaks`` does, and if the file is missing.
     """
     return load_shipped(f"schemas/{PEAKS_PATH}", lambda packed: unpack(PeakTable, packed), parse_peaks)
 
 
 def parse_peaks(text: bytes, where: str) -> PeakTable:
-    """Return the table that the YAML ``text`` holds; ``where`` names it in errors.
+    """Return the table in the YAML ``text``; ``where`` names it in errors.
 
-    Raises ``DataError`` that names the entry for unknown or missing keys, a repeated id, a rate that is not a
-    positive number, a sparse rate that is not about twice the dense one, and an invalid pattern.
+    Raises ``DataError`` that names the entry for unknown or missing keys, a repeated id, a rate outside 1e12 to 1e18
+    FLOP/s, a sparse rate that is not about twice the dense one, or an invalid pattern.
     """
     from receipt_cli.definitions.strict_yaml import read_yaml
 
@@ -104,7 +104,7 @@ def _device(entry: Any, place: str) -> Device:
     place = f"{place} ({entry['id']})"
     for key in ("id", "name", "source"):
         if not isinstance(entry[key], str) or not entry[key]:
-            raise DataError(f"{key} must be a text", where=place)
+            raise DataError(f"{key} must be a string", where=place)
     if entry["precision"] not in PRECISIONS:
         raise DataError(f"precision {entry['precision']!r} is unknown", where=place, why=f"one of {', '.join(PRECISIONS)}")
     dense, sparse = _rate(entry["flops_per_s"], place), entry.get("sparse_flops_per_s")
@@ -125,13 +125,13 @@ def _device(entry: Any, place: str) -> Device:
 
 def _rate(value: Any, place: str) -> float:
     if not isinstance(value, float) or not 1e12 <= value <= 1e18:
-        raise DataError(f"{value!r} is not a rate of an accelerator in FLOP/s", where=place)
+        raise DataError(f"{value!r} is not the peak of an accelerator in FLOP/s", where=place, why="from 1e12 to 1e18")
     return value
 
 
 def _patterns(values: Any, place: str) -> tuple[str, ...]:
     if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
-        raise DataError("matches is a list of patterns", where=place)
+        raise DataError("matches must be a list of patterns", where=place)
     for value in values:
         try:
             re.compile(value)

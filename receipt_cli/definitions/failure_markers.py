@@ -1,7 +1,7 @@
-"""The catalogue of failure markers: texts that show how a run ended, what each proves and how much it counts.
+"""The catalogue of failure markers: texts that show how a run ended, the reason of each and its weight.
 
-``grammars/markers/v2.yaml`` is the data; this module loads it and searches single records; ``authoring.lint_markers``
-checks it. Ranking, and what a run recovered from, are the work of ``analysis.failure``.
+This module loads ``grammars/markers/v2.yaml`` and searches single records; ``authoring.lint_markers`` checks the file.
+``analysis.failure`` ranks the hits and leaves out failures that the run recovered from.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Finding
 
 Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code", "detail"]
-"""What the text is evidence of; the last five never carry a reason."""
+"""Kind of evidence; the last five never have a reason."""
 Category = Literal[
     "memory", "hardware", "network", "numerics", "scheduler", "signal", "storage", "environment", "code",
     "unknown",
 ]  # fmt: skip
-"""Where to look for the remedy."""
+"""Area in which to look for the remedy."""
 Reason = Literal[
     "cuda_oom", "host_oom", "nan_loss", "nccl_timeout", "nccl_error", "cuda_error", "ecc_or_xid", "preempted",
     "time_limit", "killed", "segfault", "disk_full", "import_error", "child_failed", "traceback",
     "interrupted",
 ]  # fmt: skip
-"""Failure slugs that a line of a log can prove; the contract's other slugs are conclusions."""
+"""Failure slugs that one log line can prove; the contract's other slugs are conclusions."""
 
 Retry = Literal["same", "elsewhere", "fix_first", "unknown"]
-"""Whether a job that ended so may be run again."""
+"""How a failed job may be run again."""
 
 MARKERS_PATH: Final = "markers/v2.yaml"
 SEARCH_SECONDS: Final = 1.0
-"""A search that takes longer counts as no match: a marker must never stop a receipt."""
+"""Time limit of a search in seconds; after it the marker does not match, so that it never stops a receipt."""
 CORE_SECONDS: Final = 0.02
-"""A search for a core that takes longer is given up for the pattern: about what compiling that takes."""
+"""Time limit of a core search in seconds, about the time to compile the pattern, which is searched after it."""
 SILENT_ROLES: Final = ("observation", "restart", "completion", "exit_code", "detail")
 MIN_LITERAL: Final = 5
 MANY_PROCESSES: Final = frozenset({
     "root_cause", "failed_rank", "child_failed", "elastic_restart", "nccl_timeout", "nccl_failure", "nccl_victim",
     "rank_segfault", "launcher_stopped", "worker_died", "worker_exception",
 })  # fmt: skip
-"""Markers of a job with several processes, each of which may print what the others print, and its own error."""
+"""Markers of a job with several processes, each of which may print the same lines and its own error."""
 _HEAD: Final = "(?&head)"
 HEADLESS: Final = "(?:)"
-"""Replaces a head in the core of a pattern."""
+"""Replacement for a head in the core of a pattern."""
 _OTHER_GROUP: Final = compile_later(r"\((?!\?(?::|<?[=!]))")
 _BLANKS: Final = b" \t\r\n\v\f\x00"
 _COLOUR: Final = compile_later(rb"\x1b\[[0-9;]{0,12}m")
 _ATOM: Final = r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<group>\((?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^()\[\\]|(?&group))*\))"
-"""An escape, a set or a whole group of a pattern."""
+"""Pattern of an escape, a set or a whole group of a pattern."""
 
 
 class CounterSample(NamedTuple):
-    """A line that fires no marker but those of ``fires`` (ids), and never the one that lists it."""
+    """A line on which only the markers ``fires`` (ids) may match, and never the marker that lists it."""
 
     line: bytes
     fires: tuple[str, ...] = ()
@@ -70,9 +70,9 @@ class CounterSample(NamedTuple):
 class MarkerHit(NamedTuple):
     """One marker found in one record.
 
-    ``start`` and ``end`` are byte offsets of the message in the record: the pattern's ``message`` group, or
-    from the match to the record's end without trailing blanks and colours. ``exit_code`` is the number that
-    the text gives (negative: the signal that ended a process), or None, and ``code_span`` its place.
+    ``start`` and ``end`` are the byte offsets of the message in the record: the pattern's ``message`` group, or
+    from the match to the record's end without trailing blanks and colours. ``exit_code`` is the printed exit code
+    (negative: the signal that ended a process), or None, and ``code_span`` its byte offsets.
     """
 
     marker: Marker
@@ -82,7 +82,7 @@ class MarkerHit(NamedTuple):
     code_span: tuple[int, int] = (-1, -1)
 
     def moved(self, by: int) -> MarkerHit:
-        """Return the hit in a record that begins ``by`` bytes before the one that was searched."""
+        """Return the hit with all offsets ``by`` bytes later."""
         begin, end = self.code_span
         span = (begin + by, end + by) if begin >= 0 else self.code_span
         return self._replace(start=self.start + by, end=self.end + by, code_span=span)
@@ -90,19 +90,19 @@ class MarkerHit(NamedTuple):
 
 @dataclass(frozen=True)
 class Marker:
-    """One text of the catalogue and what it proves.
+    """One text of the catalogue and the failure that it proves.
 
-    ``rank`` 0 is the cause wherever it stands, at 1 the earliest wins, 2 and 3 count only when nothing better
-    is there. ``overcome_after`` is the number of later step records that prove that the run got over it.
-    ``literals`` are the gate: a record without one of them cannot match. ``core`` is the pattern without what it says
-    of the head of a line: it matches wherever the pattern does, and takes a quarter of the time to compile and less to search.
+    A marker of ``priority`` 0 is the cause at any place, of priority 1 the earliest wins, 2 and 3 count only without a
+    better one. ``overcome_after`` is the number of later step records that prove that the run recovered. A record without any of
+    ``literals`` cannot match. ``core`` is the pattern without its line head: it matches wherever the pattern does,
+    compiles in a quarter of the time and is faster to search.
     """
 
     id: str
     reason: Reason | None
     category: Category
     role: Role
-    rank: int
+    priority: int
     overcome_after: int
     literals: tuple[bytes, ...]
     source: str
@@ -113,7 +113,7 @@ class Marker:
 
     @cached_property
     def pattern(self) -> regex.Pattern[bytes]:
-        """The compiled pattern; compiled on first use, because most logs need only a few."""
+        """The pattern, compiled on first use because most logs need only a few."""
         return regex.compile(self.source.encode("ascii"))
 
     @cached_property
@@ -121,7 +121,7 @@ class Marker:
         return None if self.core is None else regex.compile(self.core.encode("ascii"))
 
     def may_match(self, record: bytes) -> bool:
-        """False where not even the core of the pattern matches."""
+        """Return whether the core of the pattern matches, or is missing or too slow."""
         if self._core is None:
             return True
         try:
@@ -130,10 +130,10 @@ class Marker:
             return True
 
     def search(self, record: bytes, places: Callable[[bytes], Iterable[int]] = lambda _: ()) -> MarkerHit | None:
-        """Return the first hit in ``record`` (one record, raw, without its line end), or None.
+        """Return the first hit in ``record`` (raw bytes without the line end), or None.
 
-        A pattern with a head is also searched from each of the ``places`` of the record: where its line may begin. A search
-        that runs into its time limit is no match.
+        A pattern with a head is also searched from each of the record's ``places``, where its line may begin. A search
+        that exceeds its time limit gives None.
         """
         if not any(literal in record for literal in self.literals) or not self.may_match(record):
             return None
@@ -161,17 +161,17 @@ class Marker:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All markers of one catalogue file in its order: at one rank and one place the earlier marker wins."""
+    """The markers of one catalogue file in file order: of two with the same priority and place, the first in it wins."""
 
     version: int
     sha256: str
     markers: tuple[Marker, ...]
     retry: Mapping[str, Retry] = field(default_factory=dict)
-    """Whether to run the job again, by reason; a marker may state its own."""
+    """Reason → how the job may be run again; a marker may state its own."""
 
     @cached_property
     def by_literal(self) -> Mapping[bytes, tuple[Marker, ...]]:
-        """Literal → the markers that it can announce, in file order; a scan looks for these bytes only."""
+        """Literal → the markers that need it, in file order; a scan looks for these bytes only."""
         table: dict[bytes, list[Marker]] = {}
         for marker in self.markers:
             for literal in marker.literals:
@@ -194,10 +194,10 @@ class Catalogue:
 
 @cache
 def load_catalogue() -> Catalogue:
-    """Return the catalogue that this installation ships.
+    """Return the shipped catalogue.
 
-    Raises ``DataError`` when the file is missing, is no strict YAML or does not have a catalogue's shape.
-    Samples are not run here: ``marker_lint`` does that.
+    Raises ``DataError`` if the file is missing, is not strict YAML or does not have a catalogue's shape. Samples are
+    checked by ``authoring.lint_markers``.
     """
     return load_shipped(f"grammars/{MARKERS_PATH}", lambda packed: unpack(Catalogue, packed), parse_catalogue)
 
@@ -211,9 +211,9 @@ def parse_catalogue(text: bytes, where: str) -> Catalogue:
 
 
 def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[Finding]]:
-    """Return the catalogue and the findings on its shape; a broken marker is found and left out.
+    """Return the catalogue without its broken markers, and the findings on its shape.
 
-    Raises ``DataError`` for what is not YAML.
+    Raises ``DataError`` if ``text`` is not YAML.
     """
     from receipt_cli.definitions.schema_check import check_definition
     from receipt_cli.definitions.strict_yaml import locate, read_yaml
@@ -244,25 +244,25 @@ def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[Finding]]:
 
 
 class _Found(DataError):
-    """An error that is listed as a finding already."""
+    """An error that is already listed as a finding."""
 
 
 _ANY: Final[Mapping[str, Any]] = {
     "reason": None, "category": "unknown", "role": "observation", "rank": 3, "overcome_after": 1, "literal": "-", "pattern": "-",
     "samples": ["-"], "counter_samples": [],
 }  # fmt: skip
-"""A sound marker, to hold the rest of a catalogue against the schema by itself."""
+"""A valid marker, to validate the rest of a catalogue without its own markers."""
 
 
 def _marker(name: str, entry: Mapping[str, Any], head: str, fail: Fail) -> Marker:
-    """Return the marker that ``entry``, whose shape is right, defines. Raises the error that ``fail`` makes."""
+    """Return the marker of ``entry``, whose shape is valid. Raises the error that ``fail`` makes."""
     literals = tuple(item.encode() for item in listed(entry["literal"]))
     if not entry["pattern"].isascii():
         raise fail("is not ASCII", "pattern")
     if min(map(len, literals)) < MIN_LITERAL:
         raise fail(f"must have at least {MIN_LITERAL} bytes", "literal")
     if (entry["role"] in SILENT_ROLES) != (entry["reason"] is None):
-        raise fail(f"{', '.join(SILENT_ROLES)}: no reason; every other role: a reason")
+        raise fail(f"role {entry['role']} {'cannot have a' if entry['role'] in SILENT_ROLES else 'needs a'} reason")
     counters = [(item, []) if isinstance(item, str) else (item["line"], item["fires"]) for item in entry["counter_samples"]]
     pattern = _one_line(entry["pattern"])
     return Marker(
@@ -270,7 +270,7 @@ def _marker(name: str, entry: Mapping[str, Any], head: str, fail: Fail) -> Marke
         reason=entry["reason"],
         category=entry["category"],
         role=entry["role"],
-        rank=entry["rank"],
+        priority=entry["rank"],
         overcome_after=entry["overcome_after"],
         literals=literals,
         source=pattern.replace(_HEAD, f"(?:{_one_line(head)})"),
@@ -282,10 +282,10 @@ def _marker(name: str, entry: Mapping[str, Any], head: str, fail: Fail) -> Marke
 
 
 def _core(pattern: str) -> str:
-    """Return a pattern that matches wherever ``pattern`` does: without heads, and without what a search need not try there.
+    """Return a faster pattern that matches wherever ``pattern`` does: without its heads and optional parts after them.
 
-    What stands between a head and a ``\\K`` goes with the head, where no group of it captures. What may be missing behind a
-    head goes, too: it would be tried from every place of a record, and the rest is found at a later place as well.
+    The part between a head and a ``\\K`` is removed too, unless it captures. Optional parts after a head would be tried at
+    every place of a record, and the rest of the pattern matches without them.
     """
     cuts = [each.start() for each in regex.finditer(rf"{_ATOM}|\|", pattern) if each.group() == "|"]
     alternatives = [pattern[start:end] for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
@@ -302,12 +302,12 @@ def _shortened(alternative: str) -> str:
 
 
 def _one_line(pattern: str) -> str:
-    """Join a pattern that the file spreads over several lines; line breaks are no part of it."""
+    """Return the pattern without its line breaks, which are only layout."""
     return pattern.replace("\n", "")
 
 
 def _message_end(record: bytes) -> int:
-    """Return where the record ends when blanks and colours at its end are left out."""
+    """Return the end of the record without trailing blanks and colours."""
     end = len(record.rstrip(_BLANKS))
     while (start := record.rfind(b"\x1b[", max(0, end - 16), end)) >= 0:
         if not _COLOUR.fullmatch(record, start, end):

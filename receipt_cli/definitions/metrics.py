@@ -1,4 +1,4 @@
-"""Canonical metrics: stable ids, names, units, statistics windows and the spellings that trainers print."""
+"""Canonical metrics: stable ids, names, units, statistics windows and the names that trainers print."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ALIAS_KEYS = frozenset({"spelling", "trainer", "printed_in"})
 
 
 class Alias(NamedTuple):
-    """A spelling of a metric in one trainer's text; ``printed_in`` is the unit, unless it is the base unit."""
+    """A metric's name in one trainer's text; ``printed_in`` is the unit, None the base unit."""
 
     spelling: str
     trainer: str
@@ -46,7 +46,7 @@ class Alias(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """One canonical metric; ``id`` is its identity for ever, ``unit`` a base unit (``"1"``: a number)."""
+    """One canonical metric; ``id`` never changes, ``unit`` is a base unit (``"1"``: dimensionless)."""
 
     id: int
     name: str
@@ -59,7 +59,7 @@ class Metric(NamedTuple):
 
     @property
     def headline(self) -> Literal["last", "median"]:
-        """The statistic that speaks for a run: the last value of a curve or counter, else the median."""
+        """The statistic that represents a run: the last value of a curve or counter, else the median."""
         return "last" if self.klass in ("curve", "counter") else "median"
 
 
@@ -67,8 +67,8 @@ class Metric(NamedTuple):
 class Registry:
     """The canonical metrics of one registry version.
 
-    ``metrics`` is in id order. ``by_alias`` maps a lower-cased spelling, a metric's own name included, to the
-    one metric name that it can mean; a spelling that two metrics share is not in it.
+    ``metrics`` is in id order. ``by_alias`` maps a lower-case spelling, a metric's own name included, to the only
+    metric with it; a spelling that two metrics share is not in it.
     """
 
     version: int
@@ -83,24 +83,24 @@ class Registry:
 
     @cached_property
     def by_id(self) -> Mapping[int, Metric]:
-        """The metrics by id, in its order."""
+        """The metrics by id, in id order."""
         return MappingProxyType({metric.id: metric for metric in self.metrics})
 
 
 @cache
 def load_registry() -> Registry:
-    """Return the registry that ships with this version, read once per process.
+    """Return the shipped registry, read once per process.
 
-    Raises ``DataError`` when the file is missing or breaks a rule of the registry.
+    Raises ``DataError`` if the file is missing or breaks a rule of the registry.
     """
     return load_shipped(f"schemas/{REGISTRY_PATH}", lambda packed: unpack(Registry, packed), parse_registry)
 
 
 def parse_registry(text: bytes, where: str) -> Registry:
-    """Return the registry that the YAML ``text`` holds; ``where`` names it in errors.
+    """Return the registry in the YAML ``text``; ``where`` names it in errors.
 
     Raises ``DataError`` that names the entry for an unknown key or enum value, a repeated id or name, a name
-    whose ending contradicts its unit, and an alias that is another metric's name.
+    whose ending contradicts its unit, or an alias that is another metric's name.
     """
     from receipt_cli.definitions.strict_yaml import read_yaml
 
@@ -134,10 +134,10 @@ def parse_registry(text: bytes, where: str) -> Registry:
 
 
 def with_aliases(registry: Registry, text: bytes, where: str) -> Registry:
-    """Return ``registry`` with the aliases of a site, a YAML text ``aliases: {METRIC: [SPELLING, …]}``.
+    """Return ``registry`` with a site's aliases from a YAML text ``aliases: {METRIC: [SPELLING, …]}``.
 
-    A spelling is a text, or ``{spelling, printed_in}``. The digest becomes that of both. Raises ``DataError`` for an unknown
-    metric or unit, and for a spelling that means another metric.
+    A spelling is a string, or ``{spelling, printed_in}``. The new digest covers both files. Raises ``DataError`` for an
+    unknown metric or unit, and for a spelling that means another metric.
     """
     from receipt_cli.definitions.strict_yaml import read_yaml
 
@@ -151,7 +151,7 @@ def with_aliases(registry: Registry, text: bytes, where: str) -> Registry:
             near = similar(str(name), registry.by_name, "receipt schema show metrics")
             raise DataError(f"no metric {name!r}", where=where, try_=near)
         if not isinstance(spellings, list):
-            raise DataError(f"the aliases of {name} are no list", where=where)
+            raise DataError(f"the aliases of {name} must be a list", where=where)
         given = [{"spelling": each} if isinstance(each, str) else each for each in spellings]
         given = [{**each, "trainer": SITE} if isinstance(each, dict) else each for each in given]
         added[name] = list(_metric_aliases(given, f"{where}: {name}"))
@@ -166,7 +166,7 @@ def with_aliases(registry: Registry, text: bytes, where: str) -> Registry:
 
 
 SITE = "site"
-"""Trainer of the aliases that do not ship."""
+"""Trainer name of a site's aliases."""
 
 
 def _metric(entry: Any, place: str) -> Metric:
@@ -216,9 +216,9 @@ def _metric_aliases(entries: Any, place: str) -> Iterator[Alias]:
     for position, entry in enumerate(entries):
         here = f"{place}: aliases[{position}]"
         if not isinstance(entry, dict) or not {"spelling", "trainer"} <= set(entry) <= _ALIAS_KEYS:
-            raise DataError("an alias is {spelling, trainer} and, where needed, printed_in", where=here)
+            raise DataError("an alias must have spelling and trainer, and may have printed_in", where=here)
         if not all(isinstance(value, str) and value.strip() == value != "" for value in entry.values()):
-            raise DataError("an alias has texts without outer blanks", where=here)
+            raise DataError("the values of an alias must be strings without outer blanks", where=here)
         printed_in = entry.get("printed_in")
         if printed_in is not None and printed_in not in UNITS and printed_in not in SPECIAL_UNITS:
             raise DataError(f"printed_in {printed_in!r} is not a unit", where=here, why=f"units are {', '.join(known_units())}")
@@ -226,7 +226,7 @@ def _metric_aliases(entries: Any, place: str) -> Iterator[Alias]:
 
 
 def _aliases(metrics: list[Metric], by_name: Mapping[str, Metric], where: str) -> dict[str, str]:
-    """Return lower-cased spelling → name for the spellings that only one metric has."""
+    """Return lower-case spelling → metric name for the spellings that only one metric has."""
     meanings: dict[str, set[str]] = {name: {name} for name in by_name}
     printed: set[tuple[str, str]] = set()
     for metric in metrics:

@@ -1,4 +1,4 @@
-"""What readers of definitions share: errors that name the file, the line and the key, and texts that may be lists."""
+"""Helpers for readers of definitions: errors that name the file, the line and the key, and lists of strings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from receipt_cli.errors import DataError
 
 
 class Fail(Protocol):
-    """Makes an error of a reason and of the steps (keys and list indices) to its place, or to that of ``key`` there."""
+    """Makes an error from a reason and its place: the steps (keys and list indices) to it, and a ``key`` there."""
 
     def __call__(self, reason: str, *steps: str | int, key: str | None = None) -> DataError:
         """Return the error."""
 
 
 def failing(read: Callable[[], bytes], where: str, hidden: str = "") -> Fail:
-    """Return what makes errors of the file ``where``, whose text ``read`` gives; a first step ``hidden`` is not shown."""
+    """Return a ``Fail`` for the file ``where``, whose text ``read`` returns; a first step ``hidden`` is not shown."""
 
     def fail(reason: str, *steps: str | int, key: str | None = None) -> DataError:
         from receipt_cli.definitions.strict_yaml import locate
@@ -30,12 +30,12 @@ def failing(read: Callable[[], bytes], where: str, hidden: str = "") -> Fail:
 
 
 def listed(texts: str | Iterable[str] | None) -> list[str]:
-    """Return ``texts`` as a list: of one where it is a text alone, of none where it is None."""
+    """Return ``texts`` as a list; a string becomes a list of one, None an empty list."""
     return [texts] if isinstance(texts, str) else list(texts or ())
 
 
 def similar(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return a question with the names of ``known`` that are like ``word``, or ``otherwise`` where none is."""
+    """Return "did you mean …?" with the names of ``known`` similar to ``word``, or ``otherwise`` if there are none."""
     import difflib
 
     close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.6)
@@ -43,5 +43,5 @@ def similar(word: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def below(fail: Fail, *steps: str | int) -> Fail:
-    """Return ``fail`` for places below ``steps``."""
+    """Return a ``Fail`` for places below ``steps``."""
     return lambda reason, *inner, key=None: fail(reason, *steps, *inner, key=key)

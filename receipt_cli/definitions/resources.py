@@ -1,4 +1,4 @@
-"""``grammars/`` and ``schemas/``, inside an installed package or in a checkout; and files of the package itself."""
+"""Find and read shipped files: ``grammars/`` and ``schemas/`` in an installed package or a checkout, and the package."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 @cache
 def data_root(kind: Kind) -> Traversable:
-    """Return the directory of ``kind``: the installed copy first, the checkout second.
+    """Return the directory of ``kind``: the installed copy, else the checkout's.
 
-    Raises ``DataError`` when neither exists (a broken installation).
+    Raises ``DataError`` if neither exists (a broken installation).
     """
     if is_installed(kind):
         return _PACKAGE / kind
@@ -43,7 +43,7 @@ def package_root() -> Traversable:
     """Return the folder of the package ``receipt_cli``, which may be inside a zip archive."""
     if _PACKAGE.is_dir():
         return _PACKAGE
-    from importlib import resources  # six milliseconds that an ordinary installation does not need
+    from importlib import resources  # takes six milliseconds; an ordinary installation does not need it
 
     return resources.files("receipt_cli")
 
@@ -59,15 +59,15 @@ def read_shipped(where: str) -> bytes:
 
 
 def is_unchanged(where: str, size: int, checksum: int) -> bool:
-    """Return whether the shipped file ``where`` is still the one of this ``size`` in bytes and this CRC-32.
+    """Return whether the shipped file ``where`` still has this ``size`` in bytes and this CRC-32.
 
-    In an installed package nothing but the size is compared: its files came with the same wheel.
+    In an installed package only the size is compared: its files come from one wheel.
     """
     kind, _, rest = where.partition("/")
     root = data_root("grammars" if kind == "grammars" else "schemas")
     if not isinstance(root, Path):
         return True  # inside an archive
-    path = f"{root}{os.sep}{rest}"  # a hundred at each start: pathlib would take a millisecond
+    path = f"{root}{os.sep}{rest}"  # called a hundred times at each start: pathlib would take a millisecond
     try:
         if path.startswith(f"{_PACKAGE}{os.sep}"):
             return os.stat(path).st_size == size

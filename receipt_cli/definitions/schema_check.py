@@ -1,4 +1,4 @@
-"""Hold values against a JSON Schema that ships: by jsonschema, which explains, after the quick yes of generated code."""
+"""Validate values against a shipped JSON Schema: by fast generated code, then by jsonschema to explain the errors."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Path = tuple[str | int, ...]
 
 @cache
 def generated_validator(kind: str, version: str) -> Callable[[object], object] | None:
-    """Return the validator that the build generated of a schema: it raises ``ValueError`` for what does not keep it.
+    """Return the validator that the build generated from a schema, which raises ``ValueError`` for the first error.
 
-    It needs the standard library alone and knows one error; None where the package was not built, or the schema changed.
+    It needs only the standard library. None if the package was not built, or the schema has changed.
     """
     name: str | None = find_compiled(f"schemas/{kind}/v{version}.schema.json")
     if name is None:
@@ -37,7 +37,7 @@ def generated_validator(kind: str, version: str) -> Callable[[object], object] |
 
 
 def refuse(kind: str, version: str, value: object) -> str | None:
-    """Return the first error that the generated validator finds in ``value``, "" if it finds none; None if there is none."""
+    """Return the generated validator's first error in ``value``, "" if valid; None without a generated validator."""
     validate = generated_validator(kind, version)
     if validate is None:
         return None
@@ -49,8 +49,8 @@ def refuse(kind: str, version: str, value: object) -> str | None:
 
 
 def make_validator(schema: Mapping[str, Any]) -> Validator:
-    """Return the validator that reports everything. Raises ``ModuleNotFoundError`` where jsonschema is not installed."""
-    from jsonschema import Draft202012Validator, validators  # 70 ms, and needed only to report what is wrong
+    """Return the validator that reports every error. Raises ``ModuleNotFoundError`` if jsonschema is not installed."""
+    from jsonschema import Draft202012Validator, validators  # takes 70 ms, needed only to report errors
 
     made = validators.extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
     return cast("Validator", made(schema))
@@ -58,12 +58,12 @@ def make_validator(schema: Mapping[str, Any]) -> Validator:
 
 @cache
 def compile_pattern(source: str) -> re.Pattern[str]:
-    """Return a pattern of a schema as JSON Schema means it: a last ``$`` is the end, not a place before a last newline."""
+    """Return a compiled pattern of a JSON Schema, in which a final ``$`` does not match before a final newline."""
     return re.compile(rf"{source[:-1]}\Z" if source.endswith("$") and not source.endswith("\\$") else source)
 
 
 def _pattern(_validator: object, source: str, instance: object, _schema: object) -> Iterator[ValidationError]:
-    """Yield that ``instance`` breaks a pattern; unlike Python, JSON Schema does not let ``$`` stand before a last newline."""
+    """Yield an error if ``instance`` does not match the pattern ``source``, compiled by ``compile_pattern``."""
     from jsonschema import ValidationError
 
     if isinstance(instance, str) and not compile_pattern(source).search(instance):
@@ -71,7 +71,7 @@ def _pattern(_validator: object, source: str, instance: object, _schema: object)
 
 
 def explain(error: ValidationError) -> Iterator[tuple[Path, str]]:
-    """Yield what one schema error means: places with bounded reasons that do not repeat the document."""
+    """Yield (path, reason) for one schema error; reasons are bounded and do not repeat the document."""
     path, keyword = tuple(error.absolute_path), str(error.validator)
     instance: Any = error.instance
     stated: Any = error.validator_value
@@ -92,15 +92,15 @@ def explain(error: ValidationError) -> Iterator[tuple[Path, str]]:
 
 
 def json_type(value: object) -> str:
-    """Return how JSON Schema calls the type of ``value``."""
+    """Return the JSON Schema name of the type of ``value``."""
     names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
     return "null" if value is None else names.get(type(value), "object" if isinstance(value, dict) else "no JSON value")
 
 
 def check_definition(kind: str, data: Any, fail: Fail, counts: Callable[[Path, str, object], bool]) -> None:
-    """Raise the error that ``fail`` makes of the first place where ``data`` breaks version 1.0 of the schema ``kind``.
+    """Raise, through ``fail``, the first error of ``data`` against version 1.0 of the schema ``kind``.
 
-    ``counts`` is asked, of a place, a keyword of the schema and the value there, whether such an error counts.
+    Errors for which ``counts(path, keyword, value)`` is false are ignored.
     """
     if refuse(kind, "1.0", data) == "":
         return
@@ -122,7 +122,7 @@ def _known_keys(error: ValidationError) -> list[str]:
 
 
 def _is_of_types(error: ValidationError) -> bool:
-    """Return whether ``error`` is of several schemas that differ in the type of the value alone."""
+    """Return whether ``error`` is about alternative schemas that all fail on the type of the value."""
     return bool(error.context) and all(inner.validator == "type" and not inner.path for inner in error.context or ())
 
 

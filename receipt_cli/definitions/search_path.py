@@ -1,4 +1,4 @@
-"""Folders with definitions that do not ship: which there are for a log, without opening any. A few ``stat`` calls."""
+"""Find the folders with a site's own definitions for a log, by a few ``stat`` calls, without opening any."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from typing import NamedTuple
 from receipt_cli.errors import DataError
 
 LOCAL = ".receipt"
-"""Name of the folder that is looked for beside a log and above it."""
+"""Name of the folder that is searched for beside a log and in the folders above it."""
 VARIABLE, LOCAL_VARIABLE = "RECEIPT_PATH", "RECEIPT_LOCAL"
 GROUP = "receipt_cli.definitions"
-"""Entry points of packages: ``name = package:folder``. The distribution's name contains ``receipt``; no code of it runs."""
+"""Group of the entry points ``name = package:folder`` of packages with ``receipt`` in their name; none of their code runs."""
 MAX_PARENTS = 64
 _WORLD_WRITABLE = 0o002
 
 
 class Folder(NamedTuple):
-    """A folder of definitions: its path, and why it is searched."""
+    """A folder of definitions: its path, and the reason to search it."""
 
     path: str
     origin: str
 
 
 class Found(NamedTuple):
-    """The folders in the order of their precedence, and notes on those that are not used."""
+    """The folders in order of precedence, and notes on the folders that are not used."""
 
     folders: tuple[Folder, ...]
     notes: tuple[str, ...] = ()
 
 
 def find_folders(beside: str | None = None, environ: Mapping[str, str] | None = None) -> Found:
-    """Return the folders of definitions for the log ``beside``, or for a folder; ``-`` and None mean the working folder.
+    """Return the folders of definitions for the log or folder ``beside``; ``-`` and None mean the current folder.
 
-    They are those of ``RECEIPT_PATH``, ``.receipt`` beside the log or above it, that of the user's configuration, and those of
-    installed packages. Raises ``DataError`` for a folder of ``RECEIPT_PATH`` that does not exist.
+    Order: ``RECEIPT_PATH``, ``.receipt`` beside the log or above it, the user's configuration, installed packages. Raises
+    ``DataError`` for a folder of ``RECEIPT_PATH`` that does not exist.
     """
     environ = os.environ if environ is None else environ
     found: list[Folder] = []
@@ -64,7 +64,7 @@ def find_folders(beside: str | None = None, environ: Mapping[str, str] | None = 
 
 
 def upwards(beside: str | None) -> Iterator[str]:
-    """Yield the folder of ``beside`` (None: the working folder) and those above it, the nearest first; none above home."""
+    """Yield the folder of ``beside`` (None: the current folder) and its parents, nearest first, up to the home folder."""
     start = os.path.abspath(beside) if beside not in (None, "-") else os.getcwd()
     place = start if os.path.isdir(start) else os.path.dirname(start)
     home = os.path.expanduser("~")
@@ -77,7 +77,7 @@ def upwards(beside: str | None) -> Iterator[str]:
 
 
 def distrusted(path: str) -> str:
-    """Return why a file or folder that was found, and not named, is not used; empty where only this user may change it."""
+    """Return why a found file or folder is not trusted; "" if only this user may change it."""
     try:
         state = os.lstat(path)
     except OSError as error:
@@ -92,7 +92,7 @@ def distrusted(path: str) -> str:
 
 
 def _configuration(environ: Mapping[str, str]) -> str | None:
-    """Return the folder of the user's configuration; it need not exist. Relative ones do not count, as XDG has it."""
+    """Return the user's configuration folder, which may be missing; None for a relative base, which XDG forbids."""
     if sys.platform == "win32":
         base = environ.get("APPDATA", "")
     else:
@@ -102,7 +102,7 @@ def _configuration(environ: Mapping[str, str]) -> str | None:
 
 
 def _packaged() -> Iterator[Folder]:
-    """Yield the folders that installed packages name. Only metadata is read."""
+    """Yield the folders that installed packages declare; only their metadata is read."""
     for place in sys.path:
         if os.path.basename(place) not in ("site-packages", "dist-packages"):
             continue
@@ -134,7 +134,7 @@ def _entries(place: str, name: str) -> Iterator[Folder]:
 
 
 def _package(place: str, package: str) -> str | None:
-    """Return the folder of a top-level package, which may be installed in place, without importing it."""
+    """Return the folder of a top-level package without importing it; it may be an editable installation."""
     if not package.isidentifier():
         return None
     folder = os.path.join(place, package)

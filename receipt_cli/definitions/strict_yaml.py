@@ -1,4 +1,4 @@
-"""Read the YAML text of a definition as plain data, safely: no tags, no duplicate keys, no aliases; and write such data."""
+"""Read a definition's YAML as plain data without tags, duplicate keys and aliases; and write such data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_DEPTH = 24
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 MAX_BYTES = 1 << 20
-"""A definition larger than this is refused unread."""
+"""Largest definition that is read, in bytes."""
 
 
 class _StrictLoader(_BASE):  # type: ignore[misc]  # the C loader has no stub that mypy can subclass
@@ -33,7 +33,7 @@ class _StrictLoader(_BASE):  # type: ignore[misc]  # the C loader has no stub th
 
 
 def _refuse_dangers(text: str, where: str) -> None:
-    """Raise ``DataError`` for aliases, tags and deep nesting, before anything is built: the composer recurses."""
+    """Raise ``DataError`` for aliases, tags and deep nesting, before the recursive composer runs."""
     depth = 0
     for event in yaml.parse(text, Loader=_BASE):
         line = event.start_mark.line + 1 if event.start_mark else 0
@@ -51,7 +51,7 @@ def _refuse_dangers(text: str, where: str) -> None:
 
 
 def read_yaml(text: bytes, where: str, *, shipped: bool = False) -> dict[str, Any]:
-    """Return the mapping that ``text`` holds; ``where`` names it in errors. ``shipped``: it is ours and no danger.
+    """Return the mapping in ``text``; ``where`` names it in errors. ``shipped``: trusted, so skip the safety checks.
 
     Raises ``DataError`` with ``where:line`` for YAML that is invalid, has duplicate keys, aliases or tags, or is not
     a mapping at the top.
@@ -68,7 +68,7 @@ def read_yaml(text: bytes, where: str, *, shipped: bool = False) -> dict[str, An
         data = yaml.load(decoded, Loader=_StrictLoader)  # a SafeLoader subclass
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
-        said = _TOO_DEEP if "nesting depth" in (error.problem or "") else error.problem  # PyYAML has a bound of its own
+        said = _TOO_DEEP if "nesting depth" in (error.problem or "") else error.problem  # PyYAML has its own limit
         raise DataError(said or "invalid YAML", where=f"{where}:{line}") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise DataError("invalid YAML", where=where, why=str(error)) from error
@@ -100,7 +100,7 @@ def locate(text: bytes, path: tuple[str | int, ...]) -> int:
 
 
 class _Writer(yaml.SafeDumper):
-    """Writes a text of several lines as a block, a list below its key, and no aliases."""
+    """Writes multi-line strings as blocks, lists indented below their keys, and no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -116,6 +116,6 @@ _Writer.add_representer(str, _Writer.represent_str)
 
 
 def write_yaml(data: Any, *, flow: bool | None = None) -> str:
-    """Return ``data`` as YAML that reads back as the same; unless ``flow`` is False, what holds scalars alone is on one line."""
+    """Return ``data`` as YAML that reads back equal; unless ``flow`` is False, a collection of scalars is on one line."""
     text: str = yaml.dump(data, Dumper=_Writer, default_flow_style=flow, sort_keys=False, allow_unicode=True, width=math.inf)
     return text

@@ -1,4 +1,4 @@
-"""Convert a printed number and unit to the base unit exactly: the scaled decimal is rounded once, to the nearest float64."""
+"""Convert a printed number and unit to base units exactly: the scaled decimal is rounded once, to the nearest float64."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from receipt_cli.patterns import compile_later
 
 MAX_TEXT = 64
-"""A number printed with more characters than this is not read."""
+"""Longest printed number that is read, in characters."""
 
 
 class Unit(NamedTuple):
-    """A printed unit: what it measures and how many base units one of it is."""
+    """A printed unit: its dimension and its size in base units."""
 
     dimension: str
     factor: Decimal
@@ -41,11 +41,11 @@ def _units() -> dict[str, Unit]:
 
 UNITS = _units()
 SPECIAL_UNITS = frozenset({"si", "suffix", "hms"})
-"""``si``: an optional K, M, G, B, T or P (base 1000) is glued on; ``suffix``: the text names its unit; ``hms``: ``1:02:03.5``."""
+"""``si``: an optional suffix K, M, G, B, T or P (base 1000); ``suffix``: the text names its unit; ``hms``: ``1:02:03.5``."""
 
 
 def known_units() -> list[str]:
-    """Return the names of all units that a grammar may state, by what they measure and by size."""
+    """Return the names of all units that a grammar may state, ordered by dimension and size."""
     return [*sorted(UNITS, key=lambda name: (UNITS[name].dimension, UNITS[name].factor, name)), *sorted(SPECIAL_UNITS)]
 
 
@@ -72,17 +72,16 @@ _HMS = compile_later(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):(?=[0-5]?\d:))?(\d{1,2
 
 
 def shift_of(unit: str | None) -> bytes | None:
-    """Return what makes ``float(digits + shift)`` the value in base units of plain digits printed in ``unit``, or None."""
+    """Return the suffix with which ``float(digits + suffix)`` is the value of ``unit`` in base units, or None."""
     return _SHIFTS[unit].encode("ascii") if unit in _SHIFTS else None
 
 
 def read_number(text: str, unit: str | None = None) -> float | None:
-    """Return the value of ``text`` in base units, or None when it is not one number that we can be sure of.
+    """Return the value of ``text`` in base units, or None if it is not one unambiguous number.
 
-    ``unit`` is a key of ``UNITS`` or of ``SPECIAL_UNITS``; None means that the text is in base units already. A glued
-    suffix is accepted where it agrees with ``unit`` (``131ms`` for ``ms``, ``71.1GB`` for ``GiB``, since trainers
-    print MB for 2**20), and a percent sign without one; a suffix of another size or dimension makes the text unreadable.
-    NaN and infinity are values.
+    ``unit`` is a key of ``UNITS`` or of ``SPECIAL_UNITS``, None for base units. ``text`` may have a suffix that agrees with
+    ``unit`` (``131ms`` for ``ms``, ``71.1GB`` for ``GiB``, because trainers print MB for 2**20), or a percent sign if
+    ``unit`` is None; a suffix of another size or dimension gives None. NaN and infinity are values.
     """
     if len(text) > MAX_TEXT:
         return None
@@ -100,7 +99,7 @@ def read_number(text: str, unit: str | None = None) -> float | None:
     number, suffix = found
     if "," in number:
         if not is_grouped(number):
-            return None  # ``1,5`` may be a decimal comma: not ours to guess
+            return None  # ``1,5`` may be a decimal comma: never guess
         number = number.replace(",", "")
     factor, power = _find_scale(suffix, unit)
     if factor is None:
@@ -114,43 +113,43 @@ def read_number(text: str, unit: str | None = None) -> float | None:
 
 
 def _finite(text: str) -> float | None:
-    """Return the nearest float64 of a decimal, or None where it is beyond them all."""
+    """Return the nearest float64 of a decimal, or None if it overflows."""
     value = float(text)
     return None if math.isinf(value) else value
 
 
 def split_suffix(text: str) -> tuple[str, str] | None:
-    """Return the number that ``text`` begins with and the letters behind it, or None; which digits it has plays no part."""
+    """Return the number at the start of ``text`` and the letters after it, or None; which digits it has does not matter."""
     found = _NUMBER.match(text)
     return None if found is None else (found.group(1), found.group(2))
 
 
 def is_grouped(number: str) -> bool:
-    """True when the commas of ``number`` part thousands; its first digit is not zero then."""
+    """Return whether the commas of ``number`` separate thousands; its first digit is then not zero."""
     return _THOUSANDS.match(number) is not None
 
 
 @lru_cache(maxsize=256)
 def _find_scale(suffix: str, unit: str | None) -> tuple[Decimal | None, int | None]:
-    """Return the factor, and which power of ten it is, if one."""
+    """Return the factor to base units, and its exponent if it is a power of ten."""
     factor = find_factor(suffix, unit)
     return factor, None if factor is None else _POWERS.get(factor)
 
 
 def find_factor(suffix: str, unit: str | None) -> Decimal | None:
-    """Return the factor to base units, or None when ``suffix`` contradicts ``unit`` (see ``read_number``)."""
+    """Return the factor to base units, or None if ``suffix`` contradicts ``unit`` (see ``read_number``)."""
     if unit == "si":
         if not suffix:
             return Decimal(1)
         known = _SUFFIXES.get(suffix)
         return UNITS[known].factor if known and UNITS[known].dimension == "count" else None
     if unit == "suffix":
-        known = None if suffix == "B" else _SUFFIXES.get(suffix)  # bytes or billions: only a declared unit tells
+        known = None if suffix == "B" else _SUFFIXES.get(suffix)  # B is bytes or billions: only a declared unit decides
         return UNITS[known].factor if known else None
     if unit is None:
         if suffix == "%":
-            return UNITS["percent"].factor  # a ratio, without doubt
-        return None if suffix else Decimal(1)  # another that nobody declared changes the value by an unknown factor
+            return UNITS["percent"].factor  # unambiguously a ratio
+        return None if suffix else Decimal(1)  # any other undeclared suffix is an unknown factor
     declared = UNITS[unit]
     if not suffix or suffix == unit:
         return declared.factor
@@ -158,15 +157,15 @@ def find_factor(suffix: str, unit: str | None) -> Decimal | None:
     if known is None or UNITS[known].dimension != declared.dimension:
         return None
     if unit.endswith("iB") and known[0] == unit[0]:
-        return declared.factor  # MB printed for 2**20; MiB is never 10**6
+        return declared.factor  # trainers print MB for 2**20; MiB is never 10**6
     return declared.factor if UNITS[known].factor == declared.factor else None
 
 
 @lru_cache(maxsize=256)
 def find_ratio(unit: str, usual: str) -> Decimal | None:
-    """Return how many of ``usual`` one ``unit`` is, both as printed; None if they do not measure the same, or of bytes.
+    """Return how many ``usual`` one ``unit`` is, both as printed; None if their dimensions differ or are bytes.
 
-    What counts as a unit here are times, FLOPS and rates: ``ktokens/s`` is 1000 of ``token/s``.
+    Units are times, FLOPS and rates: ``ktokens/s`` is 1000 ``token/s``.
     """
     one, other = _measure(unit), _measure(usual)
     if one is None or other is None or one[0].dimension != other[0].dimension:
@@ -175,7 +174,7 @@ def find_ratio(unit: str, usual: str) -> Decimal | None:
 
 
 def _measure(unit: str) -> tuple[Unit, Decimal] | None:
-    """Return what a printed unit counts, and in how many seconds; a megabyte may be 2**20 bytes."""
+    """Return the unit that a printed unit counts, and its period in seconds; None for bytes: MB may be 2**20."""
     known = UNITS.get(_SUFFIXES.get(unit, ""))
     if known is not None and known.dimension in ("time", "flops"):
         return known, Decimal(1)

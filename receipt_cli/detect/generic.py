@@ -190,12 +190,12 @@ def read_generically(
     kept_ids = {chosen.grammar.id for chosen in detection.chosen}
     quoted = [chosen.grammar for chosen in others if chosen.grammar.id not in kept_ids]
     base = [chosen.grammar for chosen in detection.chosen]
-    doubted = any(grammar.layer != "benchmark" for grammar in base)
+    ambiguous = any(grammar.layer != "benchmark" for grammar in base)
     try:
         learned, same = learn_streams(streams, vocabulary, lacking, _lines_of(first, gathered, quoted))
         if learned is None or not same:
             return None
-        if (doubted and not learned.sure) or (rival and learned.steps < least):
+        if (ambiguous and not learned.sure) or (rival and learned.steps < least):
             _refuse(learned, lacking)
             return None
         again = _reopened(streams)
@@ -239,7 +239,7 @@ def _refuse(learned: Learned, lacking: list[Lack] | None) -> None:
     """Add learned but rejected step records to ``lacking``: they count, so the log may have steps."""
     rules = [rule for rule in learned.rules if rule.body["event"] == "step" and rule.samples]
     if lacking is not None:
-        why = "too unsure beside what a grammar reads"
+        why = "not certain enough next to records that a grammar reads"
         lacking += [Lack(rule.samples[0].decode("utf-8", "replace"), rule.records, why, counted=True) for rule in rules]
 
 
@@ -298,9 +298,9 @@ def _steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> tuple[list[Ev
     """Return the step records, without ranks that repeat another one's steps, and whether any has a loss."""
     if not any(rule.event == "step" for rule in grammar.rules):
         return [], False
-    told = read_events(engine, body, [grammar], runs=True)
-    steps = [event for event in number_steps(count_epochs(told.events), told.bars) if event.is_step]
-    aside = (run for runs in told.copies.values() for run in runs)
+    loaded = read_events(engine, body, [grammar], runs=True)
+    steps = [event for event in number_steps(count_epochs(loaded.events), loaded.bars) if event.is_step]
+    aside = (run for runs in loaded.copies.values() for run in runs)
     return steps, any(event.prints("loss") for event in steps) or any(run.metric("loss") is not None for run in aside)
 
 
@@ -354,7 +354,7 @@ def _foreign(learned: Learned) -> Iterator[Problem]:
     """Yield the problem of records whose leading words differ from those of the learned rules."""
     if learned.foreign:
         count = sum(number for _, number in learned.foreign)
-        detail = f"{count} records begin otherwise than those that are read, and are left out"
+        detail = f"{count} records with other leading words were left out"
         yield Problem("foreign_record", None, detail, learned.foreign[0][0].decode("utf-8", "replace"))
 
 

@@ -38,7 +38,7 @@ def training_unread(
             forms.setdefault(shape_of(behind_heads(text)), []).append((number, text))
     for found in forms.values():
         if len(found) >= FEWEST and _counts([text for _, text in found]) and not _reads(engine, grammars, found[0][1]):
-            detail = f"{len(found)} records behind the last step look like those of a training, and no rule reads them"
+            detail = f"{len(found)} records after the last step look like training records, but no rule reads them"
             excerpt = found[0][1].decode("utf-8", "replace")
             first = tuple(dict.fromkeys(number for number, _ in found))
             drawn = _DRAWN.search(found[0][1]) is not None
@@ -62,8 +62,8 @@ def _counts(records: Sequence[bytes]) -> bool:
 
 
 def _rises(values: Sequence[int], again: bool) -> bool:
-    told = sorted(set(values))
-    return (sorted(values) == list(values) and len(told) > 1) if again else told == list(values)
+    distinct = sorted(set(values))
+    return (sorted(values) == list(values) and len(distinct) > 1) if again else distinct == list(values)
 
 
 def _reads(engine: Engine, grammars: Sequence[Grammar], line: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Canonical JSON: the bytes of a document, which never differ for equal values; and the digest of a receipt's captured parts."""
+"""Canonical JSON: equal documents give equal bytes. Also the digest of a receipt's captured parts."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 
 
 def canonical_bytes(document: Mapping[str, Any]) -> bytes:
-    """Return the document as UTF-8 JSON: keys as they stand, shortest round-trip floats, one newline at the end."""
+    """Return the document as UTF-8 JSON: keys in their order, shortest round-trip floats, one newline at the end."""
     try:
         text = _indented(document, "\n", {})
-    except (TypeError, RecursionError):  # a key that is no text, what is no JSON, a circle: for the standard library to refuse
+    except (TypeError, RecursionError):  # not JSON: let the standard library raise its own error
         text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
     return f"{text}\n".encode()
 
 
 _LARGE = 16
-"""Keys of an object whose text is kept: the summary of the primary phase is in a receipt twice."""
+"""Least number of keys of an object whose text is cached: a receipt has the primary phase's summary twice."""
 
 
 def _indented(value: Any, line: str, kept: dict[int, tuple[str, str]]) -> str:
-    """Return what ``json.dumps`` with ``indent=2`` does, in half the time; ``line`` is a line end and the indentation.
+    """Return the text of ``json.dumps(…, indent=2)``, in half the time; ``line`` is a line end with its indentation.
 
-    Of large objects the text and its ``line`` are ``kept``, by identity. Raises ``TypeError`` for what JSON does not have,
-    ``ValueError`` for NaN and infinity.
+    ``kept`` caches the text and the ``line`` of large objects by identity. Raises ``TypeError`` for a value that is not
+    JSON, ``ValueError`` for NaN and infinity.
     """
     kind = type(value)
     if kind is str:
@@ -40,7 +40,7 @@ def _indented(value: Any, line: str, kept: dict[int, tuple[str, str]]) -> str:
         large = len(value) >= _LARGE
         if large and id(value) in kept:
             text, its_line = kept[id(value)]
-            return text.replace(its_line, line)  # there is no line end in a text
+            return text.replace(its_line, line)  # encoded strings contain no line end
         inner = line + "  "
         parts = [
             f"{encode_basestring(key)}: {encode_basestring(item) if type(item) is str else _indented(item, inner, kept)}"
@@ -65,9 +65,9 @@ CAPTURED = ("run", "header", "attachments")
 
 
 def captured_digest(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the captured parts of a receipt and of its stated facts as one line of JSON, in hexadecimal.
+    """Return the hexadecimal SHA-256 of a receipt's captured parts, as one line of JSON.
 
-    Facts and ``evidence`` take part where the receipt has any.
+    ``evidence`` and stated facts are included if the receipt has any.
     """
     parts = {part: document[part] for part in (*CAPTURED, "evidence") if part in document or part in CAPTURED}
     derivation = document.get("derivation")
@@ -77,6 +77,6 @@ def captured_digest(document: Mapping[str, Any]) -> str:
 
 
 def is_touched(document: Mapping[str, Any]) -> bool | None:
-    """Return whether the captured parts were changed since the receipt was written; None where it has no digest of them."""
+    """Return whether the captured parts changed after the receipt was written; None if the receipt has no digest of them."""
     stated = document.get("captured_sha256")
     return None if stated is None else stated != captured_digest(document)

@@ -19,15 +19,15 @@ class Absent(Enum):
 
 
 ABSENT = Absent.ABSENT
-"""Stands where a document has no such field: null is a value that says that nothing is known."""
+"""Marks a missing field; null is a value: the field is there, its value unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place where two documents differ. ``pointer`` is an RFC 6901 JSON pointer, ``""`` the whole document.
+    """One difference between two documents. ``pointer`` is an RFC 6901 JSON pointer, ``""`` the whole document.
 
-    ``gained``: a value where the old document has none (no field, or null); ``lost``: the reverse; ``changed``: another
-    value, or a field that is null in one and absent in the other. ``old`` and ``new`` are JSON values or ``ABSENT``.
+    ``gained``: only the new document has a value (the old one has no field, or null); ``lost``: the reverse; ``changed``:
+    the values differ, or one is null and the other absent. ``old`` and ``new`` are JSON values or ``ABSENT``.
     """
 
     pointer: str
@@ -36,16 +36,16 @@ class Difference:
     new: object
 
     def document(self) -> dict[str, object]:
-        """Return it for JSON: ``old`` and ``new`` are left out where there is no such field."""
+        """Return the difference as JSON values, without ``old`` or ``new`` if that field is absent."""
         sides = {name: value for name, value in (("old", self.old), ("new", self.new)) if value is not ABSENT}
         return {"pointer": self.pointer, "kind": self.kind, **sides}
 
 
 def differences(old: object, new: object) -> list[Difference]:
-    """Return where two JSON values differ, in the order of their fields; nothing if, and only if, their JSON text is the same.
+    """Return the differences of two JSON values in field order; none if, and only if, their JSON text is the same.
 
-    Arrays are compared by index. A part that only one side has is one difference, not one for each field in it. Where
-    the fields that both have stand in another order, that is a change of the object: ``old`` and ``new`` are their names.
+    Arrays are compared by index. A part that only one side has is one difference, not one for each field in it. If the
+    common fields are in another order, the object is ``changed``: ``old`` and ``new`` are then its lists of field names.
     """
     return list(_compare((), old, new))
 
@@ -68,7 +68,7 @@ def _compare(path: tuple[str | int, ...], old: object, new: object) -> Iterator[
 
 
 def _fields(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
-    """Yield the fields of both, each once: in the order of ``new``, and those that it lacks where they stood in ``old``."""
+    """Yield each field of both once: in the order of ``new``, with the lost fields at their places in ``old``."""
     waiting = iter(old)
     for key in new:
         if key in old:

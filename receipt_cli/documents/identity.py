@@ -1,4 +1,4 @@
-"""Which run a receipt is of, and when it ran."""
+"""Identify the run of a receipt, and date it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 
 class RunTime(NamedTuple):
-    """When a run started, or the best that is known of it, RFC 3339; and which field that is from.
+    """The start of a run, or its best substitute (RFC 3339), and the field that it is from.
 
-    ``source`` is ``started_at``, ``finished_at``, ``evidence`` (the start of the job that a scheduler records, in UTC),
-    ``collected_at``, ``log`` (the first stamp of the run's lines, in UTC), ``log_local`` (the same, in a time zone that the
-    log does not name), ``log_ends`` or ``log_ends_local`` (the first stamp at the ends of the whole log).
+    ``source`` is ``started_at``, ``finished_at``, ``evidence`` (the job's start in a scheduler's record, in UTC),
+    ``collected_at``, ``log`` (the first timestamp in the run's lines, in UTC), ``log_local`` (the same timestamp in an
+    unnamed time zone), ``log_ends`` or ``log_ends_local`` (the first timestamp at the ends of the whole log).
     """
 
     time: str
@@ -19,9 +19,9 @@ class RunTime(NamedTuple):
 
 
 def run_id(document: Mapping[str, Any]) -> str:
-    """Return the identity of a receipt's run: its log's digest, and ``.run2`` behind it for the second of several runs.
+    """Return the identity of a receipt's run: the digest of its log, followed by ``.run2`` for the second of several runs.
 
-    The last run of a log has the digest alone, whatever their number.
+    The last run of a log has no suffix.
     """
     derivation = document["derivation"]
     log: str = derivation["log"]["sha256"]
@@ -30,7 +30,7 @@ def run_id(document: Mapping[str, Any]) -> str:
 
 
 def run_time(document: Mapping[str, Any]) -> RunTime | None:
-    """Return when a run started, else when it finished, else when its job or its header began, else the log's first stamp."""
+    """Return the start of a run, else its end, else the start of its job or header, else the log's first timestamp."""
     run = document["run"]
     stamps = (document["summary"] or {}).get("time") or document["derivation"]["log"].get("time")
     for source, time in (

@@ -1,6 +1,6 @@
-"""Migrate a document to a newer version of its schema: pure steps from one version to the next, chained.
+"""Migrate a document to a newer version of its schema, by a chain of pure steps from one version to the next.
 
-A file keeps its original beside the new document: it is never lost.
+The original of a migrated file is kept beside it.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from receipt_cli.io.atomic import NameTaken, write_atomically, write_new
 
 Document = dict[str, Any]
 Step = Callable[[Document], Document]
-"""Takes a document of one version and returns it in the next, but for ``schema_version``; never the same object changed.
+"""Takes a document of one version and returns it in the next; ``migrate`` sets ``schema_version``.
 
-Captured and derived values go over as they are: a step may add, move and rename fields, and never computes a figure.
+A step may add, move and rename fields. It keeps every captured and derived value, and computes none.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One step of a chain: the version it leads to, and what it does to a document."""
+    """One step of a chain, and the version that it leads to."""
 
     to: str
     step: Step
 
 
 def _keep(document: Document) -> Document:
-    """All that the next version adds is optional: absent means that nobody knows."""
+    """Return the document unchanged: a minor version only adds optional fields."""
     return document
 
 
 def _minor_steps() -> Iterator[tuple[str, Edge]]:
-    """Yield a step between neighbouring minor versions of each kind of document, by the version that it starts from."""
+    """Yield (start version, step) for each two neighbouring minor versions of each kind of document."""
     for kind in KINDS:
         stated = [read_version(f"{entry.kind}/{entry.version}") for entry in list_schemas() if entry.kind == kind]
         for old, new in pairwise(sorted(version for version in stated if version is not None)):
@@ -56,22 +56,22 @@ def _stated(version: tuple[str, int, int]) -> str:
 
 
 STEPS: Mapping[str, Edge] = dict(_minor_steps())
-"""The steps, by the version that they start from: there is one way up from each. A new major version needs a step of its own."""
+"""Start version → step: one way up from each version. A new major version needs its own step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """A document in the version asked for, and the versions that it went through, its own first."""
+    """A document in the wanted version, and the versions on the way, its first one included."""
 
     document: Document
     versions: tuple[str, ...]
 
 
 def migrate(document: Document, to: str | None = None, steps: Mapping[str, Edge] = STEPS) -> Migrated:
-    """Return ``document`` lifted to the version ``to``, or as far up as ``steps`` lead; ``document`` is left as it is.
+    """Return a copy of ``document`` in version ``to``, or in the newest version that ``steps`` reach.
 
-    ``to`` is KIND/MAJOR.MINOR. Raises ``UsageError`` for another kind and for an older version, and ``DataError`` for a
-    version that is not known or that no chain of steps leads to.
+    ``to`` is KIND/MAJOR.MINOR. Raises ``UsageError`` for another kind or an older version, and ``DataError`` for an
+    unknown version or one that no chain of steps reaches.
     """
     here = str(document.get("schema_version"))
     for version in [here] if to is None else [here, to]:
@@ -106,25 +106,25 @@ def _check_known(version: str, steps: Mapping[str, Edge]) -> None:
 def _check_upward(here: str, to: str) -> None:
     old, new = read_version(here), read_version(to)
     if old is None or new is None or old[0] != new[0]:
-        raise UsageError(f"cannot migrate {here} to {to}", why="a document stays of its kind")
+        raise UsageError(f"cannot migrate {here} to {to}", why="migration cannot change the document kind")
     if new[1:] < old[1:]:
-        why = "a downgrade would lose what the older version cannot hold"
+        why = "a downgrade would lose fields that the older version does not have"
         raise UsageError(f"cannot migrate {here} down to {to}", why=why, try_="keep the original that was migrated")
 
 
 DIGITS = 12
-"""Hexadecimal digits of the original's SHA-256 in the name under which it is kept."""
+"""Hexadecimal digits of the original's SHA-256 in the name of the kept file."""
 
 
 class BrokenMigration(ReceiptError):
-    """A step made a document that our own validator refuses: a bug, never written."""
+    """A step made a document that our own validator refuses: a bug; the document is not written."""
 
     exit_code = ExitCode.BUG
 
 
 @dataclass(frozen=True, slots=True)
 class MigratedFile:
-    """What became of one file. ``data`` is the new document, or the original's bytes where there was nothing to do."""
+    """Result of migrating one file. ``data`` is the new document, or the original's bytes if it was the newest version."""
 
     file: Path
     original: bytes
@@ -134,14 +134,14 @@ class MigratedFile:
 
     @property
     def changed(self) -> bool:
-        """Whether the document was of an older version."""
+        """Whether the document had an older version."""
         return len(self.versions) > 1
 
 
 def migrate_bytes(data: bytes, file: Path, to: str | None = None) -> MigratedFile:
-    """Return the document in ``data``, which was read from ``file``, lifted to the version ``to`` (the newest by default).
+    """Return the document in ``data``, the content of ``file``, in version ``to`` (default: the newest).
 
-    Raises ``InputError`` where it is no valid document, and what ``migrate`` raises.
+    Raises ``InputError`` if it is not a valid document, and the errors of ``migrate``.
     """
     if has_errors(validate_bytes(data, str(file))):
         raise InputError("is not a valid document", where=str(file), try_=f"receipt schema check {file}")
@@ -162,7 +162,7 @@ def migrate_bytes(data: bytes, file: Path, to: str | None = None) -> MigratedFil
 
 
 def write_beside(migrated: MigratedFile, target: Path) -> None:
-    """Write the new document to ``target``, which must not exist or hold the same bytes. Raises ``OutputError``."""
+    """Write the new document to ``target``. Raises ``OutputError`` if ``target`` exists with other bytes."""
     try:
         write_new(target, migrated.data)
     except NameTaken:
@@ -171,10 +171,9 @@ def write_beside(migrated: MigratedFile, target: Path) -> None:
 
 
 def replace_original(migrated: MigratedFile) -> Path | None:
-    """Replace the file by the new document, after the original was kept beside it; return where, or None unchanged.
+    """Copy the original to ``STEM.DIGEST.json``, then replace the file; return the path of the copy, None if unchanged.
 
-    The original is kept as ``STEM.DIGEST.json``. Whenever this is interrupted, its bytes are under one of the two names.
-    Raises ``OutputError``.
+    If this is interrupted, the original's bytes are under one of the two names. Raises ``OutputError``.
     """
     if not migrated.changed:
         return None
@@ -193,4 +192,4 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise OutputError("cannot compare with what is there", where=str(path), why=error.strerror or str(error)) from error
+        raise OutputError("cannot read the existing file", where=str(path), why=error.strerror or str(error)) from error

@@ -1,4 +1,4 @@
-"""Compare two versions of a schema: what differs, and whether a reader of the old one reads the new one."""
+"""Compare two versions of a schema: list the changes, and whether a reader of the old version can read the new one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from receipt_cli.documents.schema_fields import Field, Schema, list_fields
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that differs at a field.
+    """One changed property of a field.
 
     ``what`` is ``field`` for a whole field added or removed, else ``type``, ``required``, ``description`` or the keyword
-    of the schema. ``old`` and ``new`` are what each schema says, None where it says nothing. ``compatible``: the law of
-    minor versions allows it, which is to add optional fields (with whatever is in them) and to describe better.
+    of the schema. ``old`` and ``new`` are the values in each schema, None if absent. ``compatible``: a minor version may
+    make this change, which is to add optional fields (with anything inside them) or to change a description.
     """
 
     pointer: str
@@ -26,12 +26,12 @@ class Change:
     compatible: bool
 
     def document(self) -> dict[str, object]:
-        """Return it for JSON."""
+        """Return the change as JSON values."""
         return asdict(self)
 
 
 def compare_schemas(old: Schema, new: Schema) -> list[Change]:
-    """Return what differs, in the order of ``new`` and then what it lacks; the ``schema_version`` itself is left out."""
+    """Return the changes in the order of ``new``, then the removed fields; ``/schema_version`` is not compared."""
     before = {field.pointer: field for field in list_fields(old, again=True)}
     after = {field.pointer: field for field in list_fields(new, again=True)}
     found: list[Change] = []
@@ -48,7 +48,7 @@ def compare_schemas(old: Schema, new: Schema) -> list[Change]:
 
 
 def is_compatible(changes: list[Change]) -> bool:
-    """Return whether a reader of the old schema reads every document of the new one, passing over what it does not know."""
+    """Return whether a reader of the old schema can read every document of the new one if it ignores unknown fields."""
     return all(change.compatible for change in changes)
 
 

@@ -22,7 +22,7 @@ _UNITS = (
     ("_at", "time"),
     ("_s", "seconds"),
 )
-"""What the end of a name says of the unit; the longest first."""
+"""Ending of a field name → unit; longer endings first."""
 _LIMITS = (
     "const", "enum", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
     "minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems",
@@ -35,9 +35,9 @@ class Field:
     """One field of a document.
 
     ``pointer`` is a JSON pointer in which ``*`` stands for every entry of an array and every name of an open object.
-    ``types`` are JSON types, and ``any`` where the schema sets none; ``required``: the object that holds it always has
-    it. ``limits`` are the schema's keywords that bound the value, ``names`` among them for those of an open object.
-    ``same_as`` is the pointer of a field above that has the same fields in it; then they are not listed again.
+    ``types`` are JSON types, or ``any`` if the schema sets none; ``required``: its object must have the field. ``limits``
+    are the schema's keywords that bound the value; for an open object, ``names`` bounds its keys. ``same_as`` is the
+    pointer of an earlier field with the same inner fields, which are then not listed again.
     """
 
     pointer: str
@@ -49,14 +49,14 @@ class Field:
 
     @property
     def unit(self) -> str | None:
-        """The unit that the field's name says, None without one."""
+        """The unit by the ending of the field's name, or None."""
         if set(self.types) <= _NO_UNIT | {"null"} and not self.pointer.endswith("_at"):
             return None
         name = next((part for part in reversed(self.pointer.split("/")) if part != "*"), "")
         return next((unit for end, unit in _UNITS if name.endswith(end)), None)
 
     def document(self) -> dict[str, object]:
-        """Return it for JSON."""
+        """Return the field as JSON values."""
         return {
             "pointer": self.pointer,
             "types": list(self.types),
@@ -74,18 +74,18 @@ class Field:
 
     @property
     def choices(self) -> tuple[object, ...]:
-        """The only values that it may have, in the order of the schema; none where any of its types will do."""
+        """The allowed values in schema order; empty if the schema does not list them."""
         return (self.limits["const"],) if "const" in self.limits else tuple(self.limits.get("enum", ()))
 
 
 def list_fields(schema: Schema, *, again: bool = False) -> list[Field]:
-    """Return the fields of ``schema`` in its order; ``again``: also those of a definition that is listed above."""
+    """Return the fields of ``schema`` in its order; ``again``: list the fields of a shared definition at each use."""
     told: dict[str, str] = {}
     return list(_inside(schema, schema, "", told, () if again else None))
 
 
 def _inside(node: Schema, root: Schema, at: str, told: dict[str, str], open_: tuple[str, ...] | None) -> Iterator[Field]:
-    """Yield the fields of the objects and entries of the arrays that ``node`` allows at the pointer ``at``."""
+    """Yield the fields and array entries inside ``node``, which is at the pointer ``at``."""
     required = node.get("required", ())
     for name, inner in node.get("properties", {}).items():
         yield from _field(inner, root, at + pointer(name), name in required, told, open_)
@@ -97,7 +97,7 @@ def _inside(node: Schema, root: Schema, at: str, told: dict[str, str], open_: tu
 def _field(
     node: Schema, root: Schema, at: str, required: bool, told: dict[str, str], open_: tuple[str, ...] | None
 ) -> Iterator[Field]:
-    """Yield the field at ``at`` and what is inside. ``open_``: definitions entered on the way, None where each is listed once."""
+    """Yield the field at ``at``, then its inner fields. ``open_``: definitions entered so far; None: list each only once."""
     reference = node.get("$ref")
     whole: Schema = {**_defined(root, reference), **node} if reference is not None else node
     alternatives = [inner for keyword in ("anyOf", "oneOf") for inner in whole.get(keyword, ())]

@@ -38,16 +38,16 @@ class SchemaEntry:
 def list_schemas() -> tuple[SchemaEntry, ...]:
     """Return every shipped schema in the order of the index.
 
-    Raises ``DataError`` when the index is missing or broken. Digests are checked by ``get_schema``.
+    Raises ``DataError`` if the index is missing or broken. ``get_schema`` checks the digests.
     """
     return load_shipped(_INDEX, lambda rows: tuple(SchemaEntry(*row) for row in rows), parse_index)
 
 
 def parse_index(text: bytes, where: str) -> tuple[SchemaEntry, ...]:
-    """Return the entries of the index that ``text`` holds; ``where`` names it in errors.
+    """Return the entries of the index in ``text``; ``where`` names it in errors.
 
-    Raises ``DataError`` for an entry with other keys, an unknown status, a path that leaves the folder, or a
-    kind and version that appear twice.
+    Raises ``DataError`` for an entry with missing or unknown keys, an unknown status, a path that leaves the folder, or
+    a kind and version that appear twice.
     """
     from receipt_cli.definitions.strict_yaml import read_yaml
 
@@ -59,9 +59,9 @@ def parse_index(text: bytes, where: str) -> tuple[SchemaEntry, ...]:
     for position, entry in enumerate(entries):
         place = f"{where}: schemas[{position}]"
         if not isinstance(entry, dict) or set(entry) != set(_KEYS):
-            raise DataError(f"an entry has exactly {', '.join(_KEYS)}", where=place)
+            raise DataError(f"an entry must have exactly the keys {', '.join(_KEYS)}", where=place)
         if not all(isinstance(value, str) for value in entry.values()):
-            raise DataError("every value of an entry is a text", where=place, try_="quote versions and dates")
+            raise DataError("every value of an entry must be a string", where=place, try_="quote versions and dates")
         if entry["status"] not in get_args(Status):
             raise DataError(f"status {entry['status']!r} is unknown", where=place)
         if entry["path"].startswith("/") or ".." in entry["path"].split("/"):
@@ -76,7 +76,7 @@ def parse_index(text: bytes, where: str) -> tuple[SchemaEntry, ...]:
 def get_schema(kind: str, version: str) -> tuple[bytes, dict[str, Any]]:
     """Return the bytes of one schema and their content (a JSON Schema, or the metric registry's mapping).
 
-    Raises ``DataError`` when there is no such schema, or its bytes are not those that the index promises.
+    Raises ``DataError`` if there is no such schema, or its digest differs from the index.
     """
     entry = find_entry(kind, version)
     text, where = read_entry(entry), f"schemas/{entry.path}"
@@ -88,9 +88,9 @@ def get_schema(kind: str, version: str) -> tuple[bytes, dict[str, Any]]:
 
 
 def find_entry(name: str, version: str | None = None) -> SchemaEntry:
-    """Return the entry called ``name``: KIND/VERSION, or KIND with ``version``, or KIND for its newest version.
+    """Return the entry of ``name``: KIND/VERSION, or KIND with ``version``, or KIND for its newest version.
 
-    Raises ``DataError`` when there is none.
+    Raises ``DataError`` if there is none.
     """
     kind, _, stated = name.partition("/")
     entries = [entry for entry in list_schemas() if entry.kind == kind]
@@ -103,7 +103,7 @@ def find_entry(name: str, version: str | None = None) -> SchemaEntry:
 
 
 def get_json_schema(entry: SchemaEntry) -> dict[str, Any]:
-    """Return the JSON Schema that ``entry`` is of; raises ``DataError`` as ``read_entry`` does, and where it is of none."""
+    """Return the JSON Schema of ``entry``. Raises ``DataError`` as ``read_entry`` does, and if it is not a JSON Schema."""
     if not entry.path.endswith(".json"):
         raise DataError(f"{entry.kind} {entry.version} is not a JSON Schema", where=f"schemas/{entry.path}")
     return _parse_json(read_entry(entry), f"schemas/{entry.path}")
@@ -114,13 +114,13 @@ def _order(version: str) -> tuple[int, ...]:
 
 
 def read_version(stated: object) -> tuple[str, int, int] | None:
-    """Return kind, major and minor of a ``schema_version`` such as receipt/1.0, or None where it is none."""
+    """Return kind, major and minor of a ``schema_version`` such as receipt/1.0, or None if ``stated`` is not one."""
     found = _VERSION.match(stated) if isinstance(stated, str) else None
     return None if found is None else (found[1], int(found[2]), int(found[3]))
 
 
 def read_entry(entry: SchemaEntry) -> bytes:
-    """Return the bytes of ``entry``; raises ``DataError`` when they are missing or do not have its digest."""
+    """Return the bytes of ``entry``. Raises ``DataError`` if they are missing or do not have its digest."""
     text = read_shipped(f"schemas/{entry.path}")
     digest = hashlib.sha256(text).hexdigest()
     if digest != entry.sha256:
@@ -144,7 +144,7 @@ def _parse_json(text: bytes, where: str) -> dict[str, Any]:
 
 
 def keep_known(document: Mapping[str, Any], version: str) -> dict[str, Any]:
-    """Return ``document`` as far as the schema ``version`` (such as receipt/1.0) knows it; whole where that is unknown."""
+    """Return ``document`` without the fields that schema ``version`` (such as receipt/1.0) lacks; whole if that is unknown."""
     parts = read_version(version)
     known = {f"{entry.kind}/{entry.version}" for entry in list_schemas()}
     if parts is None or version not in known:

@@ -1,4 +1,4 @@
-"""Validate a document: its shape by schema, then the rules between fields, routed by ``schema_version``."""
+"""Validate a document by its ``schema_version``: first its shape by schema, then the rules between fields."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "gpu_profile": GPU_PROFILE_RULES,
 }
 KINDS = tuple(_RULES)
-"""The kinds of document; the other schemas are of definitions."""
+"""The kinds of document; the other schemas are for definitions."""
 
 MAX_DEPTH = 64
-"""A document nested deeper than this is refused; the contract needs about ten levels."""
+"""Deepest nesting of a document that is accepted; the contract needs about ten levels."""
 _MAX_BITS = 10_000
-"""Python writes no larger integer as text, and a schema error shows the value that it is about."""
+"""Largest integer in bits that schema errors can show: Python converts no larger one to text."""
 _FLOAT_MAX = 1.7976931348623157e308
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with a document, or (``note``) worth knowing about it.
+    """One error in a document, or a note on it.
 
-    ``pointer`` is an RFC 6901 JSON pointer, ``rule`` the name of what was broken: ``schema.KEYWORD``, a rule
-    of ``invariants``, or one of this module's own.
+    ``pointer`` is an RFC 6901 JSON pointer. ``rule`` names the broken rule: ``schema.KEYWORD``, a rule of
+    ``invariants``, or one of this module.
     """
 
     pointer: str
@@ -54,10 +54,10 @@ class Finding:
 
 
 def validate_bytes(data: bytes, where: str, *, compiled: bool = True) -> list[Finding]:
-    """Return what is wrong with the JSON document that ``data`` holds; ``where`` names it in errors.
+    """Return the findings on the JSON document in ``data``; ``where`` names it in errors.
 
-    NaN, infinities and repeated keys, which Python's reader lets pass, are findings. Raises ``InputError``
-    for bytes that are not UTF-8 or not JSON, and ``DataError`` as ``validate_document`` does.
+    NaN, infinities and repeated keys, which Python's reader accepts, are findings. Raises ``InputError`` for bytes that
+    are not UTF-8 or not JSON, and ``DataError`` as ``validate_document`` does.
     """
     repeats = 0
 
@@ -79,22 +79,21 @@ def validate_bytes(data: bytes, where: str, *, compiled: bool = True) -> list[Fi
     except json.JSONDecodeError as error:
         way = f"receipt parse {where}" if kind is None else ""
         raise InputError("document is not JSON", where=f"{where}:{error.lineno}", why=error.msg, try_=way) from error
-    except (ValueError, RecursionError) as error:  # an integer of thousands of digits, nesting without end
+    except (ValueError, RecursionError) as error:  # an integer of thousands of digits, or too deep nesting
         raise InputError("document is not JSON that can be read", where=where, why=str(error)) from error
     found = list(_repeated_keys(document)) if repeats else []
     return found + validate_document(document, compiled=compiled)
 
 
 def validate_document(document: object, *, compiled: bool = True) -> list[Finding]:
-    """Return everything that is wrong with ``document``, as read from JSON; nothing but notes means valid.
+    """Return the findings on ``document``, as read from JSON; it is valid if there are only notes.
 
-    A document of a minor version that is not known here is validated against the nearest older one, and fields
-    unknown to that are notes. A rule between fields is left out where the parts that it reads are broken already. The
-    generated validator is asked before jsonschema unless ``compiled`` is false; what they accept is the same. Raises
-    ``DataError`` for a major version that is not known here.
+    An unknown minor version is validated against the nearest older one, whose unknown fields are notes. A rule between
+    fields is skipped if a part that it reads already has errors. The generated validator runs before jsonschema unless
+    ``compiled`` is false; both accept the same documents. Raises ``DataError`` for an unknown major version.
     """
     if not isinstance(document, dict):
-        return [Finding("", f"a document is an object, this is {json_type(document)}", "schema.type")]
+        return [Finding("", f"a document must be an object, not {json_type(document)}", "schema.type")]
     found, readable = _check_values(document)
     if not readable:
         return found
@@ -126,7 +125,7 @@ def rules_of(kind: str) -> tuple[Rule, ...]:
 
 
 def has_errors(findings: list[Finding]) -> bool:
-    """Return whether any of ``findings`` is more than a note."""
+    """Return whether any finding is an error, not a note."""
     return any(finding.severity == "error" for finding in findings)
 
 
@@ -159,7 +158,7 @@ def _walk(document: object) -> Iterator[tuple[Path, object]]:
 
 
 def _check_values(document: object) -> tuple[list[Finding], bool]:
-    """Return what is not JSON in the values, and whether the document can be read on all the same."""
+    """Return the findings on values that are not JSON, and whether validation can continue."""
     if _is_json(_once(document)):
         return [], True
     found: list[Finding] = []
@@ -190,7 +189,7 @@ def _check_values(document: object) -> tuple[list[Finding], bool]:
 
 
 def _once(document: object) -> object:
-    """Return a document without a summary that is a phase's as well, the same object: it is as valid as that."""
+    """Return the document without its summary if that is the same object as a phase's, so that it is checked once."""
     if not isinstance(document, dict) or not isinstance(phases := document.get("phases"), list):
         return document
     shared = any(isinstance(phase, dict) and phase.get("summary") is document.get("summary") for phase in phases)
@@ -198,7 +197,7 @@ def _once(document: object) -> object:
 
 
 def _is_json(document: object) -> bool:
-    """Return whether nothing is wrong with any value; the search for what is wrong takes several times as long."""
+    """Return whether every value is JSON: a fast check before the slower search for the faults."""
     level: list[Any] = [document]
     for _ in range(MAX_DEPTH + 1):
         below: list[Any] = []
@@ -237,7 +236,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _route(stated: object) -> Finding | tuple[str, str, bool]:
-    """Return the kind, the version to validate against, and whether the document is newer than that."""
+    """Return the kind, the version to validate against, and whether the document is newer; or a finding."""
     kinds = ", ".join(KINDS)
     found = read_version(stated)
     if found is None:
@@ -258,7 +257,7 @@ def _route(stated: object) -> Finding | tuple[str, str, bool]:
 
 @cache
 def _validator(kind: str, version: str) -> Any:
-    """Return the validator of jsonschema."""
+    """Return jsonschema's validator of one schema."""
     return make_validator(get_schema(kind, version)[1])
 
 
@@ -273,8 +272,8 @@ def _check_shape(document: dict[str, Any], kind: str, version: str, newer: bool,
     except ModuleNotFoundError:
         if refusal is None:
             raise
-        return [Finding("", refusal, "schema")]  # a job whose interpreter has nothing but the standard library
-    found: dict[Finding, None] = {}  # ordered, and each once
+        return [Finding("", refusal, "schema")]  # jsonschema is not installed in this interpreter
+    found: dict[Finding, None] = {}  # an ordered set
     for error in validator.iter_errors(document):
         severity: Severity = "note" if newer and error.validator == "additionalProperties" else "error"
         for path, reason in explain(error):

@@ -257,9 +257,9 @@ def alone(events: list[Event]) -> tuple[list[Event], list[Problem]]:
         return events, []
     kept = [event for event, lane in found if lane in (None, lanes[-1])]
     others = [event for event, lane in found if lane not in (None, lanes[-1]) and _counts(event)]
-    what = f"{len(shared)} processes, or attempts of them, print their steps in turns: the one that printed last is read"
+    what = f"{len(shared)} processes interleave their steps; kept the last to print"
     first = min(event.line for event in others)
-    return kept, [Problem("side_by_side", first, f"{what}; {len(others):,} records of others are left out", "")]
+    return kept, [Problem("side_by_side", first, f"{what}; left out {len(others):,} other records", "")]
 
 
 def _counts(event: Event) -> bool:

@@ -21,9 +21,9 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
     if launch.doubtful is not None:
         firsts = [(index, next(iter(phase.steps), None)) for index, phase in enumerate(phases)]
         undecided = tuple(field for index, first in firsts if first is not None for field in _fields(index, first))[:MAX_FIELDS]
-        detail = "read as another launch: its records begin anew and are others, but nothing else shows a start of the program"
+        detail = "read as a new launch: steps restart with different records, but no program start is logged"
         found.append(Problem(KIND, launch.doubtful, detail, "", (), (), undecided))
-    detail = "read as the same launch: the steps begin anew, behind an error that a program may catch or at the time of others"
+    detail = "read as the same launch: steps restart after a catchable error or with overlapping timestamps"
     found += [Problem(KIND, line, detail, "", (), (), (*_undecided(phases, line),)[:MAX_FIELDS]) for line in launch.contested]
     for index, phase in enumerate(phases):
         begins = [attempt[0] for attempt in phase.attempts if attempt and attempt[0].position is not None]
@@ -38,7 +38,7 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
             before.setdefault(place, loss)
         again = [(place, loss) for place, loss in islice(_losses(phase.attempts[-1]), len(before)) if place in before]
         if again and all(loss != before[place] if alone else _far(loss, before[place]) for place, loss in again):
-            detail = f"read as another attempt of one launch: but from {_named(begins[-1])} on all losses are others"
+            detail = f"read as another attempt of one launch, but from {_named(begins[-1])} on all losses differ"
             fields = (
                 [field for event in standing for field in _fields(index, event)]
                 if alone

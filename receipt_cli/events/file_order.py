@@ -118,8 +118,8 @@ def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> tuple[list[L
     if not lanes and len(tied) < len(silent):
         loose = next(part for part in silent if part not in tied)
         raise SeveralRuns(
-            f"nothing shows that these {len(streams)} files are of one run",
-            why=f"no step was read in any of them, and {known[0].name} and {loose.name} are not named as files of one run",
+            f"these {len(streams)} files may not belong to one run",
+            why=f"no step was read in any of them, and {known[0].name} and {loose.name} are not named like files of one run",
             try_="receipt parse FILE for each",
             groups=[[part.number] for part in silent],
         )
@@ -191,7 +191,7 @@ def _beside(run: list[Lane], part: Part) -> str | None:
     if not certain and seeds and theirs and seeds.isdisjoint(theirs):
         return f"{other.name} has seed {_shown(theirs)}, {part.name} {_shown(seeds)}"
     if not certain and not _same_values(other, part):
-        return f"{other.name} and {part.name} print no equal losses for the same steps, and are not named as ranks of one run"
+        return f"{other.name} and {part.name} print different losses for the same steps, and are not named like ranks of one run"
     run.append(Lane([part], part.stream.rank if part.stream.rank not in ranks else None))
     return None
 

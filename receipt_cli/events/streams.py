@@ -113,7 +113,7 @@ class Gathered:
     def _leave_out(self, loose: Mapping[int, str], events: list[Event]) -> list[Event]:
         """Forget the markers of the streams that nothing ties to the run, and name them; return the events of the others."""
         for number, name in loose.items():
-            detail = f"nothing ties {name} to the run: it contributes nothing"
+            detail = f"{name} was left out: nothing shows that it belongs to the run"
             self.problems.append(Problem("file_of_another_run", self.lines[number] + 1, detail, ""))
         kept = {
             name: hits.where(lambda at: self._stream(at >> POSITION_BITS) not in loose)

@@ -1,4 +1,4 @@
-"""The grammars that ship: list them, get one by ``id@vN``, verify digests, load a user's own file."""
+"""The shipped grammars: list them, get one by ``id@vN``, verify digests; or load a user's file."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from receipt_cli.grammar.parse import check_patterns, load_grammar
 from receipt_cli.patterns import compile_later
 
 MAX_BYTES = 1 << 20
-"""A definition larger than this is an error, as in ``definitions.strict_yaml``."""
+"""Largest grammar file in bytes, as in ``definitions.strict_yaml``."""
 STATUSES = ("draft", "released", "deprecated")
 INDUCED = "generic"
-"""The id of the file without rules: the vocabulary for logs of unknown trainers."""
+"""The id of the grammar without rules: the vocabulary for logs of unknown trainers."""
 INDUCED_PATH = "generic/v1.yaml"
 _ID = compile_later(r"[a-z0-9][a-z0-9-]*\Z")
 _FILE = compile_later(r"v([1-9]\d{0,5})\.yaml\Z")
 _RELEASE = compile_later(r"(\d{1,9}(?:\.\d{1,9}){0,9})(?:(a|b|rc)(\d{1,9}))?")
 _FINAL = "~"
-"""Stage of a release that is no candidate: behind ``a``, ``b`` and ``rc``."""
+"""Stage of a final release; it sorts after ``a``, ``b`` and ``rc``."""
 _Release: TypeAlias = "tuple[tuple[int, ...], str, int]"
 _REF = compile_later(r"(?P<id>[a-z0-9][a-z0-9-]*)(?:@v(?P<version>[1-9]\d{0,5}))?\Z")
 
 
 class Entry(NamedTuple):
-    """One line of ``grammars/index.yaml``; ``until`` is the release in which a newer version replaced a deprecated one."""
+    """One line of ``grammars/index.yaml``; ``until`` is the release that replaced a deprecated version."""
 
     id: str
     version: int
@@ -58,7 +58,7 @@ def list_grammars() -> tuple[Entry, ...]:
 
 
 def parse_index(text: bytes, where: str) -> list[Entry]:
-    """Return the entries of the index in ``text``; ``where`` names it in errors. Raises ``DataError``."""
+    """Return the index entries in ``text``; ``where`` names it in errors. Raises ``DataError``."""
     from receipt_cli.definitions.strict_yaml import read_yaml
 
     data = read_yaml(text, where, shipped=True)
@@ -75,10 +75,10 @@ def parse_index(text: bytes, where: str) -> list[Entry]:
 
 
 def _unlisted(listed: set[str]) -> list[Entry]:
-    """Return a draft entry for each grammar file of a checkout that the index does not list: a new trainer is one new file."""
+    """Return a draft entry for each unlisted grammar file of a checkout, so that a new trainer needs only one new file."""
     root = data_root("grammars")
     if is_installed("grammars") or not isinstance(root, Path):
-        return []  # its files came with the index
+        return []  # the index of an installation is complete
     try:
         folders = [entry.name for entry in os.scandir(root) if entry.name != "markers" and entry.is_dir()]
         files = [(name, file) for name in folders if _ID.match(name) is not None for file in os.listdir(root / name)]
@@ -94,7 +94,7 @@ def _unlisted(listed: set[str]) -> list[Entry]:
 
 
 class Fixtures(NamedTuple):
-    """How many logs of a grammar are kept with it: of runs that were made for them, and written in the format."""
+    """Number of fixture logs of a grammar: printed by runs made for them, and written by hand in the format."""
 
     run: int = 0
     written: int = 0
@@ -102,14 +102,14 @@ class Fixtures(NamedTuple):
 
 @cache
 def list_fixtures() -> dict[str, Fixtures]:
-    """Return what is kept for each grammar, by ``id@vN``. Raises ``DataError``."""
+    """Return ``id@vN`` → number of its fixture logs. Raises ``DataError``."""
     return load_shipped(
         "grammars/fixtures.yaml", lambda rows: {name: Fixtures(*row) for name, row in rows.items()}, parse_fixtures
     )
 
 
 def parse_fixtures(text: bytes, where: str) -> dict[str, Fixtures]:
-    """Return what is kept for each grammar in ``text``; ``where`` names it in errors. Raises ``DataError``."""
+    """Return ``id@vN`` → number of its fixture logs from ``text``; ``where`` names it in errors. Raises ``DataError``."""
     from receipt_cli.definitions.strict_yaml import read_yaml
 
     data = read_yaml(text, where, shipped=True)
@@ -120,7 +120,7 @@ def parse_fixtures(text: bytes, where: str) -> dict[str, Fixtures]:
 
 
 def read_entry(entry: Entry) -> bytes:
-    """Return the bytes of a shipped grammar. Raises ``DataError`` when it is missing, or a released one was changed."""
+    """Return the bytes of a shipped grammar. Raises ``DataError`` if it is missing, or not a draft and changed."""
     text = read_shipped(f"grammars/{entry.path}")
     if entry.status != "draft" and hashlib.sha256(text).hexdigest() != entry.sha256:
         raise DataError(f"{entry.ref} is not the released file: its digest differs", where=f"grammars/{entry.path}")
@@ -135,7 +135,7 @@ def shipped(with_samples: bool = False) -> tuple[Grammar, ...]:
 
 
 def _load(entry: Entry, with_samples: bool = False) -> Grammar:
-    """Return a shipped grammar: its compiled form, which has no samples, else what its text defines. Raises ``DataError``."""
+    """Return a shipped grammar from its compiled form, which has no samples, else from its text. Raises ``DataError``."""
     where = f"grammars/{entry.path}"
     packed = None if with_samples else find_compiled(where, "grammars")
     if packed is not None:
@@ -150,24 +150,23 @@ def _load(entry: Entry, with_samples: bool = False) -> Grammar:
 
 
 def _rules(entry: Entry) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
-    """Return the rules of a shipped grammar, and those to ignore records by."""
+    """Return the rules and the ignore rules of a shipped grammar."""
     where = f"grammars/{entry.path}"
     packed = find_compiled(where, "grammars", 1)
-    if packed is None:  # changed since its heads were read
+    if packed is None:  # the file changed after its heads were read
         grammar = load_grammar(read_entry(entry), where, shipped=True)
         return grammar.rules, grammar.ignore
     rules, ignore = (tuple([unpack(Rule, rule) for rule in part]) for part in packed)
     make = lazy_fields(where)
     for rule in rules:
-        vars(rule)["fields"] = make(rule.name, rule.fields)  # compiled they are plain definitions
+        vars(rule)["fields"] = make(rule.name, rule.fields)  # compiled fields are plain definitions
     return rules, ignore
 
 
 def shipped_by(version: str) -> tuple[Grammar, ...]:
-    """Return the grammars that release ``version`` of this program chose among: without what came later, with what has been
-    replaced since.
+    """Return the grammars among which release ``version`` of this program chose: not the later ones, but the replaced ones.
 
-    What no index lists has no release, and is in; where ``version`` is none that can be read, ``shipped`` is returned.
+    Grammars that the index does not list are always included. An unreadable ``version`` gives ``shipped()``.
     """
     release = _release(version)
     if release is None:
@@ -185,9 +184,9 @@ def _is_in(entry: Entry, release: _Release) -> bool:
 
 
 def _release(version: str) -> _Release | None:
-    """Return the order of a release by PEP 440: its numbers without zeros at the end, then rc2 before what it leads to.
+    """Return the PEP 440 sort key of a release: its numbers without trailing zeros, then stage and stage number.
 
-    A version in development (``1.0.0rc2.dev0``) counts as the release that it leads to. None for another text.
+    A development version (``1.0.0rc2.dev0``) has the key of the release that it leads to. None for another text.
     """
     found = _RELEASE.match(version)
     if found is None:
@@ -199,9 +198,9 @@ def _release(version: str) -> _Release | None:
 
 
 def find_recorded(name: str, version: int, sha256: str, own: Sequence[Grammar] = ()) -> Grammar:
-    """Return the grammar of this digest, else the one of this version, else the newest with the id ``name``.
+    """Return the grammar with this digest, else with this version, else the newest with the id ``name``.
 
-    ``own`` are grammars that do not ship. Raises ``DataError`` where no grammar has this id.
+    ``own`` are a site's grammars. Raises ``DataError`` if no grammar has this id.
     """
     known = [grammar for grammar in (*own, *shipped()) if grammar.id == name]
     known += [get_grammar(e.ref) for e in list_grammars() if e.id == name and e.status == "deprecated"]
@@ -211,16 +210,16 @@ def find_recorded(name: str, version: int, sha256: str, own: Sequence[Grammar] =
 
 
 def get_grammar(name: str, others: Sequence[str] = ()) -> Grammar:
-    """Return the grammar that ``name`` means. Raises as ``definition``, and ``DataError`` for a broken one.
+    """Return the grammar ``name``. Raises as ``definition`` does, and ``DataError`` for a broken grammar.
 
-    ``others`` are names of grammars that do not ship: one of them may be meant by an unknown name.
+    ``others`` are names of a site's grammars, which the error suggests for an unknown name.
     """
     text, where = _resolve(name, others)
     return check_patterns(load_grammar(text, where))
 
 
 def ref_parts(name: str) -> tuple[str, int | None] | None:
-    """Return the id and the version that ``id`` or ``id@vN`` names; None for another text."""
+    """Return the id and the version (or None) of ``id`` or ``id@vN``; None for another text."""
     found = None if _is_file(name) else _REF.match(name)
     return None if found is None else (found["id"], int(found["version"]) if found["version"] else None)
 
@@ -230,11 +229,10 @@ def _is_file(name: str) -> bool:
 
 
 def definition(name: str, others: Sequence[str] = ()) -> bytes:
-    """Return the bytes of the grammar that ``name`` means: ``id``, ``id@vN``, or the path of a YAML file; ``others`` as for
-    ``get_grammar``.
+    """Return the bytes of the grammar ``name``: ``id``, ``id@vN``, or the path of a YAML file.
 
-    Raises ``UsageError`` for a malformed name, ``DataError`` for an unknown grammar and ``InputError`` for a file
-    that cannot be read.
+    ``others`` as for ``get_grammar``. Raises ``UsageError`` for a malformed name, ``DataError`` for an unknown grammar and
+    ``InputError`` for a file that cannot be read.
     """
     return _resolve(name, others)[0]
 
@@ -253,7 +251,7 @@ def _resolve(name: str, others: Sequence[str] = ()) -> tuple[bytes, str]:
 
 
 def _similar(name: str, others: Sequence[str]) -> str:
-    """Return the grammars whose names are like ``name``, or the versions that there are of it, in words."""
+    """Return a hint for an unknown ``name``: the versions of its id, else grammars with a similar id."""
     known = [*(entry.ref for entry in list_grammars()), *others]
     versions = [ref for ref in known if ref.partition("@")[0] == name.partition("@")[0]]
     if versions:
@@ -266,6 +264,6 @@ def read_file(path: str) -> bytes:
     """Return the bytes of a user's definition file. Raises ``InputError``."""
     try:
         with Path(path).open("rb") as file:
-            return file.read(MAX_BYTES + 1)  # one more than is allowed: a larger file is refused by its size
+            return file.read(MAX_BYTES + 1)  # one byte more than allowed: the parser refuses a larger file
     except OSError as error:
         raise InputError("cannot read the grammar file", where=path, why=str(error)) from error

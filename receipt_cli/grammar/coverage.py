@@ -1,4 +1,4 @@
-"""What is known: each trainer with the versions of its grammar, the eras they read, the metrics, and the evidence."""
+"""The matrix of supported trainers: grammar versions, the eras that they read, metrics, and fixture logs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One grammar with all its versions. ``metrics`` are canonical names, in the order of the registry."""
+    """One grammar with all its versions. ``metrics`` are canonical names in registry order."""
 
     grammar: str
     trainer: str
@@ -35,7 +35,7 @@ class Row:
 
     @property
     def cells(self) -> dict[str, str]:
-        """The row as texts, by column."""
+        """Column → text of the row's cell."""
         run, written = (sum(getattr(v.fixtures, kind) for v in self.versions) for kind in ("run", "written"))
         kept = [f"{number} {kind}" for number, kind in ((run, "run"), (written, "written")) if number]
         numbers = ", ".join(f"v{v.version}" for v in self.versions)
@@ -49,7 +49,7 @@ class Row:
 
 
 def matrix() -> list[Row]:
-    """Return a row for each grammar that ships, ordered by trainer. Raises ``DataError``."""
+    """Return a row for each shipped grammar, ordered by trainer. Raises ``DataError``."""
     entries = {entry.ref: entry for entry in list_grammars()}
     by_id: dict[str, list[Grammar]] = {}
     for grammar in shipped():
@@ -72,7 +72,7 @@ def _row(versions: Sequence[Grammar], entries: dict[str, Entry]) -> Row:
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """Return the rows as a table in Markdown, each trainer linked to its source."""
+    """Return the rows as a Markdown table, with each trainer linked to its source."""
     lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
     for row in rows:
         cells = {name: text.replace("|", "\\|") or "–" for name, text in row.cells.items()}

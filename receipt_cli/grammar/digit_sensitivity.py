@@ -1,8 +1,8 @@
-"""Does a pattern tell one digit from another? If not, whether and where it matches a record depends on its layout alone.
+"""Find the digits that a pattern compares. If there are none, its matches depend only on the layout of a record.
 
-The layout of a record is its bytes with every digit masked. A pattern is digit-blind when each place of it that
-consumes or inspects a byte accepts all ten digits or none of them: then any two records of one layout take the same way
-through it, and what was proven for one of them holds for the other.
+The layout of a record is its bytes with every digit masked. A pattern is digit-blind if each position that consumes or
+inspects a byte accepts all ten digits or none: then it treats any two records of one layout alike, and a result for one
+of them holds for the other.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from receipt_cli.patterns import compile_later
 
 _DIGITS = frozenset(b"0123456789")
 _SHORTHANDS = {"d": True, "w": True, "S": True, "D": False, "W": False, "s": False, "h": False, "v": False, "R": False}
-"""Escapes that stand for a set of bytes, and whether the digits are in it."""
+"""Letter of an escape for a set of bytes → whether the set contains the digits."""
 _ANCHORS = frozenset("bBAZzGKmM")
 _CONTROL = frozenset("ntrfae")
 _OPERATORS = frozenset("^$.|)?*+")
 _SOME_DIGITS = "[]"
-"""Stands for a set that holds some digits and not others."""
+"""Literal of a token that is a set with some digits, but not all."""
 _SAME = "()"
-"""Stands for a back reference."""
+"""Literal of a token that is a back reference."""
 _DEFINE = "(?(DEFINE)"
 _CALL = "(?&"
-"""What a group holds may be called from elsewhere, too."""
+"""Start of a subpattern call: a called group can match at other places too."""
 _QUANTIFIER = compile_later(r"\{(?:\d+(?:,\d*)?|,\d+)\}")
 _GROUP = compile_later(
     r"\(\?\([A-Za-z_]\w*\)|\(\*(?:PRUNE|SKIP|FAIL)\)"
@@ -35,16 +35,16 @@ _GROUP = compile_later(
 _BYTE = compile_later(r"\\x([0-9a-fA-F]{2})")
 _SPECIAL = compile_later(r"[.^$*+?{}\[\]\\|()]")
 _FEWEST = 2
-"""Characters other than digits in a text that tells where its digits are meant."""
+"""Least number of characters other than digits in a text that locates its digits."""
 _REFERENCE = compile_later(r"\(\?P=([A-Za-z_]\w*)\)|\\([1-9])(?!\d)")
 
 
 class Compared(NamedTuple):
-    """What a pattern asks of digits: ``kept`` are the texts behind which it compares them with its own.
+    """The digits that a pattern compares: ``kept`` are the texts after which it compares digits with its own.
 
-    ``own`` are texts that it looks for, each of which begins with a digit: ``0it [``. ``echoes`` are patterns of what is between
-    two runs of digits that it compares with each other: ``/`` where ``40/40`` is the last batch; ``far`` are patterns of what is
-    right before a run that it compares with any run before. Texts are in lower case, which stands for both.
+    ``own`` are literal texts of the pattern with digits, such as ``0it [``. ``echoes`` are patterns of the text between two
+    runs of digits that it compares with each other: ``/`` if ``40/40`` is the last batch. ``far`` are patterns of the text
+    right before a run that it compares with any earlier run. Texts are in lower case and match both cases.
     """
 
     kept: frozenset[str] = frozenset()
@@ -54,7 +54,7 @@ class Compared(NamedTuple):
 
     @classmethod
     def union(cls, found: Iterable[Compared | None]) -> Compared | None:
-        """Return what several patterns ask of digits; None where one may compare them anywhere."""
+        """Return the digits that several patterns compare; None if one may compare digits anywhere."""
         every = [*found]
         known = [one for one in every if one is not None]
         return (
@@ -63,26 +63,26 @@ class Compared(NamedTuple):
 
 
 def kept_after(pattern: str) -> frozenset[str] | None:
-    """Return the texts behind which alone digits matter to ``pattern``; None: they may elsewhere."""
+    """Return the texts after which digits matter to ``pattern``; None if they may matter elsewhere too."""
     compared = digits_compared(pattern)
     return None if compared is None or any(compared[1:]) else compared.kept
 
 
 @cache
 def digits_compared(pattern: str) -> Compared | None:
-    """Return what ``pattern`` (in the syntax of ``regex``) asks of digits; None: it may compare them anywhere.
+    """Return the digits that ``pattern`` (in ``regex`` syntax) compares; None if it may compare digits anywhere.
 
-    A literal digit is only compared where the literal characters before it matched: ``Acc@1`` cares for the digits
-    behind ``acc@``, and for no others. Where none are before it, those behind it say where. What this reading does not know
-    for sure (many back references, recursion by number, properties, fuzzy matching, verbose patterns) counts as None. Bytes
-    from 128 on are named by the character of their number.
+    A literal digit is compared only after the literal characters before it: ``Acc@1`` compares the digits after ``acc@``
+    and no others. Without characters before it, the characters after it give the place. Syntax that is not fully
+    understood (many back references, recursion by number, properties, fuzzy matching, verbose patterns) gives None. Bytes
+    from 128 on are written as the character with their number.
     """
     tokens = tokens_of(pattern)
     if tokens is None:
         return None
     kept, own, echoes, far = set[str](), set[str](), set[str](), set[str]()
-    opened: list[tuple[str, str]] = []  # what stands before what each open group holds, and before what follows it
-    before = ""  # the literal characters that must stand right before
+    opened: list[tuple[str, str]] = []  # of each open group: ``before`` its content, and after it
+    before = ""  # the literal characters that must come right before
     for index, (text, literal) in enumerate(tokens):
         if opens(text):
             known = not (text.startswith("(?<") or text == _DEFINE or _CALL in pattern or _repeats(tokens, index))
@@ -105,7 +105,7 @@ def digits_compared(pattern: str) -> Compared | None:
             before = ""
         else:
             if literal == _SOME_DIGITS or ord(literal) in _DIGITS:
-                told = tells_place(before)  # else what is behind tells more
+                told = tells_place(before)  # if not, use the characters after it
                 found = "" if told or before[-1:].isdigit() else _own_text(tokens, index, before)
                 if found:
                     own.add(found)
@@ -118,9 +118,9 @@ def digits_compared(pattern: str) -> Compared | None:
 
 
 def _own_text(tokens: Sequence[tuple[str, str | None]], index: int, before: str) -> str:
-    """Return the literal characters ``before`` and from the digit ``index`` on, to the next digit behind others: ``0it [``.
+    """Return ``before`` and the literal characters from the digit ``index`` up to the next run of digits: ``0it [``.
 
-    Empty where these do not tell where it is meant, or where the digits end.
+    Empty if they do not locate the digit, or if the text ends with a digit.
     """
     text = before
     for at, (_, literal) in enumerate(tokens[index:], index):
@@ -133,15 +133,15 @@ def _own_text(tokens: Sequence[tuple[str, str | None]], index: int, before: str)
 
 
 def tells_place(text: str) -> bool:
-    """True for a text with enough characters beside its digits to tell where they are meant."""
+    """Return whether ``text`` has enough characters other than digits to locate its digits in a record."""
     return sum(ord(char) not in _DIGITS for char in text) >= _FEWEST
 
 
 def _echo(tokens: Sequence[tuple[str, str | None]], index: int) -> tuple[bool, str] | None:
-    r"""Return what tells the runs of digits that the back reference ``index`` compares: ``/`` in ``(\d++)/(?:\1|\d++)``.
+    r"""Return a pattern that locates the runs compared by the back reference ``index``: ``/`` in ``(\d++)/(?:\1|\d++)``.
 
-    True with what is between them; False with what is right before the second, where they may be far apart. None where a
-    group that it may mean holds anything but a run of digits, or nothing tells what it is compared with.
+    (True, the pattern between the runs), or (False, the pattern right before the second run) if they may be far apart.
+    None if a group that it may refer to is not a run of digits, or if there is no such pattern.
     """
     reference = _REFERENCE.fullmatch(tokens[index][0])
     groups = [(place, token) for place, (token, _) in enumerate(tokens) if token == "(" or find_name(token)]
@@ -161,9 +161,9 @@ def _echo(tokens: Sequence[tuple[str, str | None]], index: int) -> tuple[bool, s
 
 
 def _between(tokens: Sequence[tuple[str, str | None]], start: int, index: int) -> str:
-    """Return a pattern (of ``re``) of what the tokens up to ``index`` take: no digits, but never nothing. Empty: they may.
+    """Return an ``re`` pattern of the text that tokens ``start`` to ``index`` match; "" if it may be empty or have digits.
 
-    What asks for more is left out of it: assertions, and which of several ways is taken first.
+    The pattern is looser than the tokens: it omits assertions and the order of alternatives.
     """
     opened: list[int] = []
     closes: dict[int, int] = {}
@@ -172,11 +172,11 @@ def _between(tokens: Sequence[tuple[str, str | None]], start: int, index: int) -
             opened.append(at)
         elif tokens[at][0] == ")":
             if not opened:
-                return ""  # the run is in a group that may not have been passed
+                return ""  # the run is in a group that may not have matched
             closes[opened.pop()] = at
-    parts: list[str | None] = []  # None for what is not known, or takes digits
-    inside: list[int | None] = []  # of the open groups: what is before it, for one around the reference
-    at, told = start, -1  # the token that the last part is of
+    parts: list[str | None] = []  # None for a token that is unknown or takes digits
+    inside: list[int | None] = []  # of each open group around the reference: the number of parts before it
+    at, told = start, -1  # the token of the last part
     while at < index:
         token, literal = tokens[at]
         if token in ("(?=", "(?!", "(?<=", "(?<!") and at in closes:
@@ -197,8 +197,8 @@ def _between(tokens: Sequence[tuple[str, str | None]], start: int, index: int) -
             parts[len(parts) if begun is None else begun :] = ["|"] if begun is None else []
         elif _is_quantifier(tokens[at]):
             if told != at - 1:
-                return ""  # of what is left out
-            parts += [] if _is_quantifier(tokens[at - 1]) else [token]  # not the second sign of a possessive or a lazy one
+                return ""  # quantifies an omitted token
+            parts += [] if _is_quantifier(tokens[at - 1]) else [token]  # without the sign of a possessive or lazy one
             told = at
         elif token not in ("^", "$") and (literal is not None or token[1:] not in _ANCHORS):
             parts.append(_without_digits(token, literal))
@@ -210,19 +210,19 @@ def _between(tokens: Sequence[tuple[str, str | None]], start: int, index: int) -
 
 
 def _without_digits(token: str, literal: str | None) -> str | None:
-    """Return a pattern (of ``re``) of a token that takes a byte, but no digit; None for another."""
+    """Return the ``re`` pattern of a token that matches one byte and no digit; None for another token."""
     if literal is not None:
         if len(literal) > 1 or ord(literal) in _DIGITS:
             return None
         return _SPECIAL.sub(r"\\\g<0>", literal.lower() if literal.isascii() else literal)
     try:
         return None if token[0] not in "[\\" or re.match(token, "0") else token
-    except re.error:  # ``re`` has no such set
+    except re.error:  # not a set of ``re``
         return None
 
 
 def _right_before(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
-    """Return a pattern of the literal characters right before ``index``; empty where there may be none."""
+    """Return a pattern of the literal characters right before ``index``; "" if there may be none."""
     text, at, sure = "", index - 1, False
     while at > 0:
         times = ""
@@ -238,7 +238,7 @@ def _right_before(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
 
 
 def _end_of_run(tokens: Sequence[tuple[str, str | None]], place: int) -> int | None:
-    r"""Return where the group that opens at ``place`` closes, one of digits alone (``\d+``); None for another."""
+    r"""Return the index of the ")" of the group at ``place`` if the group is only digits (``\d+``), else None."""
     at = place + 2
     while at < len(tokens) and _is_quantifier(tokens[at]):
         at += 1
@@ -246,13 +246,13 @@ def _end_of_run(tokens: Sequence[tuple[str, str | None]], place: int) -> int | N
 
 
 def _is_whole_run(tokens: Sequence[tuple[str, str | None]], place: int) -> bool:
-    r"""True when the group that opens at ``place`` takes a run of digits to its end (``\d++``), before what follows."""
+    r"""Return whether the group at ``place`` always takes a whole run of digits (``\d++``), outside lookarounds."""
     looks = any(token in ("(?=", "(?!", "(?<=", "(?<!") for token in _around(tokens, place))
     return [token for token, _ in tokens[place + 1 : place + 5]] == [r"\d", "+", "+", ")"] and not looks
 
 
 def _around(tokens: Sequence[tuple[str, str | None]], index: int) -> list[str]:
-    """Return the tokens that open the groups around a place."""
+    """Return the opening tokens of the groups around the token ``index``."""
     opened: list[str] = []
     for token, _ in tokens[:index]:
         if opens(token):
@@ -263,12 +263,12 @@ def _around(tokens: Sequence[tuple[str, str | None]], index: int) -> list[str]:
 
 
 def find_name(token: str) -> str:
-    """Return the name of the group that ``token`` opens; empty where it has none."""
+    """Return the name of the group that ``token`` opens, or ""."""
     return token.partition("<")[2][:-1] if token.startswith(("(?P<", "(?<")) and token.endswith(">") else ""
 
 
 def tokens_of(pattern: str) -> list[tuple[str, str | None]] | None:
-    """Return the tokens of a pattern, each with the character that it stands for alone; None: one is not blind, or unknown."""
+    """Return the tokens of a pattern, each with its literal character or None; None if a token is not understood."""
     tokens: list[tuple[str, str | None]] = []
     at = 0
     while at < len(pattern):
@@ -281,12 +281,12 @@ def tokens_of(pattern: str) -> list[tuple[str, str | None]] | None:
 
 
 def opens(token: str) -> bool:
-    """True for a token that opens a group; flags and calls are whole in themselves."""
+    """Return whether ``token`` opens a group; flags and calls do not."""
     return token.startswith("(") and (token.startswith("(?(") or not token.endswith(")"))
 
 
 def _repeats(tokens: Sequence[tuple[str, str | None]], index: int) -> bool:
-    """True when the group that opens at ``index`` may match several times in a row."""
+    """Return whether the group that opens at ``index`` may match several times in a row."""
     depth = 0
     for at in range(index, len(tokens)):
         text = tokens[at][0]
@@ -297,7 +297,7 @@ def _repeats(tokens: Sequence[tuple[str, str | None]], index: int) -> bool:
 
 
 def _is_repeated(tokens: Sequence[tuple[str, str | None]], at: int) -> bool:
-    """True when the token at ``at`` may match several times in a row, or not at all."""
+    """Return whether the token at ``at`` has a quantifier."""
     return at + 1 < len(tokens) and _is_quantifier(tokens[at + 1])
 
 
@@ -306,7 +306,7 @@ def _is_quantifier(token: tuple[str, str | None]) -> bool:
 
 
 def _step(pattern: str, at: int) -> tuple[int, str | None] | None:
-    """Return how long the token at ``at`` is and the character that it stands for alone; None: it is not blind, or unknown."""
+    """Return the length of the token at ``at`` and its literal character or None; None if it is not understood."""
     char = pattern[at]
     reference = _REFERENCE.match(pattern, at)
     if reference is not None:
@@ -334,7 +334,7 @@ def _escape(pattern: str, at: int) -> tuple[int, str | None] | None:
 
 
 def _class_end(pattern: str, at: int) -> int:
-    """Return where the set that opens at ``at`` closes, or -1 for one inside another (not one of ``re``'s)."""
+    """Return the index of the "]" of the set at ``at``, or -1 if it contains a POSIX class or does not end."""
     end = at + 1
     if pattern[end : end + 1] == "^":
         end += 1
@@ -353,7 +353,7 @@ def _class_end(pattern: str, at: int) -> int:
 
 
 def _blind_class(body: str) -> bool | None:
-    """True when a set holds all digits, or none; False when it holds some; None when it is not understood."""
+    """Return whether a set has all digits or none; None if it is not understood."""
     found: set[int] = set()
     at = 1 if body.startswith("^") else 0
     while at < len(body):
@@ -375,7 +375,7 @@ def _blind_class(body: str) -> bool | None:
 
 
 def _member(body: str, at: int) -> tuple[int | frozenset[int] | None, int]:
-    """Return the code of the character at ``at``, or the digits of the set it stands for, and how long it is."""
+    """Return the code of the character at ``at``, or the digits in its set, or None if unknown; and its length."""
     if body[at] != "\\":
         return ord(body[at]), 1
     char = body[at + 1 : at + 2]

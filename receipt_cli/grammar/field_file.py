@@ -1,4 +1,4 @@
-"""Make the fields of a rule from their definitions, and check what they mean."""
+"""Make the fields of a rule from their definitions, and check their units and targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SLUG = compile_later(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 
 
 def lazy_fields(where: str) -> Callable[[str, Mapping[str, Any]], LazyFields]:
-    """Return what makes the fields of a rule of the shipped file ``where``, of the rule's name and their definitions."""
+    """Return a function that makes the ``LazyFields`` of a rule in the shipped file ``where``: (rule name, definitions)."""
     registry, fail = load_registry(), failing(lambda: read_shipped(where), where, hidden="rules")
 
     def make(rule: str, bodies: Mapping[str, Any]) -> LazyFields:
@@ -30,7 +30,7 @@ def lazy_fields(where: str) -> Callable[[str, Mapping[str, Any]], LazyFields]:
 
 
 def make_field(name: str, body: Mapping[str, Any] | None, registry: Registry, fail: Fail) -> Field:
-    """Return the field ``name`` that ``body``, whose shape is right, defines. Raises what ``fail`` makes."""
+    """Return the field ``name`` of the definition ``body``, whose shape is valid. Raises the error that ``fail`` makes."""
     data = body or {}
     unit, kind, least = data.get("printed_in"), data.get("type", "number"), data.get("at_least")
     if data.get("definition") is not None and _SLUG.match(data["definition"]) is None:
@@ -55,7 +55,7 @@ def make_field(name: str, body: Mapping[str, Any] | None, registry: Registry, fa
 
 
 def _value_pattern(value: str, fail: Fail) -> regex.Pattern[str]:
-    """Return the compiled pattern of the part of a text that is the value."""
+    """Return the compiled pattern whose only group is the value in a printed text."""
     try:
         part = regex.compile(value)
     except (regex.error, RecursionError, MemoryError) as error:
@@ -66,7 +66,7 @@ def _value_pattern(value: str, fail: Fail) -> regex.Pattern[str]:
 
 
 def _target(name: str, data: Mapping[str, Any], kind: str, registry: Registry, fail: Fail) -> Target:
-    """Return what the field is: see ``Target``."""
+    """Return the ``Target`` of the field ``name``."""
     metric, fact = data.get("metric"), data.get("fact")
     if metric is not None and fact is not None:
         raise fail("has both a metric and a fact")

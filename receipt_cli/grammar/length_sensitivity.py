@@ -1,11 +1,10 @@
-r"""Where does a pattern tell a run of digits from a longer or a shorter one? Elsewhere what it matches does not depend on it.
+r"""Find the runs of digits whose length a pattern compares. The length of any other run does not change its matches.
 
-A pattern is read as the automaton of its positions: of the places that consume a byte, and which may follow which. A
-position that takes digits is *blind* to how many there are where one unbounded loop takes the whole run (``\d++``, ``\S+``,
-``[^,]*``, ``\d[\d.]*+``): no other position can take a part of it, and no match, group or assertion can begin or end
-inside the run. A path through the pattern then goes on behind a run as it does behind a run of one digit, and of two
-paths the same one comes first. Any other position (``\d{4}``, ``\d\d``, ``.{0,60}``) matters where a path may come to it and
-go on behind it: for runs between certain bytes.
+A pattern is read as the automaton of its positions, which each consume a byte. A position that takes digits is *blind* to
+their number if one unbounded loop takes the whole run (``\d++``, ``\S+``, ``[^,]*``, ``\d[\d.]*+``): no other position can
+take a part of it, and no match, group or assertion can begin or end inside the run. A path through the pattern then
+continues after the run as after a run of one digit, and the order of two paths is the same. Any other position
+(``\d{4}``, ``\d\d``, ``.{0,60}``) matters for runs between the bytes that may come before and after it.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ ANYTHING = (1 << 257) - 1
 
 
 class Between(NamedTuple):
-    """Runs that matter: behind a byte of ``before`` and before one of ``after``, in texts that contain all of ``needed``.
+    """Runs whose length matters: after a byte of ``before``, before a byte of ``after``, in texts with all of ``needed``.
 
-    The first two are sums of ``1 << byte``, where 256 is no byte; the texts are in small letters, which stand for both.
+    ``before`` and ``after`` are sums of ``1 << byte``; 256 is the text's end. ``needed`` is lower case, matching both cases.
     """
 
     before: int
@@ -48,10 +47,10 @@ class Between(NamedTuple):
 
 @cache
 def lengths_compared(pattern: str, longest: int, word: int) -> tuple[Between, ...] | None:
-    """Return between which bytes the length of a run of digits may matter to ``pattern``; None: anywhere.
+    """Return the bytes between which the length of a run of digits may matter to ``pattern``; None if anywhere.
 
-    It holds for texts of at most ``longest`` bytes whose words, between blanks, have at most ``word``: no repetition reaches a
-    bound above these. Runs have at least one digit, before and after.
+    Valid for texts of at most ``longest`` bytes whose blank-separated words have at most ``word`` bytes: no repetition
+    reaches a higher bound. A run has at least one digit before and after its length changes.
     """
     try:
         automaton = Automaton(pattern, longest, word)
@@ -61,7 +60,7 @@ def lengths_compared(pattern: str, longest: int, word: int) -> tuple[Between, ..
 
 
 class _Judge:
-    """Finds the positions of an automaton that tell one length of a run from another."""
+    """Finds the positions of an automaton that compare the length of a run."""
 
     def __init__(self, automaton: Automaton) -> None:
         self.known, self.sets, self.edges = automaton, automaton.sets, automaton.edges
@@ -71,7 +70,7 @@ class _Judge:
                 self.behind[to].append(at)
 
     def judge(self) -> tuple[Between, ...]:
-        """Return between which bytes runs matter."""
+        """Return the bytes between which the length of a run matters."""
         matter = [at for at in range(len(self.sets)) if self.known.takes(at) and not self._is_blind(at)]
         if not matter:
             return ()
@@ -84,7 +83,7 @@ class _Judge:
         return tuple(sorted(found))
 
     def _passed(self, nexts: Sequence[Collection[int]], last: Collection[int], order: Iterable[int]) -> list[int]:
-        """Return the positions on each path from a position to one of ``last``, both included, as sums of ``1 << position``."""
+        """Return, for each position, the positions on every path from it to one of ``last``, as a sum of ``1 << position``."""
         everywhere, order = (1 << len(self.sets)) - 1, tuple(order)
         passed = [1 << at if at in last else everywhere for at in range(len(self.sets))]
         moved = True
@@ -99,7 +98,7 @@ class _Judge:
         return passed
 
     def _texts(self, passed: int) -> tuple[str, ...]:
-        """Return the texts that the positions ``passed`` take, those that always follow each other joined."""
+        """Return the characters that the positions ``passed`` take, joined if they always follow each other."""
         texts: list[str] = []
         last = -1
         for at in range(len(self.sets)):
@@ -129,7 +128,7 @@ class _Judge:
         return not crossed & (LOOK | DOUBT) and not (crossed & FREE and itself & LAZY)
 
     def _is_head(self, at: int, loop: int) -> bool:
-        r"""True for a position that takes what a loop right behind it takes, which may be empty: ``\d[\d.]*``."""
+        r"""Return whether the position ``at`` acts as the first round of the optional loop after it: ``\d[\d.]*``."""
         if (
             at == loop
             or self.known.groups[at] != self.known.groups[loop]
@@ -145,12 +144,12 @@ class _Judge:
         return ways == other_ways
 
     def _others(self, at: int, loop: int) -> dict[int, int]:
-        """Return the positions but ``loop`` that may follow one, and -1 where a path may end, with what is crossed to them."""
+        """Return position → crossings for all that may follow ``at`` except ``loop``; -1 is the end of a path."""
         ways = {to: crossed & CROSSED for to, crossed in self.edges[at].items() if to != loop and self.sets[to] & ~DIGITS}
         return ways | ({-1: self.known.leaving[at]} if at in self.known.leaving else {})
 
     def _digits_behind(self, at: int) -> set[int]:
-        """Return the positions that may take a digit right behind one that ``at`` took."""
+        """Return the positions that may take the digit right after one taken by ``at``."""
         kept = {at} if at in self.known.possessive else self.edges[at].keys()
         return {to for to in kept if self.known.takes(to) and self.edges[at].get(to, 0) & (FREE | LOOK | DOUBT)}
 
@@ -180,7 +179,7 @@ class _Judge:
 
 
 def _char_of(taken: int) -> str:
-    """Return the only character that ``taken`` is, small, or in any case; empty for a digit and for other sets."""
+    """Return the only character in ``taken``, a letter in lower case; "" for a digit or a larger set."""
     if taken & (taken - 1):
         return next((chr(97 + at) for at, (low, high) in enumerate(LETTERS) if taken == low | high), "")
     return "" if taken & DIGITS else chr(taken.bit_length() - 1)

@@ -17,9 +17,9 @@ from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared, tel
 from receipt_cli.patterns import compile_later
 
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
-"""What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
+"""Counters of a trainer that counts by epoch: the epoch, the step in it, the steps of an epoch, the planned epochs."""
 MOMENTS = ("init_started", "run_started", "run_stopped")
-"""When a benchmark says that a run begins and ends, in seconds since 1970."""
+"""Printed start and end times of a benchmark's run, in seconds since 1970."""
 STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS, *MOMENTS} - {"run_started"})
 FACTS = frozenset(
     {
@@ -33,12 +33,12 @@ FACTS = frozenset(
         "cudnn_benchmark", "torch_profile", "kernel_table", "kernel_report",
     }
 )  # fmt: skip
-"""Single values that a run prints about itself; they become header facts or inputs of derived figures."""
+"""Single values that a run prints about itself; they become header facts or inputs of derived values."""
 
 _SPECIAL = frozenset("()[]{}?*+|^$\\.-#&~ \t\n\r\x0b\f")
-"""Characters that do not stand for themselves in a pattern, or not in each of its modes."""
+"""Characters that must be escaped in a pattern in at least one of its modes."""
 _INNER = compile_later(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
-"""Escapes and sets of a pattern."""
+"""Pattern of an escape or a set in a pattern."""
 _INNERMOST = compile_later(r"\([^()]*\)")
 _AT_START = compile_later(r"\^(?![*+?{])")
 
@@ -48,7 +48,7 @@ Target = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One value of a rule: how it is printed and what it is."""
+    """One value of a rule: its printed form and its meaning."""
 
     name: str
     type: str
@@ -59,11 +59,11 @@ class Field:
     definition: str | None
     target: Target
     at_least: float | None = None
-    """In base units; an event with a smaller value is not an event of the rule."""
+    """Least value in base units; the rule gives no event for a smaller value."""
 
 
 class LazyFields(Mapping[str, Field]):
-    """The fields of a rule, each made when it is first asked for: most rules of what ships never read a line."""
+    """The fields of a rule, each made on first use: most shipped rules never read a line."""
 
     def __init__(self, bodies: Mapping[str, Any], make: Callable[[str], Field]) -> None:
         self.bodies, self._make = bodies, make
@@ -90,19 +90,19 @@ class LazyFields(Mapping[str, Field]):
 
     @property
     def bounds(self) -> dict[str, float]:
-        """The least value of each field that has one."""
+        """Field → its least value, if it has one."""
         return {name: float(body["at_least"]) for name, body in self.bodies.items() if body and "at_least" in body}
 
     @property
     def printed(self) -> list[tuple[object, ...]]:
-        """How each field is printed, as its definition says it: what two versions that read the same text share."""
+        """The printed form of each field: (name, type, unit, …), equal for two versions that read the same text."""
         keys = ("type", "printed_in", "null_if", "value", "at_least")
         return [(name, *((body or {}).get(key) for key in keys)) for name, body in self.bodies.items()]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A line that the definition must read, with exactly the fields that it must give."""
+    """A line that the rule must read, and exactly the fields that it must give."""
 
     line: str
     fields: Mapping[str, Any]
@@ -128,7 +128,7 @@ class Pairs:
 class Mapped:
     """A Python-literal dict or JSON object on a line.
 
-    ``start`` finds the braces that may open it, where not all may; its groups are fields.
+    ``start`` finds its opening brace if not every brace may open it; the groups of ``start`` are fields.
     """
 
     keys: Mapping[str, str]
@@ -142,7 +142,7 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows whose cells are named by a header row that may come again with other columns."""
+    """Rows whose cells are named by a header row, which may be repeated with other columns."""
 
     header: str
     row: str
@@ -155,7 +155,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Block:
-    """One record over several lines: an opening line, if there is one, then a row for each key."""
+    """One record over several lines: an optional opening line, then a row for each key."""
 
     row: str
     gap: int
@@ -168,7 +168,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Rule:
-    """One named way in which a trainer prints one kind of event."""
+    """One printed form of one kind of event."""
 
     name: str
     event: str
@@ -184,20 +184,20 @@ class Rule:
     companion: bool = False
     counts: str = "step"
     epochs_from: int | None = 1
-    """What the first epoch is called; None: 0 where the log has an epoch 0, else 1."""
+    """Number of the first epoch; None: 0 if the log has an epoch 0, else 1."""
     repeats: int = 0
     samples: tuple[Sample, ...] = ()
 
     @property
     def kind(self) -> str:
-        """Return ``pattern``, ``pairs``, ``mapping``, ``table`` or ``block``."""
+        """``pattern``, ``pairs``, ``mapping``, ``table`` or ``block``."""
         if self.pattern:
             return "pattern"
         return "pairs" if self.pairs else "mapping" if self.mapping else "table" if self.table else "block"
 
     @property
     def keyed(self) -> Pairs | Mapped | Table | Block | None:
-        """Whatever part of the rule names its values by printed keys."""
+        """The part of the rule that names its values by printed keys, or None."""
         return self.pairs or self.mapping or self.table or self.block
 
     @property
@@ -212,7 +212,7 @@ class Rule:
 
     @cached_property
     def reading(self) -> str:
-        """The digest of what decides how the rule reads text, as against what the numbers then mean."""
+        """Digest of everything that decides how the rule reads text, without the meaning of its values."""
         fields: Sequence[tuple[object, ...]]
         if isinstance(self.fields, LazyFields):
             fields = self.fields.printed
@@ -226,12 +226,12 @@ class Rule:
 
     @cached_property
     def anchored(self) -> bool:
-        """True when a pattern of the rule depends on the text before it: the beginning of the line, or no other word."""
+        """Whether a pattern of the rule depends on the text before its match, by ``^`` or a negative lookbehind."""
         return self.mapping is None and any("^" in source or "(?<!" in source for source in self.sources)
 
     @cached_property
     def at_start(self) -> bool:
-        """True when each alternative of the pattern begins with ``^``: it matches where a text begins, or nowhere."""
+        """Whether each alternative of the pattern begins with ``^``, so that it only matches at the start of a text."""
         left = _INNER.sub("-", self.pattern or "") if "(?m" not in (self.pattern or "") else ""
         while (outer := _INNERMOST.sub("-", left)) != left:
             left = outer
@@ -239,32 +239,32 @@ class Rule:
 
     @cached_property
     def bounds(self) -> Mapping[str, float]:
-        """The least value of each field that has one."""
+        """Field → its least value, if it has one."""
         if isinstance(self.fields, LazyFields):
             return self.fields.bounds
         return {name: spec.at_least for name, spec in self.fields.items() if spec.at_least is not None}
 
     @cached_property
     def asked(self) -> list[str]:
-        """All patterns that are asked of a record: those that find it, and those that part it."""
+        """All patterns that the rule applies to a record: to find it and to split it into cells."""
         asked = [*self.sources, *([self.pairs.stop] if self.pairs and self.pairs.stop else [])]
         return asked + ([self.cells.pattern.decode("ascii")] if self.cells is not None else [])
 
     @cached_property
     def compared(self) -> Compared | None:
-        """What the patterns of the rule ask of digits, or None where they may compare them anywhere."""
+        """The digits that the patterns of the rule compare, or None if they may compare digits anywhere."""
         if self.pairs is not None and any(char.isdigit() for char in self.pairs.cell + self.pairs.key):
             return None
         return Compared.union([Compared(own=frozenset(filter(tells_place, self.asked_texts))), *map(digits_compared, self.asked)])
 
     @cached_property
     def asks_digits(self) -> bool:
-        """True when keys or values with digits, which may stand anywhere, decide whether a record is one of the rule's."""
+        """Whether keys or values with digits, at any place, decide whether the rule reads a record."""
         return not all(map(tells_place, self.asked_texts))
 
     @cached_property
     def asked_texts(self) -> frozenset[str]:
-        """The keys and values with digits that decide whether a record of keys and values is one of the rule's (as ``own``)."""
+        """The keys and values with digits that decide whether the rule reads a record, as texts of ``Compared.own``."""
         asked: Iterable[str] = self.pairs.requires | self.pairs.forbids if self.pairs is not None else ()
         if self.mapping is not None:
             keys = (*self.mapping.requires, *self.mapping.forbids, *self.mapping.where)
@@ -275,12 +275,12 @@ class Rule:
 
     @cached_property
     def start(self) -> regex.Pattern[bytes]:
-        """The compiled pattern that finds this rule in a record (``pattern``, or the start of ``pairs``)."""
+        """The compiled pattern that finds this rule in a record (``pattern``, or ``start`` of ``pairs``)."""
         return compile_pattern(self.pattern or (self.pairs.start if self.pairs else ""))
 
     @cached_property
     def find(self) -> Callable[..., regex.Match[bytes] | None]:
-        """Search a text for ``start``, at its beginning alone where that is enough."""
+        """Function that searches a text for ``start``, only at its beginning if ``at_start``."""
         return self.start.match if self.at_start else self.start.search
 
     @cached_property
@@ -290,12 +290,12 @@ class Rule:
 
     @cached_property
     def cells(self) -> regex.Pattern[bytes] | None:
-        """For blank-separated pairs: the compiled pattern of one cell."""
+        """The compiled pattern of one cell of blank-separated pairs, else None."""
         if self.pairs is None or self.pairs.cell.strip():
             return None
         key = "".join(f"\\{char}" if char in _SPECIAL else char for char in self.pairs.key.strip() or self.pairs.key)
-        # A key begins where the last cell ended, or where a run of a key's characters does: each run is looked at once.
-        if len(self.pairs.cell) > 1:  # two blanks or more part the cells: keys and values may hold single blanks
+        # A key begins after the last cell or at a run of key characters, so that each run is read once.
+        if len(self.pairs.cell) > 1:  # two or more blanks separate cells: keys and values may contain single blanks
             begin = rf"(?:\G ?|(?<![^\s{key}])(?<![^\s{key}] ))"
             name, value = rf"[^\s{key}](?:[^\s{key}]| (?! ))*+", r"\S++(?: (?! )\S++)*+"
         else:
@@ -311,23 +311,23 @@ class Rule:
 
     @cached_property
     def opening(self) -> regex.Pattern[bytes] | None:
-        """The compiled ``start`` of a mapping, if it has one: a match ends with the brace."""
+        """The compiled ``start`` of a mapping, whose match ends with the brace, or None."""
         return compile_pattern(self.mapping.start) if self.mapping and self.mapping.start else None
 
     @cached_property
     def block_patterns(self) -> tuple[regex.Pattern[bytes] | None, regex.Pattern[bytes]]:
-        """The compiled patterns of opening lines, if the block has them, and of rows."""
+        """The compiled patterns of opening lines (None without them) and of rows."""
         if self.block is None:
             raise ValueError(f"{self.name} is not a block")
         return compile_pattern(self.block.open) if self.block.open else None, compile_pattern(self.block.row)
 
 
 COMPANION = "companion"
-"""The event of the head of a rule that only adds figures to a step."""
+"""``RuleHead.event`` of a rule that only adds values to a step."""
 
 
 class RuleHead(NamedTuple):
-    """What an engine asks of a rule before a record has one of its literals; ``reading`` is empty where it has to be asked."""
+    """The part of a rule that an engine needs before it finds a literal; if ``reading`` is "", ask ``Rule.reading``."""
 
     name: str
     event: str
@@ -337,7 +337,7 @@ class RuleHead(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a log must show to prove, or to rule out, one of several meanings of the same text."""
+    """Content of a log that proves or rules out one of several meanings of the same text."""
 
     seen: str | None = None
     metric: str | None = None
@@ -346,7 +346,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Grammar:
-    """One trainer format, one version."""
+    """One version of one trainer format."""
 
     id: str
     version: int
@@ -371,18 +371,18 @@ class Grammar:
 
     @cached_property
     def heads(self) -> tuple[RuleHead, ...]:
-        """The heads of the rules, and then of those to ignore records by."""
+        """The heads of the rules, then of the ignore rules."""
         rules = (*self.rules, *self.ignore)
         return tuple([RuleHead(r.name, COMPANION if r.companion else r.event, r.literals) for r in rules])
 
     def rule(self, number: int) -> Rule:
-        """Return the rule whose head has this number."""
+        """Return the rule whose head has this index in ``heads``."""
         return (*self.rules, *self.ignore)[number]
 
     def restore_later(
         self, heads: tuple[RuleHead, ...], restore: Callable[[], tuple[tuple[Rule, ...], tuple[Rule, ...]]]
     ) -> None:
-        """Take the rules, and those to ignore records by, from ``restore``, but not before somebody asks for one."""
+        """Set ``heads`` now, and the rules and ignore rules by ``restore`` on first use."""
         made = vars(self)
         made.update(heads=heads, _restore=restore)
         del made["rules"], made["ignore"]
@@ -390,7 +390,7 @@ class Grammar:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            """Return what is restored now."""
+            """Restore the rules on their first use."""
             if name not in ("rules", "ignore"):
                 raise AttributeError(name)
             made = vars(self)
@@ -402,5 +402,5 @@ class Grammar:
 
 
 def compile_pattern(pattern: str) -> regex.Pattern[bytes]:
-    """Compile an ASCII pattern for matching on bytes; raises ``regex.error`` or ``UnicodeEncodeError``."""
+    """Return an ASCII pattern compiled for bytes. Raises ``regex.error`` or ``UnicodeEncodeError``."""
     return regex.compile(pattern.encode("ascii"))

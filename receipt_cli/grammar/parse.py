@@ -1,4 +1,4 @@
-"""Read the YAML text of a grammar into a checked, immutable ``Grammar``; every error names the rule, the field and the line."""
+"""Read the YAML text of a grammar into a checked, immutable ``Grammar``; errors name the rule, the field and the line."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from receipt_cli.grammar.model import (
 from receipt_cli.grammar.parts import expand
 
 BLOCK_GAP = 8
-"""Records of other kinds between two rows of a block, where its grammar names no ``gap``."""
+"""Most records of other kinds between two rows of a block if its grammar has no ``gap``."""
 Keyed = TypeVar("Keyed", Pairs, Mapped, Table, Block)
 
 
 def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped: bool = False) -> Grammar:
-    """Return the grammar that ``text`` defines; ``where`` names it in errors.
+    """Return the grammar in ``text``; ``where`` names it in errors.
 
-    Only what the engine needs is checked here (shape, closed vocabularies, targets); ``lint`` proves the rest.
+    Checks only the properties that the engine needs (shape, closed vocabularies, targets); ``lint`` checks the rest.
     ``with_samples`` also keeps samples. Raises ``DataError``.
     """
     from receipt_cli.definitions.strict_yaml import read_yaml
@@ -46,19 +46,19 @@ def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped
 
 
 def build_grammar(data: dict[str, Any], where: str, sha256: str) -> Grammar:
-    """Return the grammar that ``data``, a definition of our own making, means; ``sha256`` is its digest. Raises ``DataError``."""
+    """Return the grammar of the generated definition ``data``, whose digest is ``sha256``. Raises ``DataError``."""
     return check_patterns(_grammar(data, where, sha256, False, failing(lambda: b"", where, hidden="rules")))
 
 
 def check_patterns(grammar: Grammar) -> Grammar:
-    """Return ``grammar`` when every pattern of it compiles and captures declared fields. Raises ``DataError``."""
+    """Return ``grammar``. Raises ``DataError`` if a pattern does not compile or captures an undeclared field."""
     for rule in (*grammar.rules, *grammar.ignore):
         sources = [rule.pattern, *([rule.pairs.start, rule.pairs.stop] if rule.pairs else ())]
         sources += [rule.table.header, rule.table.row] if rule.table else []
         sources += [rule.block.open] if rule.block else []
         sources += [rule.mapping.start] if rule.mapping else []
         if rule.block and set(_groups(rule.block.row, rule, grammar)) != {"key", "value"}:
-            raise DataError(f"{rule.name}: a row has exactly the groups key and value", where=grammar.where)
+            raise DataError(f"{rule.name}: a row must have exactly the groups key and value", where=grammar.where)
         for source in sources:
             groups = set(_groups(source or "", rule, grammar))
             if rule.event != "ignored" and groups - set(rule.fields):
@@ -71,20 +71,20 @@ def _groups(source: str, rule: Rule, grammar: Grammar) -> Mapping[str, int]:
     try:
         return compile_pattern(source).groupindex
     except (regex.error, UnicodeEncodeError, RecursionError, MemoryError) as error:
-        raise DataError(f"{rule.name}: not a pattern that can be used", where=grammar.where, why=str(error)) from error
+        raise DataError(f"{rule.name}: pattern does not compile", where=grammar.where, why=str(error)) from error
 
 
 _LEFT_TO_LINT = ("minItems", "minLength", "not", "pattern", "propertyNames")
-"""Keywords of the schema that the engine does not depend on, or that are checked here by another name."""
+"""Schema keywords that the engine does not need, or that are checked separately."""
 _OPTIONAL = ("eras", "evidence", "excludes", "fields", "forbids", "ignore", "keys", "no_match", "proves", "requires", "where")
-"""Keys that may have no value."""
+"""Keys whose value may be null."""
 _PATTERNS = ("start", "stop", "header", "row", "open")
-"""Keys of the other kinds of rules whose values are patterns."""
+"""Keys with patterns in ``pairs``, ``mapping``, ``table`` and ``block``."""
 KINDS = ("pattern", "pairs", "mapping", "table", "block")
 
 
 def _check_shape(data: dict[str, Any], with_samples: bool, fail: Fail) -> None:
-    """Raise the error that ``fail`` makes where ``data`` breaks ``schemas/grammar`` so that the engine cannot use it."""
+    """Raise the error that ``fail`` makes if ``data`` breaks ``schemas/grammar`` so that the engine cannot use it."""
     from receipt_cli.definitions.schema_check import check_definition
 
     def counts(path: tuple[str | int, ...], keyword: str, instance: object) -> bool:
@@ -101,12 +101,12 @@ def _check_shape(data: dict[str, Any], with_samples: bool, fail: Fail) -> None:
         here = below(fail, "rules", str(name))
         _check_literals(body, here)
         if sum(kind in body for kind in KINDS) != 1:
-            raise here(f"a rule is exactly one of {', '.join(KINDS)}")
+            raise here(f"a rule must have exactly one of {', '.join(KINDS)}")
         cell, key = (body["pairs"][part] for part in ("cell", "key")) if "pairs" in body else (",", ":")
         if not cell or not key:
             raise here("cell and key must not be empty", "pairs")
         if not cell.strip() and not (key.strip() and key.isascii()):
-            raise here("between cells parted by blanks, key must be visible ASCII", "pairs")
+            raise here("if blanks separate the cells, key must be visible ASCII", "pairs")
     for name, body in (data.get("ignore") or {}).items():
         _check_literals(body, below(fail, "ignore", str(name)))
 
@@ -118,7 +118,7 @@ def _check_literals(body: Mapping[str, Any], fail: Fail) -> None:
 
 
 def _grammar(data: Mapping[str, Any], where: str, sha256: str, with_samples: bool, fail: Fail) -> Grammar:
-    """Return the grammar of a definition whose shape is right. Raises what ``fail`` makes."""
+    """Return the grammar of a definition whose shape is valid. Raises the error that ``fail`` makes."""
     registry, evidence = load_registry(), data.get("evidence") or {}
     return Grammar(
         id=data["grammar"],
@@ -158,7 +158,7 @@ def _rule(name: str, body: Mapping[str, Any], registry: Registry, with_samples: 
     here = below(fail, "rules", name)
     bodies = {str(key): value for key, value in (body.get("fields") or {}).items()}
     fields = LazyFields(bodies, lambda key: make_field(key, bodies[key], registry, below(here, "fields", key)))
-    list(fields.values())  # each is made, and so checked
+    list(fields.values())  # making each field checks it
     block = body.get("block")
     rule = Rule(
         name=name,
@@ -191,7 +191,7 @@ def _sample(body: Mapping[str, Any]) -> Sample:
 
 
 def _keyed(noun: type[Keyed], body: Mapping[str, Any] | None) -> Keyed | None:
-    """Return the part of a rule that names its values by printed keys, or None where the rule has none of this kind."""
+    """Return the keyed part of a rule as ``noun``, or None if ``body`` is None."""
     if body is None:
         return None
     values = {key: value for key, value in body.items() if key not in ("syntax", "unknown")}

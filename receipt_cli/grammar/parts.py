@@ -20,15 +20,15 @@ PARTS: Final[Mapping[str, str]] = {
     "gap": r"[^\n]{0,2000}?",
     "end": r"(?![\w%]|,\d{3})",
 }
-"""Name → pattern. ``grouped`` is a number that may have commas between thousands; ``gap`` is any text of the line, as little as
-possible; ``end`` matches where a number ends, and no unit is glued to it."""
+"""Name → pattern. ``grouped`` is a number that may have commas between thousands; ``gap`` is as little text of the line as
+possible; ``end`` matches at the end of a number without a unit right after it."""
 _CALL = compile_later(r"\(\?&([A-Za-z_]\w*)\)")
 
 
 def expand(pattern: str) -> str:
-    """Return ``pattern`` with each named part in full, and without its line breaks, which are layout.
+    """Return ``pattern`` with its named parts expanded, and without its line breaks, which are only layout.
 
-    A group of the pattern's own with the name of a part comes first.
+    A group of the pattern with the same name takes precedence over a part.
     """
     joined = re.sub(r"\n[ \t]*", "", pattern) if "\n" in pattern else pattern
     if "(?&" not in joined:
@@ -42,7 +42,7 @@ def expand(pattern: str) -> str:
 
 
 def abbreviate(pattern: str) -> str:
-    """Return ``pattern`` with the names of the parts that it contains in full: ``expand`` gives it back."""
+    """Return ``pattern`` with parts replaced by their names; ``expand`` reverses it."""
     for name in ("grouped", "number", "bar", "gap", "end"):
         pattern = pattern.replace(PARTS[name], f"(?&{name})")
     return pattern

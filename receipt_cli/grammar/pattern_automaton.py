@@ -1,7 +1,7 @@
-"""A pattern as the automaton of its positions: of the places that consume a byte, and which may follow which.
+"""A pattern as the automaton of its positions: the parts that each consume one byte, and the steps between them.
 
-It is made for ``grammar.length_sensitivity``, and says of each step what a path crosses on it: groups that are not given up
-again, assertions, and how often a step may be repeated.
+It serves ``grammar.length_sensitivity``. Each step lists its crossings: possessive loops, atomic groups, assertions, and
+the bounds of its repetition.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ DIGITS = sum(1 << byte for byte in b"0123456789")
 LETTERS = [(1 << low, 1 << (low - 32)) for low in range(97, 123)]
 _BLANK = 1 << 32
 FREE, LOOK, GUARD, DOUBT, SKIP = 1, 2, 4, 8, 16
-"""What a path crosses between two bytes: nothing; an assertion that holds between two digits; one that fails there; any other;
-a possessive loop that would take a digit, were one there."""
+"""Crossings of a path between two bytes: none; an assertion that holds between two digits; one that fails there; any other;
+a skipped possessive loop that would take a digit."""
 CROSSED = 31
 BOUNDED, LAZY, GREEDY = 32, 64, 128
-"""A step that is repeated up to a bound, or as little, or as much as possible."""
+"""A step that repeats up to a bound, as little as possible, or as much as possible."""
 _ALL = (1 << 256) - 1
 _WORDS = DIGITS | 1 << 95 | sum(low | high for low, high in LETTERS)
 _SHORTHANDS = {"d": DIGITS, "w": _WORDS, "s": sum(1 << byte for byte in b" \t\n\r\f\v")}
@@ -29,24 +29,24 @@ _MAX_POSITIONS = 1500
 
 
 class Unknown(Exception):
-    """The pattern has something that is not understood."""
+    """The pattern contains syntax that is not understood."""
 
 
 @dataclass(slots=True)
 class Part:
-    """A part of a pattern: what is crossed where it takes no byte, its first and last positions and what is crossed to them."""
+    """A part of a pattern: ``nullable`` are its crossings if it takes no byte; ``first``, ``last``: position → crossings."""
 
     nullable: int
     first: dict[int, int] = field(default_factory=dict)
     last: dict[int, int] = field(default_factory=dict)
     size: int = 0
-    """Its positions."""
+    """Number of its positions."""
     grouped: bool = False
-    """Whether it has a group whose place is kept."""
+    """Whether it contains a capturing group."""
 
 
 def cross(one: int, other: int) -> int:
-    """Return what a path crosses that crosses one of each."""
+    """Return the crossings of a path with one crossing of each."""
     if one == FREE or not other:
         return other if one else 0
     if other == FREE or not one:
@@ -66,8 +66,8 @@ def _each(crossed: int) -> list[int]:
 class Automaton:
     """The positions of a pattern, by number. Raises ``Unknown``.
 
-    ``sets`` are the bytes that each takes, as sums of ``1 << byte``, and ``edges`` the positions that may follow it, each with
-    what is crossed to it. No repetition reaches a bound of ``longest`` or more, or of ``word`` where it takes no blank.
+    ``sets`` are the bytes that each position takes, as sums of ``1 << byte``; ``edges`` are the positions that may follow it,
+    each with its crossings. Bounds from ``longest``, or ``word`` for a repetition without blanks, count as unbounded.
     """
 
     def __init__(self, pattern: str, longest: int, word: int) -> None:
@@ -79,21 +79,21 @@ class Automaton:
         self.sets: list[int] = []
         self.edges: list[dict[int, int]] = []
         self.possessive: set[int] = set()
-        """Positions that are repeated without end, and not given up again."""
+        """Positions of possessive, unbounded loops."""
         self.begins: set[int] = set()
-        """Positions that the beginning of the pattern, or of an assertion, leads to."""
+        """First positions of the pattern and of assertions."""
         self.ends: dict[int, int] = {}
-        """Positions that the end of the pattern, of an assertion or of an atomic group follows: what is crossed to it."""
+        """Last positions of the pattern, of assertions and of atomic groups → crossings to that end."""
         self.leaving: dict[int, int] = {}
-        """The same without atomic groups: behind these positions a path ends."""
+        """``ends`` without atomic groups: positions after which a path ends."""
         self.soft: set[int] = set()
-        """Positions at which an assertion holds, whatever follows, or whatever is before."""
+        """Positions at which an assertion is decided, whatever follows or precedes them."""
         self.wrong: set[int] = set()
-        """Positions that a path may come to inside a run of digits, but not at its beginning."""
+        """Positions that a path may reach inside a run of digits, but not at its beginning."""
         self.inner: set[int] = set()
         """Positions of atomic groups."""
         self.groups: list[int] = []
-        """The innermost group of each position whose place is kept."""
+        """Innermost capturing group of each position."""
         self._open = [0]
         self._holds = False
         whole = self._alternatives()
@@ -102,12 +102,12 @@ class Automaton:
         self.begins |= whole.first.keys()
         doubted = DOUBT
         if self._holds and any(crossed & ~(FREE | LOOK) for crossed in whole.first.values()):
-            doubted |= FREE | LOOK  # what begins inside a run may match where what begins with it was held
+            doubted |= FREE | LOOK  # a match may begin inside a run after a possessive part failed at its beginning
         self.wrong |= {at for at, crossed in whole.first.items() if crossed & doubted and self.takes(at)}
         self._end(whole)
 
     def takes(self, at: int) -> bool:
-        """True for a position that takes a digit."""
+        """Return whether the position ``at`` takes a digit."""
         return bool(self.sets[at] & DIGITS)
 
     def _end(self, part: Part, *, path: bool = True) -> None:
@@ -189,14 +189,14 @@ class Automaton:
         return Part(nullable, part.first, part.last, part.size, part.grouped)
 
     def _skipped(self, part: Part) -> int:
-        """Return what is crossed where a part takes nothing that is not given up once it took something."""
+        """Return the crossings if an optional possessive part takes nothing."""
         digits = [at for at in part.first if self.takes(at)]
         if digits and _is_bare(part) and part.first[digits[0]] == FREE and self.sets[digits[0]] & DIGITS == DIGITS:
             return SKIP
         return DOUBT if digits or part.nullable else LOOK if part.size > 1 else FREE
 
     def _hold(self, part: Part, begun: int) -> None:
-        """Note that a part is not given up once it matched."""
+        """Record that a part is possessive: the engine does not backtrack into it."""
         self._holds = True
         self.inner |= set(range(begun, len(self.sets)))
         self._end(part, path=False)
@@ -267,15 +267,15 @@ class Automaton:
         return Part(self._asked(part, part.last, sure, negative, DOUBT))
 
     def _stand_alone(self, part: Part) -> None:
-        """Let the paths through an assertion begin and end with it."""
+        """Let the paths in an assertion begin and end with it."""
         self.begins |= part.first.keys()
         for at, crossed in part.last.items():
             self.leaving[at] = self.leaving.get(at, 0) | crossed
 
     def _asked(self, part: Part, beside: dict[int, int], sure: set[int], negative: bool, unless: int) -> int:
-        """Return what is crossed with an assertion whose positions ``beside`` are those next to where it is asked.
+        """Return the crossings of an assertion; ``beside`` are its positions next to its place in the pattern.
 
-        ``unless``: with a negative one that takes no digits.
+        ``unless``: the crossing of a negative assertion that takes no digits.
         """
         digits = [at for at in beside if self.takes(at)]
         if negative and any(at in sure and beside[at] & FREE and self.sets[at] & DIGITS == DIGITS for at in digits):
@@ -286,7 +286,7 @@ class Automaton:
 
 
 def _is_bare(part: Part) -> bool:
-    """True for one position, with nothing asked behind it."""
+    """Return whether ``part`` is one position without an assertion after it."""
     return part.size == 1 and not part.nullable and [*part.last.values()] == [FREE]
 
 
@@ -295,7 +295,7 @@ def _merged(one: dict[int, int], other: dict[int, int]) -> dict[int, int]:
 
 
 def _doubted(places: dict[int, int]) -> dict[int, int]:
-    """Return the first or the last positions of a part that has to come again."""
+    """Return the first or last positions of a part that must repeat, with doubtful crossings."""
     return dict.fromkeys(places, DOUBT)
 
 
@@ -308,7 +308,7 @@ def _times(token: str) -> tuple[int, int | None]:
 
 @cache
 def set_of(token: str) -> int:
-    """Return the bytes that a position takes which is written as ``token``, letters in any case, each as ``1 << byte``.
+    """Return the bytes that ``token`` matches, letters in both cases, as a sum of ``1 << byte``.
 
     Raises ``Unknown``.
     """
@@ -332,7 +332,7 @@ def _taken(token: str) -> int:
 
 
 def _member(text: str, at: int) -> tuple[int, int]:
-    """Return the bytes that the escape or the character at ``at`` stands for, and how long it is."""
+    """Return the bytes that the escape or character at ``at`` matches, and its length in ``text``."""
     if text[at] != "\\":
         return 1 << ord(text[at]), 1
     char = text[at + 1]

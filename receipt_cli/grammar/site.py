@@ -1,4 +1,4 @@
-"""The definitions of a site: grammars, failure markers and metric aliases beside those that ship."""
+"""The definitions of a site: its grammars, failure markers and metric aliases, in addition to the shipped ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from receipt_cli.grammar.model import Grammar
 
 @dataclass(frozen=True)
 class Site:
-    """Definitions that do not ship; ``catalogue`` and ``registry`` are None where those that ship are meant.
+    """A site's definitions; ``own_catalogue`` and ``own_registry`` add to the shipped ones, or are None.
 
-    ``sources`` maps ``id@vN`` of each grammar to its file.
+    ``sources`` and ``texts`` map ``id@vN`` of each grammar to its file and to its text.
     """
 
     grammars: tuple[Grammar, ...] = ()
@@ -27,7 +27,7 @@ class Site:
 
     @property
     def catalogue(self) -> Catalogue:
-        """The failure markers, those of the site last."""
+        """The shipped failure markers, then the site's."""
         return self.own_catalogue or load_catalogue()
 
     @property
@@ -36,11 +36,11 @@ class Site:
         return self.own_registry or load_registry()
 
     def find(self, name: str) -> Grammar:
-        """Return the grammar that ``name`` means, of the site or one that ships. Raises as ``get_grammar``."""
+        """Return the grammar ``name`` of the site, else the shipped one. Raises as ``get_grammar`` does."""
         return self._own(name) or get_grammar(name, list(self.sources))
 
     def definition(self, name: str) -> bytes:
-        """Return the text of the grammar that ``name`` means. Raises as ``find``."""
+        """Return the text of the grammar ``name``. Raises as ``find`` does."""
         own = self._own(name)
         return self.texts[own.ref] if own is not None else definition(name, list(self.sources))
 
@@ -51,4 +51,4 @@ class Site:
 
 
 NO_SITE = Site()
-"""Nothing but what ships."""
+"""Only the shipped definitions."""

@@ -1,4 +1,4 @@
-"""The run summary of cppmega's log comparison: hot steps averaged, the last values, memory, and the paths of its artefacts."""
+"""Read the run summary of cppmega's log comparison: means of hot steps, last values, memory, and artefact paths."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _MAX_ARTIFACTS = 1000
 
 
 def recognise(document: Value) -> bool:
-    """True for one run summary."""
+    """Return whether ``document`` is one run summary."""
     return isinstance(document, dict) and len(_SIGNS & document.keys()) >= 3
 
 
 def runs_of(document: Value) -> list[str]:
-    """Return the keys of run summaries in a comparison of several runs."""
+    """Return the keys of the run summaries in a comparison of several runs."""
     return [key for key, value in document.items() if recognise(value)] if isinstance(document, dict) else []
 
 
 def read(json_text: JsonText, document: Value) -> ForeignRun:
-    """Return the run that a run summary describes."""
+    """Return the run in a run summary."""
     foreign = ForeignRun(FORMAT, producer="cppmega", trainer="megatron-lm", matched=1)
     fields = Fields(document, foreign.problems)
     phase = DeclaredPhase(last=fields.count("final_train_iteration"))
@@ -66,7 +66,7 @@ def read(json_text: JsonText, document: Value) -> ForeignRun:
 
 
 def _artifacts(foreign: ForeignRun, document: Value) -> None:
-    """Add the artefacts by reference; each warning of the producer becomes a problem."""
+    """Add the artefacts as attachments; each warning of the producer becomes a problem."""
     artifacts, warnings = at(document, "artifacts"), at(document, "warnings")
     for number, artifact in enumerate(artifacts[:_MAX_ARTIFACTS] if isinstance(artifacts, list) else []):
         kind, path = (safe_text(words(at(artifact, key)) or "") for key in ("kind", "path"))

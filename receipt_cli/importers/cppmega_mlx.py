@@ -1,4 +1,4 @@
-"""The nested training receipt of cppmega_mlx: its steps one by one, the model, the machine and its memory."""
+"""Read the nested training receipt of cppmega_mlx: steps, model, machine and memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PACKAGES = ("mlx", "mlx_lm", "mlx_metal")
 
 
 def recognise(document: Value) -> bool:
-    """True for a receipt with a version of its own, a training block and its workload."""
+    """Return whether ``document`` has ``receipt_schema_version``, ``training`` and ``workload``."""
     return (
         isinstance(document, dict)
         and "receipt_schema_version" in document
@@ -45,7 +45,7 @@ def recognise(document: Value) -> bool:
 
 
 def read(json_text: JsonText, document: Value) -> ForeignRun:
-    """Return the run that a receipt of cppmega_mlx describes."""
+    """Return the run in a receipt of cppmega_mlx."""
     foreign = ForeignRun(FORMAT, producer="cppmega_mlx", trainer="cppmega-mlx")
     fields = Fields(document, foreign.problems)
     version = at(document, "receipt_schema_version")
@@ -73,7 +73,7 @@ def _read_steps(foreign: ForeignRun, json_text: JsonText, fields: Fields, planne
 
 
 def _read_totals(foreign: ForeignRun, fields: Fields, planned: int | None) -> None:
-    """Add the statistics of the run as a whole; those of its step records take precedence."""
+    """Add the statistics of the whole run; statistics of step records take precedence."""
     phase = DeclaredPhase(planned=planned)
     phase.parameter_count = fields.count("model", "parameter_count")
     phase.records = fields.count("training", "steps_completed") or 0

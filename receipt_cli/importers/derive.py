@@ -1,4 +1,4 @@
-"""Derive the receipt of a foreign run by the functions for logs; figures that the document declares fill the gaps."""
+"""Derive the receipt of a foreign run with the functions for logs; values that the document declares fill the gaps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from receipt_cli.scan.segment import SegmentBody
 _DEATHS = ("cause", "stop", "error", "consequence")
 _LOSSES = ("loss", "val_loss")
 _SEARCHED = 512
-"""Characters of a declared reason that are searched for a failure marker."""
+"""Characters of each line of a declared reason that are searched for a failure marker."""
 
 
 def derive_import(foreign: ForeignRun, log: LogFacts) -> Derivation:
@@ -88,7 +88,7 @@ def _summaries(foreign: ForeignRun, phases: Sequence[Phase], registry: Registry)
 
 
 def _complete(summary: Summary, foreign: ForeignRun, registry: Registry) -> None:
-    """Add the declared statistics to the summary of the records."""
+    """Add the declared statistics to the summary computed from records."""
     for declared in foreign.declared:
         summary.parameter_count = declared.parameter_count if summary.parameter_count is None else summary.parameter_count
         summary.training_time_s = declared.training_time_s if summary.training_time_s is None else summary.training_time_s
@@ -96,7 +96,7 @@ def _complete(summary: Summary, foreign: ForeignRun, registry: Registry) -> None
 
 
 def _ending(foreign: ForeignRun, phases: Sequence[Phase], catalogue: Catalogue) -> Ending:
-    """Return how the run ended: the declared failure first, then the evidence of the records."""
+    """Return the ending of the run, by its declared failure, else by its records."""
     code = foreign.run.get("exit_code")
     derived = judge(SegmentBody(), catalogue, phases, code) if phases else _without_records(code, catalogue)
     if foreign.failure is not None:
@@ -109,12 +109,12 @@ def _ending(foreign: ForeignRun, phases: Sequence[Phase], catalogue: Catalogue) 
     if foreign.checks.get("has_steps") is False and not completed:
         message = "the document says that no step was made, and nothing that the run completed"
         return replace(derived, reason="unknown", category="unknown", line_number=None, message=message, completed=completed)
-    # A snapshot of a run that goes on says neither that it failed nor that it did what it set out to do.
+    # A snapshot of a running job proves neither failure nor completion.
     return replace(derived, reason=None, category=None, line_number=None, message=None, completed=completed)
 
 
 def _without_records(code: int | None, catalogue: Catalogue) -> Ending:
-    """Return the ending of a run without records, of which at most the exit code is known."""
+    """Return the ending of a run without records, from its exit code if known."""
     derived = judge(SegmentBody(), catalogue, (), code)
     if code:
         return derived
@@ -125,16 +125,16 @@ def _declared_failure(foreign: ForeignRun, code: int | None, catalogue: Catalogu
     assert foreign.failure is not None
     message = safe_text(foreign.failure.message or "") or None
     marker = _marker(message or "", catalogue) or _marker("\n".join(foreign.failure.tail), catalogue)
-    sightings = derived.sightings
+    matches = derived.matches
     if marker is not None:
-        return Ending(marker.reason, marker.category, None, message, False, code, sightings)
+        return Ending(marker.reason, marker.category, None, message, False, code, matches)
     if derived.reason not in (None, "truncated"):
         return replace(derived, message=message or derived.message, completed=False)
-    return Ending("unknown", "unknown", None, message or "the document says that the run failed", False, code, sightings)
+    return Ending("unknown", "unknown", None, message or "the document says that the run failed", False, code, matches)
 
 
 def _marker(text: str, catalogue: Catalogue) -> Marker | None:
-    """Return the highest ranking failure marker in a declared failure, or None. A reason's own name is a marker, too."""
+    """Return the failure marker of the best priority in a declared failure, or None; a reason's name is also a marker."""
     slug = [marker for marker in catalogue.markers if marker.reason == text and marker.role in _DEATHS]
     hits = slug[:1] or [
         hit.marker
@@ -142,11 +142,11 @@ def _marker(text: str, catalogue: Catalogue) -> Marker | None:
         for hit in catalogue.search(line[:_SEARCHED].encode("utf-8", "replace"))
         if hit.marker.role in _DEATHS and hit.marker.reason
     ]
-    return min(hits, key=lambda marker: marker.rank, default=None)
+    return min(hits, key=lambda marker: marker.priority, default=None)
 
 
 def _checks(foreign: ForeignRun, phases: Sequence[Phase], summaries: Sequence[Summary], ending: Ending) -> Checks:
-    """Return every check: false where the records or the document disprove it, true where one of them proves it."""
+    """Return every check: false if the records or the document disprove it, else true if one of them proves it."""
     checks = evaluate(phases, summaries, ending)
     seen = any(summary.record_count for summary in summaries)
     if not phases:
@@ -177,11 +177,11 @@ def _tail(foreign: ForeignRun, ending: Ending) -> list[str]:
 FIGURES = ("first", "last", "min", "max", "mean", "median")
 _SLACK = 1e-9
 _SAME = 1e-6
-"""Relative difference allowed between a declared figure and that of the records: the last digits of a float32."""
+"""Largest relative difference between a declared and a computed statistic: the last digits of a float32."""
 
 
 def summary_of(declared: DeclaredPhase, registry: Registry, problems: ProblemCounter) -> Summary:
-    """Return the summary of ``declared``. Its steady state is the producer's own window."""
+    """Return the summary of ``declared``; its steady state is the producer's own window."""
     steady = declared.records if declared.steady_records is None else min(declared.steady_records, declared.records)
     summary = Summary(
         phase=declared.name,
@@ -202,15 +202,15 @@ def summary_of(declared: DeclaredPhase, registry: Registry, problems: ProblemCou
 def add_declared(
     summary: Summary, declared: DeclaredPhase, registry: Registry, problems: ProblemCounter, *, stated_first: bool = False
 ) -> None:
-    """Add the metrics of ``declared`` that ``summary`` lacks: statistics of records take precedence.
+    """Add the metrics of ``declared`` that ``summary``, computed from records, lacks.
 
-    With ``stated_first`` their figures are those of ``declared`` all the same; window and count stay those of the records.
+    With ``stated_first``, values in ``declared`` replace computed ones; window and count stay those of the records.
     """
     statistics = _statistics(declared.metrics, problems)
     if stated_first:
         times, computed = declared.metrics.get("step_time_s"), summary.metrics.get("step_time_s")
         if times is not None and computed is not None and times.figures.get("median") != computed.median:
-            summary.step_times = None  # quantiles of other records than the stated median is of
+            summary.step_times = None  # the stated median is of other records than these quantiles
         for known, stated in ((summary.metrics, declared.metrics), (summary.other_metrics, declared.others)):
             for name in known.keys() & stated.keys():
                 figures = {key: stated[name].figures.get(key, getattr(known[name], key)) for key in FIGURES}
@@ -226,13 +226,13 @@ def add_declared(
 
 
 def _compare(name: str, declared: Statistic, computed: Statistic, problems: ProblemCounter) -> None:
-    """Count a problem for each declared figure that differs from the one of the records."""
+    """Add a problem for each declared value that differs from the computed one."""
     if computed.nonfinite_count or {declared.window, computed.window} != {"all"}:
         return
     for key in FIGURES:
         one, other = getattr(declared, key), getattr(computed, key)
         if one is not None and other is not None and abs(one - other) > _SAME * max(abs(one), abs(other)):
-            problems.add("figures_differ", None, f"{name}: {key} is stated as {one}, the records give {other}")
+            problems.add("figures_differ", None, f"{name}: {key} is stated as {one}, but {other} by the records")
 
 
 def _statistics(declared: Mapping[str, DeclaredStatistic], problems: ProblemCounter) -> dict[str, Statistic]:
@@ -241,17 +241,17 @@ def _statistics(declared: Mapping[str, DeclaredStatistic], problems: ProblemCoun
 
 
 def statistic(name: str, declared: DeclaredStatistic, problems: ProblemCounter) -> Statistic | None:
-    """Return a declared statistic; None, with a problem, where its figures contradict each other.
+    """Return a declared statistic; None, with a problem, if its values contradict each other.
 
-    ``record_count`` is 0 where the document lacks the number of values, or one of the figures.
+    ``record_count`` is 0 if the document lacks the number of values, or one of the statistics.
     """
     figures = {key: declared.figures[key] for key in FIGURES if math.isfinite(declared.figures.get(key, math.nan))}
     if len(figures) < len(declared.figures):
-        problems.add("figure_not_finite", None, f"{name}: is not a finite number")
+        problems.add("figure_not_finite", None, f"{name}: not a finite number")
     if not figures:
         return None
     if not _agree(figures, declared.window):
-        problems.add("figures_contradict", None, f"{name}: the smallest and the largest value leave no room for the others")
+        problems.add("figures_contradict", None, f"{name}: min and max contradict the other statistics")
         return None
     needed = FIGURES if declared.window == "all" else FIGURES[2:]
     whole = all(key in figures for key in needed)

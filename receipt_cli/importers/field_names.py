@@ -1,6 +1,6 @@
-"""The meaning of names in a foreign document: the format's own table first, then the aliases of the metric registry.
+"""Find the meaning of names in a foreign document: by the format's table, then by the aliases of the metric registry.
 
-A name of uncertain unit or meaning is doubtful, and its value is left out.
+A name with an uncertain unit or meaning is doubtful, and its value is ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Kind = Literal["metric", "other", "fact", "step", "ignored", "doubtful"]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The meaning of a printed name: its kind, the canonical name, the unit of the printed number, and the definition.
+    """The meaning of a printed name: its kind, canonical name, the unit of the printed number, scope and definition.
 
     ``unit`` is a key of ``units.UNITS``, None for a base unit. A ``fact`` is a single value of the run (``grammar.FACTS``).
     """
@@ -32,29 +32,29 @@ class Meaning:
 
 
 _SIZE = re.compile(r"(?<![a-z])[kmgt]b\)?\Z")
-"""The end of a name of memory in GB or MB, which may be powers of 1000 or of 1024 bytes."""
+"""Ending of a memory metric's name in GB or MB, which may be powers of 1000 or of 1024 bytes."""
 _MAX_KNOWN = 4096
 STEP, IGNORED, DOUBTFUL = Meaning("step"), Meaning("ignored"), Meaning("doubtful")
 
 
 def metric(name: str, unit: str | None = None, *, scope: str | None = None, definition: str | None = None) -> Meaning:
-    """Return the meaning of a name that is a canonical metric."""
+    """Return the meaning of a canonical metric."""
     return Meaning("metric", name, unit, scope, definition)
 
 
 def other(name: str) -> Meaning:
-    """Return the meaning of a name outside of the registry, even where it looks like one of the registry."""
+    """Return the meaning of a metric outside the registry, even if the registry has its name."""
     return Meaning("other", name)
 
 
 def fact(name: str, unit: str | None = None) -> Meaning:
-    """Return the meaning of a name that is a single value of the run."""
+    """Return the meaning of a single value of the run."""
     return Meaning("fact", name, unit)
 
 
 @cache
 def _spellings() -> dict[str, list[tuple[str, Alias]]]:
-    """Return the aliases of the registry by their lower-cased spelling, each with the name of its metric."""
+    """Return lower-case spelling → (metric name, alias) for the registry's aliases."""
     known: dict[str, list[tuple[str, Alias]]] = {}
     for entry in load_registry().metrics:
         for alias in entry.aliases:
@@ -65,9 +65,9 @@ def _spellings() -> dict[str, list[tuple[str, Alias]]]:
 class Names:
     """The names of one format.
 
-    ``trainers`` are those of the registry whose spellings it may use, the likeliest first; without any, a spelling counts
-    only where it means the same in all trainers, in its base unit.
-    ``prefixes`` are possible prefixes of a known spelling, such as ``train/``, with their replacement.
+    ``trainers`` are the registry's trainers whose spellings it may use, the likeliest first; without any, a spelling counts
+    only if it has the same meaning in all trainers, in its base unit. ``prefixes`` map possible prefixes of a known spelling,
+    such as ``train/``, to their replacements.
     """
 
     def __init__(self, table: Mapping[str, Meaning], trainers: Sequence[str] = (), prefixes: Mapping[str, str] | None = None):
@@ -77,7 +77,7 @@ class Names:
         self._known: dict[str, Meaning | None] = {}
 
     def meaning(self, spelling: str) -> Meaning | None:
-        """Return the meaning of ``spelling``, ``DOUBTFUL`` where it is uncertain, None for an unknown name."""
+        """Return the meaning of ``spelling``, ``DOUBTFUL`` if it is uncertain, None for an unknown name."""
         if spelling not in self._known:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()

@@ -1,4 +1,4 @@
-"""``trainer_logs.json`` of Forgather: an array of records, left open by a run that died."""
+"""Read Forgather's ``trainer_logs.json``: an array of records, which lacks its end if the run died."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _END = Names(
         "train_samples_per_second": metric("samples_per_s", scope="global", definition="mean_over_the_run"),
         "train_steps_per_second": metric("steps_per_s", definition="mean_over_the_run"),
         "effective_batch_size": fact("samples_per_step"),
-        "tokens_per_second": other("tokens_per_second"),  # all tokens, those before a resume too, by this session's time
+        "tokens_per_second": other("tokens_per_second"),  # all tokens, even before a resume, over this session's time
         "flops_per_second": other("flops_per_second"),
     },
     _TRAINERS,
@@ -48,13 +48,13 @@ _KINDS = {"step": _TRAINING, "eval": _EVALUATION, "end": _END}
 
 
 def recognise(records: list[Record]) -> bool:
-    """True for records with a step and a time, as all of Forgather's have."""
+    """Return whether the first records have a step and a time, as Forgather's do."""
     entries = [record.value for record in records[:8]]
     return bool(entries) and all(isinstance(e, dict) and {"global_step", "timestamp"} <= e.keys() for e in entries)
 
 
 def read(json_text: JsonText) -> ForeignRun:
-    """Return the run of the records; a file that breaks off is read as far as it goes."""
+    """Return the run in the array; a truncated array is read as far as possible."""
     foreign = ForeignRun(FORMAT, producer="Forgather", trainer="forgather")
     array = json_text.open_array()
     for line, where, record in foreign.objects(array.records, ""):
@@ -80,7 +80,7 @@ def _add(foreign: ForeignRun, line: int, where: str, record: dict[str, Value]) -
 
 
 def _largest(sizes: list[Value]) -> Value:
-    """Return the largest of the numbers of a list, as printed; None unless all are numbers."""
+    """Return the largest number in a list, as printed; None unless all are numbers."""
     numbers = [(read_number(size), size) for size in sizes if isinstance(size, Number)]
     known = [(number, size) for number, size in numbers if number is not None]
     return max(known, key=lambda pair: pair[0])[1] if known and len(known) == len(sizes) else None

@@ -1,4 +1,4 @@
-"""The formats that can be imported. Each is recognised by keys that no other has."""
+"""The formats that can be imported. Each is recognised by its own keys."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from receipt_cli.importers.trackers import tables
 from receipt_cli.importers.trackers.recognise import TITLES
 
 Beside = Callable[[str], Document | None]
-"""Returns the file of that name in the document's folder, or None."""
+"""Takes a file name; returns that file of the document's folder, or None."""
 
 
 class UnknownFormat(GrammarChoiceError):
-    """No format that can be imported explains the document, or it is in another format than the one asked for."""
+    """The document's format is unknown, or is not the wanted one."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """A format that is one JSON object."""
+    """A format whose document is one JSON object."""
 
     name: str
     title: str
@@ -93,20 +93,20 @@ FORMATS: dict[str, str] = {
     tables.LINES: "JSON lines, an object with a step for each record",
     **TITLES,
 }
-"""Name and title of every format that can be imported."""
+"""Name → title of every format that can be imported."""
 
 
 def check_format(wanted: str | None) -> None:
     """Raise ``UsageError`` for an unknown format."""
     if wanted is not None and wanted not in FORMATS:
-        raise UsageError(f"no format {wanted!r}", why=f"known are {', '.join(sorted(FORMATS))}")
+        raise UsageError(f"unknown format {wanted!r}", why=f"known: {', '.join(sorted(FORMATS))}")
 
 
 def read_format(document: Document, beside: Beside, wanted: str | None = None) -> ForeignRun:
-    """Return the run that ``document`` describes, read in its own format.
+    """Return the run in ``document``, whose format is recognised.
 
-    Raises ``InputError`` for broken JSON, ``UnknownFormat`` for a document in no known format or in another than
-    ``wanted``, and ``UsageError`` for an unknown format.
+    Raises ``InputError`` for broken JSON, ``UnknownFormat`` for a document in an unknown format or not in ``wanted``, and
+    ``UsageError`` if ``wanted`` is unknown.
     """
     check_format(wanted)
     text = document.text
@@ -123,7 +123,7 @@ def read_format(document: Document, beside: Beside, wanted: str | None = None) -
     if foreign is None:
         raise _unknown(document, wanted)
     if wanted is not None and foreign.format != wanted:
-        raise UnknownFormat(f"is no {wanted}", where=document.name, why=f"it is {foreign.format}: {FORMATS[foreign.format]}")
+        raise UnknownFormat(f"is not {wanted}", where=document.name, why=f"it is {foreign.format}: {FORMATS[foreign.format]}")
     return foreign
 
 
@@ -146,7 +146,7 @@ def _object(document: Document, beside: Beside, wanted: str | None) -> ForeignRu
         known = [form for form in _OBJECTS if form.recognise(value)]
         if not known and (runs := cppmega.runs_of(value)):
             raise UnknownFormat(
-                "holds the summaries of several runs", where=document.name, why=f"of {', '.join(runs)[:200]}",
+                "has the summaries of several runs", where=document.name, why=f"of {', '.join(runs)[:200]}",
                 try_=f"jq .{runs[0]} FILE | receipt import -" if runs[0].isidentifier() else "import them one by one",
             )  # fmt: skip
         chosen = next((form for form in known if form.name == wanted), known[0] if known else None)
@@ -157,7 +157,7 @@ def _object(document: Document, beside: Beside, wanted: str | None) -> ForeignRu
 
 def _with_repeats(foreign: ForeignRun, json_text: JsonText) -> ForeignRun:
     for key in dict.fromkeys(json_text.repeated):
-        detail = f"{key[:128]} stands twice in one object, with different values: neither counts"
+        detail = f"{key[:128]} occurs twice in one object with different values: ignored both"
         foreign.problems.add("repeated_key", None, detail)
     return foreign
 
@@ -168,5 +168,5 @@ def _broken(document: Document, error: NotJson) -> InputError:
 
 def _unknown(document: Document, wanted: str | None) -> UnknownFormat:
     known = "".join(f"\n       {name:<26} {title}" for name, title in FORMATS.items())
-    what = "no known format explains this document" if wanted is None else f"is no {wanted}"
+    what = "the format of this document is unknown" if wanted is None else f"is not {wanted}"
     return UnknownFormat(what, where=document.name, why=f"these can be imported:{known}", try_="for a log: receipt parse LOG")

@@ -1,4 +1,4 @@
-"""``trainer_state.json`` of the Hugging Face Trainer: its log history record by record, as its console lines are read."""
+"""Read ``trainer_state.json`` of the Hugging Face Trainer: its log history, record by record, like its console lines."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ _KINDS = {"step": _TRAINING, "eval": _EVALUATION, "end": _END}
 
 
 def recognise(document: Value) -> bool:
-    """True for a trainer state: a log history beside the state of a loop."""
+    """Return whether ``document`` has a log history and fields of the loop's state."""
     return isinstance(document, dict) and isinstance(document.get(_HISTORY), list) and bool(_SIGNS & document.keys())
 
 
 def read(json_text: JsonText, document: Value) -> ForeignRun:
-    """Return the run that a trainer state describes."""
+    """Return the run in a trainer state."""
     foreign = ForeignRun(FORMAT, producer="Hugging Face Trainer", trainer="hf-trainer")
     fields = Fields(document, foreign.problems)
     planned = fields.whole("max_steps")

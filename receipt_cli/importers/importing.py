@@ -1,4 +1,4 @@
-"""Import a foreign document as a valid receipt that names its origin."""
+"""Import a foreign document as a valid receipt that states its origin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import mask_texts, safe_text
 
 RULES = "import/1"
-"""Version of everything in code that decides what an import derives; also the rule of the producer's own steady window."""
+"""Version of all code that decides the result of an import; also the rule name of a producer's own steady window."""
 _MAX_TEXT = 200
 
 
@@ -36,7 +36,7 @@ class Imported:
 
     @property
     def series(self) -> Mapping[str, Sequence[float]]:
-        """Values of the primary phase's metrics in step order, where the document has them."""
+        """Values of the primary phase's metrics in step order, if the document has them."""
         primary = self.derivation.primary
         return self.derivation.summaries[primary].series if primary is not None else {}
 
@@ -51,17 +51,16 @@ def import_document(
 ) -> Imported:
     """Return the receipt of the run in the document or folder at ``path`` (``-``: stdin).
 
-    ``wanted`` is its format; by default that is recognised. ``session`` is the run's id or name in a store of several,
-    ``otherwise`` the name of a run that has none. The attachments of ``declared`` come behind those that the document names.
-    Raises ``InputError`` for a document that cannot be read, ``UnknownFormat`` for an unknown one, and ``UsageError`` for an
-    unknown format.
+    ``wanted`` is its format; None: recognise it. ``session`` is the run's id or name in a store of several runs,
+    ``otherwise`` the name of a run without one. The attachments of ``declared`` come after the document's. Raises
+    ``InputError`` for an unreadable document, ``UnknownFormat`` if its format is unknown, and ``UsageError`` if ``wanted`` is.
     """
     check_format(wanted)
     found = format_of(path)
     if found is not None and wanted in (None, found):
         foreign, document = read(path, found, session)
     elif session is not None:
-        raise UsageError("--session goes with recordings and databases of several runs", why="this is neither", where=path)
+        raise UsageError("--session needs a recording or database of several runs", why="this is neither", where=path)
     else:
         document = read_document(path)
         foreign = read_format(document, partial(read_beside, path), wanted)
@@ -79,7 +78,7 @@ def import_document(
 
 
 def _log_facts(document: Document, foreign: ForeignRun) -> LogFacts:
-    """Return the files that were read, the document first; the digest of several files is that of their digests."""
+    """Return the facts of the read files, the document first; several files have the digest of their digests."""
     records = foreign.matched + foreign.ignored + foreign.unmatched
     if not foreign.beside:
         return LogFacts(document.sha256, document.size_bytes, document.line_count, records)
@@ -91,7 +90,7 @@ def _log_facts(document: Document, foreign: ForeignRun) -> LogFacts:
 
 
 def _with_origin(receipt: Mapping[str, Any], foreign: ForeignRun) -> dict[str, Any]:
-    """Return the receipt with its origin and the rules of imports; keys in schema order."""
+    """Return the receipt with its origin and the import rules, with keys in schema order."""
     origin = {
         "kind": "import",
         "format": foreign.format,

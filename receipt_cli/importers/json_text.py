@@ -1,4 +1,4 @@
-"""Parse JSON with numbers as printed, and the line on which each record of an array begins."""
+"""Parse JSON with numbers as printed, and with the first line of each record of an array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BETWEEN = re.compile(r"[ \t\n\r,]*")
 
 
 class Number(str):
-    """The text of a number as printed; also ``NaN``, ``Infinity`` and ``-Infinity``, which Python's writer prints."""
+    """The text of a number as printed, including ``NaN``, ``Infinity`` and ``-Infinity``, which Python's writer prints."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ Value: TypeAlias = "bool | str | Number | list[Value] | dict[str, Value] | None"
 
 
 class NotJson(ValueError):
-    """The text is not JSON that can be read; ``line`` is where, from 1."""
+    """The text is not readable JSON; ``line`` is the line of the error, from 1."""
 
     def __init__(self, reason: str, line: int) -> None:
         super().__init__(reason)
@@ -32,7 +32,7 @@ class NotJson(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One element of an array and the line on which it begins."""
+    """One element of an array and its first line."""
 
     line: int
     value: Value
@@ -40,7 +40,7 @@ class Record:
 
 @dataclass(slots=True)
 class Array:
-    """The elements of an array. ``broken``: line and error of its text; ``lost`` counts records that cannot be read."""
+    """The elements of an array. ``broken`` has (line, error) of faults in its text; ``lost`` counts unreadable records."""
 
     records: list[Record] = field(default_factory=list)
     broken: list[tuple[int, str]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Array:
 
 
 class JsonText:
-    """One JSON text. ``repeated`` collects the keys that an object has twice with different values: neither counts."""
+    """One JSON text. ``repeated`` lists keys that an object has twice with different values; both are ignored."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -69,7 +69,7 @@ class JsonText:
         return found
 
     def array(self, path: Sequence[str]) -> Iterator[Record]:
-        """Yield the elements of the array at ``path``, keys of objects. Raises ``NotJson`` where the text breaks off."""
+        """Yield the elements of the array at ``path`` (keys of objects). Raises ``NotJson`` if the text is cut off."""
         try:
             yield from self._elements(self._find(path), None)
         except json.JSONDecodeError as error:
@@ -94,7 +94,7 @@ class JsonText:
         return json.JSONDecodeError(reason, self.text, at)
 
     def _find(self, path: Sequence[str]) -> int:
-        """Return where the value at ``path`` begins."""
+        """Return the offset of the value at ``path``."""
         at = self._space(0)
         for key in path:
             at = next((begin for name, begin in self._members(at) if name == key), -1)
@@ -103,9 +103,9 @@ class JsonText:
         return at
 
     def _members(self, at: int) -> Iterator[tuple[str, int]]:
-        """Yield each key of the object at ``at`` and where its value begins."""
+        """Yield (key, offset of its value) of the object at ``at``."""
         if self.text[at : at + 1] != "{":
-            raise self._fail("no object", at)
+            raise self._fail("not an object", at)
         at = self._space(at + 1)
         while self.text[at : at + 1] == '"':
             key, at = scanstring(self.text, at + 1, True)
@@ -115,9 +115,9 @@ class JsonText:
             at = self._space(at + 1) if self.text[at : at + 1] == "," else at
 
     def _elements(self, at: int, array: Array | None) -> Iterator[Record]:
-        """Yield the elements of the array that begins at ``at``; errors in its text are added to ``array``, if any."""
+        """Yield the elements of the array at ``at``; faults in its text are added to ``array``, or raised if it is None."""
         if self.text[at : at + 1] != "[":
-            raise self._fail("no array", at)
+            raise self._fail("not an array", at)
         line, counted = 1, 0
         at += 1
         while True:
@@ -136,7 +136,7 @@ class JsonText:
                 if rest >= len(self.text):
                     array.closed = True
                     return
-                array.broken.append((line, "the array goes on behind its end"))
+                array.broken.append((line, "the array continues after its end"))
                 at = rest + 1 if self.text[rest] == "[" else rest
                 continue
             try:
@@ -144,7 +144,7 @@ class JsonText:
             except json.JSONDecodeError as error:
                 if array is None:
                     raise
-                array.broken.append((line, f"a record cannot be read: {error.msg}"))
+                array.broken.append((line, f"unreadable record: {error.msg}"))
                 array.lost += 1
                 at = self.text.find("\n", at)
                 if at < 0:
@@ -162,13 +162,13 @@ class JsonText:
 
 
 def at(value: Value, *path: str) -> Value:
-    """Return the value at ``path``, keys of objects one inside the other, or None."""
+    """Return the value at ``path`` (keys of nested objects), or None."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def members(value: Value, *path: str) -> dict[str, Value]:
-    """Return the object at ``path``, an empty one where there is none."""
+    """Return the object at ``path``, or {}."""
     found = at(value, *path)
     return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""MegaCpp's training receipts: that of the Modal lane, and that of the attention-kernel smoke tests (FA4)."""
+"""Read MegaCpp's training receipts: of the Modal lane, and of the attention-kernel smoke tests (FA4)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ RECEIPT = "megacpp-training-receipt"
 KERNEL_RECEIPT = "megacpp-fa4-receipt"
 _VERSIONS = ("schema_version", "receipt_schema_version")
 _MFU_SURE = 2.0
-"""An MFU above this is no ratio: the trainer prints percent. At or below it may be either."""
+"""Largest MFU that may be a ratio; a larger one is percent, a smaller one may be either."""
 
 Figure = tuple[str, str]
-"""(metric, figure of its statistic)."""
+"""(metric, name of the statistic)."""
 _SUMMARY: dict[str, Figure] = {
     "mean_tok_sec": ("tokens_per_s", "mean"),
     "median_tok_sec": ("tokens_per_s", "median"),
@@ -45,20 +45,20 @@ _CHECKS = {"zero_exit_code": "exit_code_zero", "has_steps": "has_steps", "no_oom
 
 
 def recognise(document: Value) -> bool:
-    """True for the receipt of the Modal lane: a summary with its spellings beside the checks."""
+    """Return whether ``document`` is a receipt of the Modal lane, by its checks and the keys of its summary."""
     summary = members(document, "summary").keys()
     return isinstance(at(document, "checks"), dict) and len(summary & {*_SUMMARY, "total_steps", "steady_state_steps"}) >= 2
 
 
 def recognise_kernel_receipt(document: Value) -> bool:
-    """True for the receipt of the kernel smoke tests: an execution surface, and a summary or the steps."""
+    """Return whether ``document`` is a receipt of the kernel smoke tests: an execution surface, and a summary or steps."""
     summary = members(document, "summary").keys()
     figures = bool(summary & _KERNEL_SUMMARY.keys()) or isinstance(at(document, "per_step"), list)
     return figures and (isinstance(at(document, "execution_surface"), dict) or isinstance(at(document, "training"), dict))
 
 
 def read(json_text: JsonText, document: Value) -> ForeignRun:
-    """Return the run that a receipt of the Modal lane describes."""
+    """Return the run in a receipt of the Modal lane."""
     foreign, fields = _begin(RECEIPT, document)
     phase = DeclaredPhase()
     phase.records = fields.count("summary", "total_steps") or 0
@@ -79,7 +79,7 @@ def read(json_text: JsonText, document: Value) -> ForeignRun:
 
 
 def read_kernel_receipt(json_text: JsonText, document: Value) -> ForeignRun:
-    """Return the run that a receipt of the kernel smoke tests describes."""
+    """Return the run in a receipt of the kernel smoke tests."""
     foreign, fields = _begin(KERNEL_RECEIPT, document)
     phase = DeclaredPhase()
     phase.records = fields.count("training", "num_steps") or 0
@@ -108,7 +108,7 @@ def _begin(name: str, document: Value) -> tuple[ForeignRun, Fields]:
 
 
 def _read_summary(foreign: ForeignRun, phase: DeclaredPhase, summary: Mapping[str, Value], table: Mapping[str, Figure]) -> None:
-    """Add the aggregates of ``summary`` to ``phase``, gathered by metric."""
+    """Add the aggregates in ``summary`` to ``phase``, grouped by metric."""
     figures: dict[str, dict[str, float]] = {}
     for spelling, (name, figure) in table.items():
         value = _figure(foreign, name, summary.get(spelling), f"/summary/{spelling}")
@@ -117,14 +117,14 @@ def _read_summary(foreign: ForeignRun, phase: DeclaredPhase, summary: Mapping[st
     for name, values in figures.items():
         steady = name in _STEADY and phase.steady_records is not None
         count = phase.steady_records if steady else phase.records
-        # The receipt does not tell whether a mean is over all steps or over its steady ones.
+        # The receipt does not state whether a mean is over all steps or over steady ones.
         definition = "window_of_producer" if "mean" in values and not steady else None
         scope = "global" if name == "tokens_per_s" else None
         phase.metrics[name] = DeclaredStatistic(values, count, "steady" if steady else "all", scope, definition)
 
 
 def _figure(foreign: ForeignRun, name: str, value: Value, place: str) -> float | None:
-    """Return a figure in base units; an MFU that may be percent or a ratio is left out."""
+    """Return a value in base units; None, with a problem, for an MFU that may be percent or a ratio."""
     meaning = Meaning("metric", name, "percent" if name == "mfu_ratio" else None)
     number = number_of(value, meaning, foreign.problems, None, place)
     if name == "mfu_ratio" and number is not None and 0 < number * 100 <= _MFU_SURE:
@@ -134,7 +134,7 @@ def _figure(foreign: ForeignRun, name: str, value: Value, place: str) -> float |
 
 
 def _read_surface(foreign: ForeignRun, fields: Fields) -> None:
-    """Add the machine and the backend. Memory in GB is left out: GB may be 10**9 or 2**30 bytes."""
+    """Add the machine and the backend. Memory in GB is ignored, because GB may be 10**9 or 2**30 bytes."""
     where = "/execution_surface"
     surface = members(fields.document, "execution_surface")
     for key in ("peak_memory_gb", "gpu_mem_gb"):
@@ -152,7 +152,7 @@ def _read_surface(foreign: ForeignRun, fields: Fields) -> None:
 
 
 def _read_outcome(foreign: ForeignRun, fields: Fields) -> None:
-    """Add the checks, the exit code and the failure that the receipt declares."""
+    """Add the declared checks, exit code and failure."""
     checks = members(fields.document, "checks")
     for name, spelling in _CHECKS.items():
         value = checks.get(spelling)
@@ -161,7 +161,7 @@ def _read_outcome(foreign: ForeignRun, fields: Fields) -> None:
     foreign.checks["finite_losses"] = False if False in finite else True if finite[0] is True else None
     code = fields.whole("training", "exit_code")
     if code == -1:
-        detail = "/training/exit_code: -1 is also what stands for an unknown exit code"
+        detail = "/training/exit_code: -1 may mean an unknown exit code"
         foreign.problems.add("ambiguous_value", None, detail)
     elif code is not None and abs(code) < 2**31:
         foreign.run["exit_code"] = code

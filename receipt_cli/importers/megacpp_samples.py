@@ -1,6 +1,6 @@
-"""Documents of MegaCpp's public samples: a timed lane, the posture of a compiled run, and the summary of a goodput tracker.
+"""Read documents of MegaCpp's public samples: a timed lane, the compilation settings of a run, a goodput summary.
 
-Their keys are those of ``gpu_profile_receipt_sample.py``, ``compile_runtime_receipt_sample.py`` and
+Their keys are from ``gpu_profile_receipt_sample.py``, ``compile_runtime_receipt_sample.py`` and
 ``goodput_tracker_sample.py`` in DatasunriseOU/site_samples.
 """
 
@@ -18,22 +18,22 @@ _SHARES = ("checkpoint", "eval", "compilation", "data_loading", "idle")
 
 
 def recognise_lane(document: Value) -> bool:
-    """True for one timed lane: elapsed time and rate beside the attention kernel that was asked for."""
+    """Return whether ``document`` is a timed lane: elapsed time, rate, and the requested attention kernel."""
     return {"elapsed_s", "tok_per_sec", "dense_fa4_requested"} <= _keys(document)
 
 
 def recognise_compilation(document: Value) -> bool:
-    """True for the posture of a run: what was compiled, and whether the compiler was warmed up."""
+    """Return whether ``document`` has the compilation settings of a run."""
     return "compile_enabled" in _keys(document) and isinstance(at(document, "compile_warmup"), dict)
 
 
 def recognise_goodput(document: Value) -> bool:
-    """True for the summary of a goodput tracker."""
+    """Return whether ``document`` is the summary of a goodput tracker."""
     return {"goodput", "wall_time_s", "step_time_s", "step_count", "avg_step_s"} <= _keys(document)
 
 
 def read_lane(json_text: JsonText, document: Value) -> ForeignRun:
-    """Return the run of a timed lane: its rate is over the timed loop, without warm-up. GB is left out: 10**9 or 2**30 bytes."""
+    """Return the run of a timed lane, whose rate excludes warm-up. GB is ignored: it may be 10**9 or 2**30 bytes."""
     foreign, fields, phase = _begin(LANE, document)
     foreign.run["name"] = fields.words("label")
     phase.records = fields.count("steps") or 0
@@ -57,7 +57,7 @@ def read_lane(json_text: JsonText, document: Value) -> ForeignRun:
 
 
 def read_compilation(json_text: JsonText, document: Value) -> ForeignRun:
-    """Return what a receipt says of how a run was compiled: flags of its header."""
+    """Return a run with its compilation settings as header flags."""
     foreign, _, _ = _begin(COMPILATION, document)
     for name in _POSTURE:
         value = at(document, name)
@@ -69,7 +69,7 @@ def read_compilation(json_text: JsonText, document: Value) -> ForeignRun:
 
 
 def read_goodput(json_text: JsonText, document: Value) -> ForeignRun:
-    """Return the figures of a goodput tracker, as other metrics: a summary has no record of a step."""
+    """Return a run with the values of a goodput tracker as other metrics; a summary has no step records."""
     foreign, fields, phase = _begin(GOODPUT, document)
     phase.records = fields.count("step_count") or 0
     phase.training_time_s = fields.seconds("step_time_s")

@@ -1,4 +1,4 @@
-"""The values that a format reads out of a document, before they become a receipt."""
+"""The values that a format's reader takes from a document, before they become a receipt."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from receipt_cli.scan.columns import place
 
 @dataclass(frozen=True, slots=True)
 class DeclaredStatistic:
-    """A statistic as a document declares it: ``figures`` by name (first, last, min, max, mean, median), in base units.
+    """A declared statistic: ``figures`` by name (first, last, min, max, mean, median), in base units.
 
-    ``record_count`` is None where the document does not give the number of values; ``window`` is ``steady`` where the
-    producer left out a warm-up of its own.
+    ``record_count`` is None if the document does not give the number of values; ``window`` is ``steady`` if the producer
+    excluded a warm-up.
     """
 
     figures: Mapping[str, float]
@@ -40,13 +40,13 @@ def single(value: float, *, scope: str | None = None, definition: str | None = N
 
 
 def last(value: float, *, scope: str | None = None, definition: str | None = None) -> DeclaredStatistic:
-    """Return the statistic of which only the last value is known."""
+    """Return a statistic with only the last value."""
     return DeclaredStatistic({"last": value}, None, "all", scope, definition)
 
 
 @dataclass(slots=True)
 class DeclaredPhase:
-    """One phase as a document declares it, without its records. ``records`` is how many step records it had."""
+    """One declared phase, without its records; ``records`` is the number of its step records."""
 
     name: str | None = None
     records: int = 0
@@ -59,7 +59,7 @@ class DeclaredPhase:
     others: dict[str, DeclaredStatistic] = field(default_factory=dict)
 
     def add_last(self, values: RecordValues) -> None:
-        """Add the values of a record that is the only one of the document: the last ones of the run."""
+        """Add the values of the document's only record as last values."""
         for name, value in values.metrics.items():
             scope, definition = values.meanings.get(name, (None, None))
             self.metrics.setdefault(name, last(value, scope=scope, definition=definition))
@@ -69,7 +69,7 @@ class DeclaredPhase:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFailure:
-    """The failure of a run in the document's words (None: it gives none); ``tail`` are the last lines of its log."""
+    """A declared failure: the document's message or None; ``tail`` are the last lines of the run's log."""
 
     message: str | None
     tail: Sequence[str] = ()
@@ -77,12 +77,12 @@ class DeclaredFailure:
 
 @dataclass
 class ForeignRun:
-    """Everything that one document reports of one run: its records as ``events``, its own statistics as ``declared``.
+    """The content of one document about one run: its records as ``events``, its own statistics as ``declared``.
 
-    ``name`` is the document's name in its format; ``beside`` are further files of its folder that were read. ``checks`` are
-    those that it declares. ``completed`` is None where it is unknown. ``matched``, ``ignored`` and ``unmatched`` count its
-    records: the elements of its array, or its lines; one where it is one record as a whole. ``stated_first``: the figures of
-    ``declared`` count before those of the records, which are a part of what the document was made from.
+    ``name`` is the document's name in its format; ``beside`` are other files that were read from its folder. ``checks`` are
+    declared checks. ``completed`` is None if unknown. ``matched``, ``ignored`` and ``unmatched`` count its records: the
+    elements of its array, or its lines, or one for the whole document. ``stated_first``: values of ``declared`` take
+    precedence over ``events``, because the document has only a part of the records that it was made from.
     """
 
     format: str
@@ -98,7 +98,7 @@ class ForeignRun:
     stated_first: bool = False
     completed: bool | None = None
     cut: str | None = None
-    """The sign that the document breaks off, and with it the run."""
+    """Message if the document, and therefore the run, is cut off."""
     failure: DeclaredFailure | None = None
     attachments: list[dict[str, Any]] = field(default_factory=list)
     beside: list[Document] = field(default_factory=list)
@@ -116,26 +116,26 @@ class ForeignRun:
         )  # fmt: skip
 
     def objects(self, records: Iterable[Record], pointer: str) -> Iterator[tuple[int, str, dict[str, Value]]]:
-        """Yield line, JSON pointer and object of each record of the array at ``pointer``; any other record is a problem."""
+        """Yield (line, JSON pointer, object) of each record of the array at ``pointer``; a non-object is a problem."""
         for number, record in enumerate(records):
             if isinstance(record.value, dict):
                 self.matched += 1
                 yield record.line, f"{pointer}/{number}", record.value
             else:
                 self.unmatched += 1
-                self.problems.add("record_is_no_object", record.line, f"{pointer}/{number}: is no object")
+                self.problems.add("record_is_no_object", record.line, f"{pointer}/{number}: not an object")
 
     def add_event(self, kind: str, values: RecordValues, line: int, *, clock: float = math.nan, phase: str | None = None) -> None:
-        """Add one record as an event of ``kind`` (as grammars name them) on ``line``, behind those before it."""
+        """Append one record as an event of ``kind`` (an event name of grammars) on ``line``."""
         rule = self._rules.setdefault((kind, phase), Rule(kind, kind, (), phase=phase))
         event = Event(place(len(self.events)), line, NO_RANK, clock, self.grammar, rule, rules=(kind,))
         event.step, event.planned = values.step, values.planned
         event.metrics, event.unregistered, event.facts = values.metrics, values.others, values.facts
-        event.meanings = self._meanings.setdefault((kind, *values.meanings), values.meanings)  # one for all of a kind
+        event.meanings = self._meanings.setdefault((kind, *values.meanings), values.meanings)  # shared by all events of a kind
         self.events.append(event)
 
     def add_fact(self, pointer: str, value: object, source: str) -> None:
-        """Add a fact of the header; None adds nothing, and a value of the wrong type is a problem."""
+        """Add a fact to the header; None is ignored, and a value of the wrong type is a problem."""
         if value is None:
             return
         try:

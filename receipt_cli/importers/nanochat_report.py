@@ -1,6 +1,6 @@
-"""Read nanochat's ``report.md``: phases from its sections, facts from its header. Every value has its line.
+"""Read nanochat's ``report.md``: phases from its sections, facts from its header, each value with its line.
 
-A section begins with its title and a time stamp; text that a model sampled may look like anything else.
+A section begins with its title and a timestamp, because text that a model sampled may look like any other line.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PHASES = {
 }
 _TRAINING = ("Base model training", "Midtraining", "Chat SFT", "SFT", "Chat RL")
 _LAST_STAGE = ("Chat SFT", "SFT")
-"""The stage with which a whole run ends; reinforcement learning may follow."""
+"""The last stage of a complete run; reinforcement learning may follow."""
 _FLAGS = {
     "depth", "max_seq_len", "device_batch_size", "total_batch_size", "embedding_lr", "unembedding_lr", "matrix_lr",
     "weight_decay", "grad_clip", "warmup_ratio", "warmdown_ratio", "final_lr_frac", "init_lr_frac", "dtype",
@@ -61,12 +61,12 @@ class _Section:
 
 
 def recognise(text: str) -> bool:
-    """True for a text that begins with the report's title."""
+    """Return whether ``text`` begins with the report's title."""
     return text.lstrip().startswith(_TITLE)
 
 
 def read(text: str) -> ForeignRun:
-    """Return the run of a report."""
+    """Return the run in a report."""
     foreign = ForeignRun(FORMAT, producer="nanochat", trainer="nanochat")
     sections = list(_sections(foreign, text))
     phases: dict[str, DeclaredPhase] = {}
@@ -84,16 +84,16 @@ def read(text: str) -> ForeignRun:
                 _evaluation(phase, section)
     foreign.declared = list(phases.values())
     if any(section.title in _LAST_STAGE for section in sections):
-        foreign.completed = True  # a section is written when its stage is over, and one that failed leaves none
+        foreign.completed = True  # a section is written only after its stage succeeded
     if not foreign.declared:
-        foreign.problems.add("no_training_section", None, "the report has no section of a training")
+        foreign.problems.add("no_training_section", None, "the report has no training section")
     return foreign
 
 
 def stage_times(text: str) -> list[tuple[str, float]]:
-    """Return each stage of training with the seconds from the section before it, or the start of the run, to its own.
+    """Return (phase, seconds) of each training stage, from the previous section's time or the run's start to its own.
 
-    A section is written when its stage is over. A stage without a known beginning is left out.
+    A section is written at the end of its stage. A stage without a known beginning is left out.
     """
     lines = text.splitlines()
     begun = next((_moment(match[1]) for line in lines if (match := _STARTED.match(line)) is not None), None)
@@ -117,7 +117,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def _sections(foreign: ForeignRun, text: str) -> Iterator[_Section]:
-    """Yield the header and the sections with their items; counts every line."""
+    """Yield the header and the sections with their items; count every line in ``foreign``."""
     lines = text.splitlines()
     section = _Section(_HEADER, 1)
     sampled = False
@@ -137,7 +137,7 @@ def _sections(foreign: ForeignRun, text: str) -> Iterator[_Section]:
             foreign.ignored += 1
         elif item["key"] in section.items:
             foreign.unmatched += 1
-            foreign.problems.add("repeated_key", number, f"{section.title}: {item['key']} stands twice: the first one counts")
+            foreign.problems.add("repeated_key", number, f"{section.title}: {item['key']} occurs twice: used the first")
         else:
             foreign.matched += 1
             section.items[item["key"]] = (item["value"], number)
@@ -145,19 +145,19 @@ def _sections(foreign: ForeignRun, text: str) -> Iterator[_Section]:
 
 
 def _number(foreign: ForeignRun, section: _Section, key: str, unit: str | None = None) -> float | None:
-    """Return a number in base units; ``None`` where it is missing, printed as None, or, with a problem, unreadable."""
+    """Return a number in base units; None if it is missing, printed as None, or unreadable, which is a problem."""
     value, line = section.items.get(key, ("None", 0))
     if value == "None":
         return None
     number = read_number(value, unit)
     if number is None or not math.isfinite(number):
-        foreign.problems.add("unreadable_value", line, f"{section.title}: {key}: is no number that can be read", value)
+        foreign.problems.add("unreadable_value", line, f"{section.title}: {key}: unreadable number", value)
         return None
     return number
 
 
 def _training(foreign: ForeignRun, phase: DeclaredPhase, section: _Section, *, whole_run: bool) -> None:
-    """Add the results of a stage of training; the settings of the first stage are the run's."""
+    """Add the results of a training stage; with ``whole_run`` its settings become the run's."""
     for key in ("Calculated number of iterations", "Number of iterations"):
         planned = _number(foreign, section, key)
         if planned is not None and planned > 0 and planned.is_integer():
@@ -209,7 +209,7 @@ def _settings(foreign: ForeignRun, section: _Section, phase: DeclaredPhase) -> N
 
 
 def _evaluation(phase: DeclaredPhase, section: _Section) -> None:
-    """Add the results of an evaluation: each is printed once, under the name of its task."""
+    """Add the results of an evaluation, each under the name of its task."""
     known: Mapping[str, str] = {"CORE metric": "core_metric_ratio"}
     for key, (text, _) in section.items.items():
         number = read_number(text)

@@ -1,4 +1,4 @@
-"""Read the whole text of a foreign document from a path or stdin, with its digest; bounded."""
+"""Read the whole text of a foreign document, up to a size limit, from a path or stdin, with its digest."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from receipt_cli.errors import InputError
 from receipt_cli.io.source import Source
 
 MAX_BYTES = 64 << 20
-"""A document larger than this is refused: it is read as a whole."""
+"""Largest document in bytes; it is read as a whole."""
 MAX_SIDECAR = 8 << 20
-"""A file beside the document that is larger than this is not read."""
+"""Largest file beside the document that is read, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text that was read: ``name`` is for messages, the digest and the size are of its decompressed bytes."""
+    """A document after reading: ``name`` is for messages; digest and size are of its decompressed bytes."""
 
     name: str
     text: str
@@ -26,7 +26,7 @@ class Document:
 
     @property
     def line_count(self) -> int:
-        """Newline characters, plus one for a last line that lacks its own."""
+        """Number of lines, including a last line without a newline."""
         return self.text.count("\n") + (1 if self.text and not self.text.endswith("\n") else 0)
 
 
@@ -50,7 +50,7 @@ def read_document(path: str) -> Document:
 
 
 def read_beside(path: str, name: str) -> Document | None:
-    """Return the text of the file ``name`` in the folder of ``path``; None where it cannot be read."""
+    """Return the text of the file ``name`` in the folder of ``path``; None if it is missing, too large or unreadable."""
     if path == "-":
         return None
     try:

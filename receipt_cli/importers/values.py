@@ -1,4 +1,4 @@
-"""Read the values of a foreign document as numbers in base units and texts; doubtful ones are left out and counted."""
+"""Read the values of a foreign document as numbers in base units and strings; ambiguous values become problems."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from receipt_cli.redaction.text import safe_text
 
 MAX_WHOLE = 2**53
 MAX_NAME = 128
-"""Most characters of a name outside of the registry."""
+"""Most characters of a name outside the registry."""
 _MAX_VALUE = 64
-"""Characters of a value that a problem quotes."""
+"""Most characters of a value in a problem."""
 _SHARES = ("train_accuracy", "val_accuracy", "test_accuracy", "memory_used_ratio")
-"""Metrics that are 0 to 1: beyond that the document means percent, or something else."""
+"""Metrics with values from 0 to 1; another value is percent or has another meaning."""
 
 
 @dataclass(slots=True)
 class ProblemCounter:
-    """The problems of a document: all counted by their kind, the first ones kept."""
+    """The problems of a document: the number of each kind, and the first problems."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     first: list[Problem] = field(default_factory=list)
 
     def add(self, kind: str, line: int | None, detail: str, excerpt: str = "") -> None:
-        """Count a problem; ``line`` is of the document, from 1, where it has lines that mean anything."""
+        """Add a problem; ``line`` of the document is counted from 1, None if lines have no meaning in it."""
         self.kinds[kind] += 1
         if len(self.first) < MAX_FIRST:
             self.first.append(Problem(kind, line, safe_text(detail) or kind, safe_text(excerpt, _MAX_VALUE)))
@@ -40,7 +40,7 @@ class ProblemCounter:
 
 @dataclass(slots=True)
 class RecordValues:
-    """The values of one record of a document, in base units: those of an ``events.Event``."""
+    """The values of one record of a document, in base units, as in an ``events.Event``."""
 
     step: int | None = None
     planned: int | None = None
@@ -53,7 +53,7 @@ class RecordValues:
 def read_record(
     record: Mapping[str, Value], names: Names, problems: ProblemCounter, line: int | None, where: str
 ) -> RecordValues:
-    """Return the values of ``record``; ``where`` is its JSON pointer, for problems. The first name of a metric counts."""
+    """Return the values of ``record``; ``where`` is its JSON pointer in problems. The first name of a metric is used."""
     values = RecordValues()
     for spelling, value in record.items():
         meaning = names.meaning(spelling)
@@ -68,7 +68,7 @@ def read_record(
                 values.others.setdefault(name, number)
             continue
         if meaning.kind == "doubtful":
-            problems.add("ambiguous_unit", line, f"{place}: nothing says which unit or which metric this is", str(value))
+            problems.add("ambiguous_unit", line, f"{place}: ambiguous unit or metric", str(value))
             continue
         if meaning.kind == "fact" and isinstance(value, str) and not isinstance(value, Number):
             values.facts.setdefault(meaning.name, value)
@@ -80,16 +80,16 @@ def read_record(
 
 
 def number_of(value: Value, meaning: Meaning, problems: ProblemCounter, line: int | None, place: str) -> float | None:
-    """Return a printed number in base units; None, with a problem, for other values and for impossible ones of this metric."""
+    """Return a printed number in base units; None, with a problem, if it is not a number or impossible for the metric."""
     if value is None:
         return None
     printed = as_number(value)
     if printed is None:
-        problems.add("wrong_type", line, f"{place}: is no number")
+        problems.add("wrong_type", line, f"{place}: not a number")
         return None
     number = read_number(printed, meaning.unit)
     if number is None:
-        problems.add("unreadable_value", line, f"{place}: is no number that can be read", printed)
+        problems.add("unreadable_value", line, f"{place}: unreadable number", printed)
     elif not _possible(meaning, number):
         problems.add("value_out_of_range", line, f"{place}: cannot be {meaning.name}", printed)
         number = None
@@ -97,7 +97,7 @@ def number_of(value: Value, meaning: Meaning, problems: ProblemCounter, line: in
 
 
 def as_number(value: Value) -> Number | None:
-    """Return a number as printed; a text is one only if it spells a number that is not finite, as logs do."""
+    """Return a number as printed, or None; a string counts only if it spells NaN or an infinity as logs do."""
     if isinstance(value, Number) or not isinstance(value, str) or len(value) > MAX_TEXT:
         return value if isinstance(value, Number) else None
     spelled = spelled_number(value)
@@ -106,15 +106,15 @@ def as_number(value: Value) -> Number | None:
 
 
 def spelled_number(text: str) -> str:
-    """Return the text of a cell without outer blanks; one that says that a number is not finite is spelled as in logs."""
+    """Return the text of a cell without outer blanks; non-finite numbers are spelled as in logs."""
     return spell_nonfinite(b" " + text.strip().encode("utf-8", "replace"))[1:].decode("utf-8")
 
 
 class Fields:
     """Single values of a document by their path (keys of objects), each read as one type.
 
-    A value that is missing or null is None; so is one of another type, with a problem. ``file`` names the document in
-    problems where it is not the main one.
+    A missing or null value is None; a value of another type is None and a problem. ``file`` names the document in problems
+    if it is not the main one.
     """
 
     def __init__(self, document: Value, problems: ProblemCounter, file: str = "") -> None:
@@ -123,7 +123,7 @@ class Fields:
         self._file = file
 
     def number(self, meaning: Meaning, *path: str) -> float | None:
-        """Return a printed number in base units."""
+        """Return a number in base units."""
         return number_of(at(self.document, *path), meaning, self._problems, None, self._pointer(path))
 
     def whole(self, *path: str) -> int | None:
@@ -133,14 +133,14 @@ class Fields:
         if number is not None and _is_whole(number):
             return int(number)
         if value is not None:
-            self._problems.add("wrong_type", None, f"{self._pointer(path)}: is no whole number")
+            self._problems.add("wrong_type", None, f"{self._pointer(path)}: not a whole number")
         return None
 
     def count(self, *path: str) -> int | None:
         """Return a whole number of 0 or more."""
         number = self.whole(*path)
         if number is not None and number < 0:
-            self._problems.add("value_out_of_range", None, f"{self._pointer(path)}: is no count", str(at(self.document, *path)))
+            self._problems.add("value_out_of_range", None, f"{self._pointer(path)}: not a count", str(at(self.document, *path)))
             return None
         return number
 
@@ -148,13 +148,13 @@ class Fields:
         """Return a finite duration in seconds."""
         number = self.number(Meaning("metric", "elapsed_time_s"), *path)
         if number is not None and not math.isfinite(number):
-            detail = f"{self._pointer(path)}: is no duration"
+            detail = f"{self._pointer(path)}: not a duration"
             self._problems.add("value_out_of_range", None, detail, str(at(self.document, *path)))
             return None
         return number
 
     def words(self, *path: str) -> str | None:
-        """Return a text without outer blanks; None for an empty one."""
+        """Return a string without outer blanks; None if it is empty."""
         return words(at(self.document, *path))
 
     def _pointer(self, path: Sequence[str]) -> str:
@@ -162,7 +162,7 @@ class Fields:
 
 
 def words(value: Value) -> str | None:
-    """Return a text without outer blanks, or None for anything else and for an empty one."""
+    """Return a string without outer blanks; None if it is empty or not a string."""
     return value.strip() or None if isinstance(value, str) and not isinstance(value, Number) else None
 
 
@@ -175,7 +175,7 @@ def _put(values: RecordValues, meaning: Meaning, number: float, problems: Proble
     elif _is_whole(number):
         values.step = int(number)
     else:
-        problems.add("wrong_type", line, f"{place}: is no whole number")
+        problems.add("wrong_type", line, f"{place}: not a whole number")
 
 
 def _is_whole(number: float) -> bool:
@@ -183,7 +183,7 @@ def _is_whole(number: float) -> bool:
 
 
 def _possible(meaning: Meaning, number: float) -> bool:
-    """True for a possible value of a metric (it may be non-finite, but not a negative amount) or a fact."""
+    """Return whether a metric or fact may have this value; a metric may be non-finite, but an amount not negative."""
     if meaning.kind == "fact":
         return 0 <= number < math.inf
     if meaning.kind != "metric" or not math.isfinite(number):

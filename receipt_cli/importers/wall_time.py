@@ -1,4 +1,4 @@
-"""Parse the wall time of ``--wall``: seconds, a duration, or a file that contains it."""
+"""Read the wall time of the option ``--wall``: seconds, a duration, or a file that contains it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from receipt_cli.importers.text import read_document
 from receipt_cli.importers.wandb_summary import recognise as is_wandb_summary
 
 MAX_SECONDS = 1e9
-"""More than thirty years is a mistake."""
+"""Longest wall time in seconds; more than thirty years is a mistake."""
 _SECONDS = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)s?", re.ASCII)
 _CLOCK = re.compile(r"(?:(\d{1,5})-)?(\d{1,6}):([0-5]\d):([0-5]\d(?:\.\d{1,9})?)", re.ASCII)
 _UNITS = re.compile(r"(?=\d)(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9}(?:\.\d{1,9})?)s)?", re.ASCII)
@@ -26,23 +26,23 @@ _TRY = "--wall 3h10m, --wall 11431, --wall wandb-summary.json, --wall report.md,
 
 
 def read_wall(text: str) -> Wall:
-    """Return the wall time of ``text``.
+    """Return the wall time in ``text``.
 
-    ``11431``, ``11431.5s``, ``3:10:31``, ``1-03:10:31`` (days first) and ``3h10m`` are durations; anything else is the
-    path of a file: a wandb summary (``_runtime``), nanochat's report.md (its longest stage of training, from the section
-    before to its own), or a receipt or another document with ``run.wall_time_s`` or with ``run.started_at`` and
-    ``run.finished_at``. Raises ``UsageError`` for what is none of these, and ``InputError`` for a file that cannot be read.
+    ``11431``, ``11431.5s``, ``3:10:31``, ``1-03:10:31`` (days first) and ``3h10m`` are durations; any other text is the
+    path of a file: a wandb summary (``_runtime``), nanochat's report.md (its longest training stage, from the previous
+    section to its own), or a receipt or another document with ``run.wall_time_s`` or with ``run.started_at`` and
+    ``run.finished_at``. Raises ``UsageError`` for any other text or file, and ``InputError`` for an unreadable file.
     """
     seconds = _duration(text)
     if seconds is not None:
         return _sound(Wall(seconds, "stated"), text)
-    if not os.path.exists(text) or os.path.isdir(text):  # a text that can be no path is none
+    if not os.path.exists(text) or os.path.isdir(text):  # False for a text that cannot be a path
         raise UsageError(f"--wall {text!r} is neither a duration nor a file", try_=_TRY)
     return _sound(_from_file(text), text)
 
 
 def _duration(text: str) -> float | None:
-    """Return the seconds of a duration; None for anything else."""
+    """Return the seconds of a duration; None for another text."""
     if (found := _SECONDS.fullmatch(text)) is not None:
         return float(found[1])
     if (found := _CLOCK.fullmatch(text)) is not None or (found := _UNITS.fullmatch(text)) is not None:

@@ -1,4 +1,4 @@
-"""Read ``wandb-summary.json``, the last value of each logged metric, with the metadata and config files beside it."""
+"""Read ``wandb-summary.json``, which has the last value of each logged metric, and the metadata and config beside it."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ DIALECTS: tuple[tuple[frozenset[str], str | None, Names], ...] = (
     (frozenset({"trainer/global_step"}), "lightning", _LIGHTNING),
     (frozenset(), None, ANY),
 )
-"""Keys that identify a trainer, its name, and the meaning of its names."""
+"""(keys that identify a trainer, its name, the meaning of its names)."""
 _FLAG = re.compile(
     r"(?i)(?:.*_)?(?:lr|learning_rate|batch_size|seq_len|seq_length|max_seq_len|block_size|weight_decay|grad_clip|max_grad_norm|"
     r"gradient_accumulation_steps|dtype|precision|bf16|fp16|tf32|optim|optimizer|dropout|warmup_steps|warmup_ratio|depth|n_layer)"
 )
-"""Settings that affect numerics or performance, by the last words of their name."""
+"""Names of settings that affect numerics or performance, with any prefix."""
 _MAX_FLAGS = 64
 _STARTED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z", re.ASCII)
 
 
 def recognise(document: Value) -> bool:
-    """True for an object with two of the keys that wandb itself adds."""
+    """Return whether ``document`` has two of the keys that wandb itself adds."""
     return isinstance(document, dict) and len(_OWN & document.keys()) >= 2
 
 
 def read(json_text: JsonText, document: Value, beside: Callable[[str], Document | None]) -> ForeignRun:
-    """Return the run that a summary describes. ``beside`` returns a file of the summary's folder, or None."""
+    """Return the run in a summary. ``beside`` returns a file of the summary's folder by name, or None."""
     summary = document if isinstance(document, dict) else {}
     signs, trainer, names = next(dialect for dialect in DIALECTS if dialect[0] <= summary.keys())
     foreign = ForeignRun(FORMAT, NAME, producer="wandb", trainer=trainer, matched=1)
@@ -89,14 +89,14 @@ def read(json_text: JsonText, document: Value, beside: Callable[[str], Document 
     if metadata is not None and isinstance(content := _json(foreign, metadata), dict):
         foreign.beside.append(metadata)
         read_metadata(foreign, Fields(content, foreign.problems, f"{METADATA}#"))
-    if config is not None and "_wandb" in (settings := _yaml(foreign, config) or {}):  # else it is another program's
+    if config is not None and "_wandb" in (settings := _yaml(foreign, config) or {}):  # without it, another program's file
         foreign.beside.append(config)
         read_config(foreign, settings, f"import:{CONFIG}#")
     return foreign
 
 
 def _flat(summary: dict[str, Value]) -> dict[str, Value]:
-    """Return the values, those of an object one level deep under ``key/name``; media and histograms are left out."""
+    """Return the values, with those of a nested object as ``key/name``; media and histograms are ignored."""
     flat: dict[str, Value] = {}
     for key, value in summary.items():
         if not isinstance(value, dict):
@@ -123,7 +123,7 @@ def _yaml(foreign: ForeignRun, file: Document) -> dict[Any, Any] | None:
 
 
 def read_metadata(foreign: ForeignRun, fields: Fields) -> None:
-    """Add code, software and machine of ``wandb-metadata.json``; user and host names stay out."""
+    """Add code, software and machine of ``wandb-metadata.json``, without user and host names."""
     origin = f"import:{METADATA}#"
     python = fields.words("python")
     for pointer, value, path in (
@@ -146,7 +146,7 @@ def read_metadata(foreign: ForeignRun, fields: Fields) -> None:
 
 
 def _bytes(value: Value) -> int | None:
-    """Return a size that newer versions write as digits in a text; the gigabytes of older ones are rounded."""
+    """Return a size that newer versions write as a string of digits; None for the rounded gigabytes of older versions."""
     if not isinstance(value, str) or not value.isascii() or not value.isdigit() or len(value) >= 19:
         return None
     size = int(value)
@@ -166,9 +166,9 @@ def _read_accelerators(foreign: ForeignRun, fields: Fields, origin: str) -> None
 
 
 def read_config(foreign: ForeignRun, config: Mapping[Any, Any], origin: str) -> None:
-    """Keep the settings that affect numerics or performance, the seeds, and wandb's own version.
+    """Add the settings that affect numerics or performance, the seed, and wandb's version.
 
-    ``config`` has an object with ``value`` for each setting, as ``config.yaml``; ``origin`` begins the source of each.
+    ``config`` maps each setting to an object with ``value``, as in ``config.yaml``; ``origin`` is the prefix of each source.
     """
     kept = 0
     for key, entry in config.items():

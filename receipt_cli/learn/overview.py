@@ -133,15 +133,15 @@ def _why(reading: Reading) -> str:
     """Return what a record lacked, the first of what must be there."""
     kinds = {role.kind for role in reading.roles.values()}
     if reading.evaluation:
-        return "its words speak of an evaluation"
+        return "it contains an evaluation word"
     if not kinds:
-        return "it counts, but has no loss and no other metric that is known"
+        return "has a counter, but no loss or known metric"
     if reading.counter.mode == ABSENT:
-        return "no step, iteration or epoch counts up in it"
+        return "has no step, iteration or epoch that counts up"
     if reading.counter.mode == UNNUMBERED:
-        return "its counter starts again, and nothing tells which epoch or launch it is of"
+        return "its counter restarts, and no epoch or launch is printed"
     if not reading.tier:
-        return "nothing beside its counter is a loss"
+        return "has a counter, but no loss"
     if reading.bar:
-        return "the bar shows a loss before its first step is done"
-    return f"{reading.shape.count} such records are too few, or they cannot be told from others"
+        return "the bar shows a loss at step 0"
+    return f"{reading.shape.count} such records are too few, or other records look the same"

@@ -138,7 +138,7 @@ def load_vocabulary(text: bytes, where: str, registry: Registry, without: Collec
 def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, without: Collection[str] = ()) -> Vocabulary:
     """Return the vocabulary that ``data``, of ``read_vocabulary``, defines. Raises as ``load_vocabulary``."""
     if set(data) != _TOP or data["grammar"] != "generic" or set(data["words"]) != set(_WORDS):
-        raise DataError("not the vocabulary of generic reading", where=where, why=f"needs {', '.join(sorted(_TOP - {'sha256'}))}")
+        raise DataError("not a vocabulary for generic reading", where=where, why=f"needs {', '.join(sorted(_TOP - {'sha256'}))}")
     words: dict[str, list[str]] = {key: _texts(data["words"][key], key, where) for key in _WORDS}
     metrics = _texts(data["metrics"], "metrics", where)
     units = data["units"]
@@ -147,7 +147,7 @@ def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, wi
         raise DataError(f"unknown metric {unknown[0]!r}", where=where)
     thresholds = data["thresholds"]
     if set(thresholds) != {"records", "rising"} or not all(type(v) is int and v > 0 for v in thresholds.values()):
-        raise DataError("thresholds are records and rising, both positive integers", where=where)
+        raise DataError("thresholds must be records and rising, both positive integers", where=where)
     return Vocabulary(
         version=data["version"],
         sha256=data["sha256"],

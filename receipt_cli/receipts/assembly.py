@@ -1,4 +1,4 @@
-"""Assemble the receipt document from its captured and derived parts; its canonical bytes."""
+"""Assemble the receipt document from its captured and derived parts, and its canonical bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from receipt_cli import __version__
 from receipt_cli.analysis.bottleneck import BOTTLENECK_RULE
 from receipt_cli.analysis.explanation import Explanation
-from receipt_cli.analysis.failure import Sighting
+from receipt_cli.analysis.failure import MarkerMatch
 from receipt_cli.analysis.goodput.model import CLASSES, GOODPUT_RULE, Goodput
 from receipt_cli.analysis.memory import MEMORY_RULE
 from receipt_cli.analysis.progress.checkpoints import Checkpoints
@@ -33,13 +33,13 @@ from receipt_cli.redaction.text import safe_names, safe_text
 Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
 MAX_VALUE = 64
-"""Characters of a value that a problem names."""
+"""Most characters of each value in a problem."""
 MAX_CANDIDATES = 8
-"""Readings that a receipt lists."""
+"""Most candidate grammars that a receipt lists."""
 MAX_KEYS = 256
-"""Keys of cells that a receipt lists of each part of the ledger."""
+"""Most keys of cells that a receipt lists for each part of the ledger."""
 LOG_KEYS = ("log_complete", "log_loss", "recovered")
-"""Fields of ``run`` that only the receipts of a wrapped job have."""
+"""Fields of ``run`` that only receipts of a wrapped job have."""
 
 
 def assemble(
@@ -52,8 +52,8 @@ def assemble(
 ) -> Document:
     """Return the receipt document: keys in schema order, numbers in base units, no NaN.
 
-    ``run`` may lack keys (they become null); ``header`` is a whole header; both are carried over as they are. ``evidence`` is
-    what schedulers record of the job.
+    ``run`` may lack keys (they become null); ``header`` is a whole header; both are copied unchanged. ``evidence`` are the
+    records of schedulers about the job.
     """
     summaries = [{**_summary(s, derivation), **_ranks(r)} for s, r in zip(derivation.summaries, derivation.ranks, strict=True)]
     phases = [{"name": summary["phase"], "summary": summary} for summary in summaries]
@@ -86,18 +86,18 @@ def assemble(
 
 
 def _primary(derivation: Derivation, phases: Sequence[Document]) -> Document | None:
-    """Return the summary of the primary phase; without a phase an empty one if certainly no step was taken, else None."""
+    """Return the primary phase's summary; without phases, an empty one if the run certainly took no step, else None."""
     if derivation.primary is not None:
         return phases[derivation.primary]
     return _summary(NOTHING, derivation) if derivation.stepless else None
 
 
 DERIVED = ("summary", "phases", "checks", "failure", "goodput", "derivation")
-"""The derived blocks that every receipt has; ``cost`` is absent where nothing states a price or a power."""
+"""The derived blocks that every receipt has; ``cost`` is absent without a stated price or power."""
 
 
 def derived_bytes(document: Mapping[str, Any]) -> bytes:
-    """Return the canonical bytes of the derived blocks, without the tool's version: equal for equal logs and definitions."""
+    """Return the canonical bytes of the derived blocks without ``tool_version``: equal for equal logs and definitions."""
     blocks = {key: document[key] for key in (*DERIVED, "cost") if key in document or key in DERIVED}
     blocks["derivation"] = {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}
     return canonical_bytes(blocks)
@@ -186,7 +186,7 @@ def _goodput(goodput: Goodput | None) -> Document | None:
 
 
 def _ranks(ranks: Mapping[int, RankFigures]) -> Document:
-    """Return the block of the ranks, empty where only one printed."""
+    """Return the block ``ranks``, or {} if only one rank printed records."""
     figures = {
         str(rank): {"record_count": r.records, **{key: value for key, value in r._asdict().items() if key != "records"}}
         for rank, r in ranks.items()
@@ -195,7 +195,7 @@ def _ranks(ranks: Mapping[int, RankFigures]) -> Document:
 
 
 def _name(summary: Summary) -> str | None:
-    """Return the printed name of the phase, safe for a document; None where nothing of it is left."""
+    """Return the phase's printed name, made safe for a document; None if it is empty then."""
     return (safe_text(summary.phase) or None) if summary.phase is not None else None
 
 
@@ -214,7 +214,7 @@ def _failure(derivation: Derivation) -> Document | None:
         "line_number": ending.line_number,
         "message": None if ending.message is None else safe_text(ending.message),
         "log_tail": list(derivation.tail),
-        "markers": [_sighting(s) for s in _in_order(s for s in ending.sightings if s.open)],
+        "markers": [_match(s) for s in _in_order(s for s in ending.matches if s.open)],
         **_explanation(derivation.explanation),
     }
 
@@ -245,19 +245,19 @@ def _explanation(found: Explanation) -> Document:
     }
 
 
-def _in_order(sightings: Any) -> list[Sighting]:
-    return sorted(sightings, key=lambda s: (s.at, s.marker.id))[:MAX_FIRST]
+def _in_order(matches: Any) -> list[MarkerMatch]:
+    return sorted(matches, key=lambda s: (s.at, s.marker.id))[:MAX_FIRST]
 
 
-def _sighting(sighting: Sighting) -> Document:
+def _match(match: MarkerMatch) -> Document:
     return {
-        "id": sighting.marker.id,
-        "reason": sighting.marker.reason,
-        "role": sighting.marker.role,
-        "count": sighting.count,
-        "first_line": sighting.first_line,
-        "last_line": sighting.last_line,
-        "message": safe_text(sighting.message),
+        "id": match.marker.id,
+        "reason": match.marker.reason,
+        "role": match.marker.role,
+        "count": match.count,
+        "first_line": match.first_line,
+        "last_line": match.last_line,
+        "message": safe_text(match.message),
     }
 
 
@@ -311,12 +311,12 @@ def _derivation(derivation: Derivation) -> Document:
             "kinds": dict(sorted(kinds.items())),
         },
         "check_lines": dict(derivation.check_lines),
-        "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],
+        "observed": [_match(s) for s in _in_order(derivation.ending.matches)],
     }
 
 
 def _candidates(derivation: Derivation) -> Document:
-    """Return the readings that explain step records, where there are several."""
+    """Return the block ``candidates``: the grammars that explain step records, if there are several."""
     found = [c for c in derivation.detection.candidates if c.step_records][:MAX_CANDIDATES]
     records = max(derivation.log.record_count, 1)
     listed = [
@@ -326,7 +326,7 @@ def _candidates(derivation: Derivation) -> Document:
 
 
 def _cells(counts: Counter[str]) -> Document:
-    """Return how many cells there are, and of which keys: the most frequent ones."""
+    """Return the number of cells, in total and for each of the most frequent keys."""
     keys = sorted(counts, key=lambda key: (-counts[key], key))[:MAX_KEYS]
     by_key = {name: counts[key] for name, key in sorted(zip(safe_names(keys), keys, strict=True))}
     return {"count": counts.total(), "by_key": by_key}

@@ -1,4 +1,4 @@
-"""Open the argument of a command: a receipt, or a log to derive one from."""
+"""Open the file argument of a command: a receipt, or a log to derive one from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from receipt_cli.redaction.text import mask_texts
 from receipt_cli.scan.workers import AUTO
 
 MAX_DOCUMENT = 64 * 1024 * 1024
-"""A larger file is a log."""
+"""Largest receipt in bytes; a larger file is a log."""
 
 
 def read_given(
@@ -31,10 +31,10 @@ def read_given(
     masked: bool = True,
     workers: int | None = None,
 ) -> tuple[dict[str, Any], Product | None]:
-    """Return the valid receipt in ``file``, or the receipt of the log there with its ``Product``.
+    """Return (the valid receipt in ``file``, None), or the receipt of the log in ``file`` and its ``Product``.
 
-    ``-`` is stdin; ``progress`` shows the progress of reading a log; ``workers`` scan it, by default as many as pay. Unless
-    ``masked`` is False, secrets in a receipt are masked: its writer may have masked less. Raises ``ReceiptError``.
+    ``-`` is stdin; ``progress`` shows the progress of reading a log; ``workers`` is the number of scanning processes (None:
+    automatic). If ``masked``, secrets in a receipt are masked again: its writer may have masked less. Raises ``ReceiptError``.
     """
     data = _document(file)
     if data is None:
@@ -42,17 +42,17 @@ def read_given(
             product = produce(Request(path=file, exit_code=exit_code, workers=workers or AUTO, progress=bar, environ=environ))
         return product.document, product
     if exit_code is not None:
-        raise UsageError("--job-exit goes with a log; a receipt has its own", where=file)
+        raise UsageError("--job-exit needs a log; a receipt already has an exit code", where=file)
     if has_errors(validate_bytes(data, file)):
         raise InputError("is not a valid receipt", where=file, try_=f"receipt schema check {file}")
     document: dict[str, Any] = json.loads(data)
     if not document["schema_version"].startswith("receipt/"):
-        raise InputError(f"is a document of another kind: {document['schema_version']}", where=file)
+        raise InputError(f"is not a receipt but {document['schema_version']}", where=file)
     return mask_texts(document) if masked else document, None
 
 
 def _document(file: str) -> bytes | None:
-    """Return the bytes of ``file`` where it is a document, None for a log."""
+    """Return the bytes of ``file`` if it is a document, None for a log."""
     if file == "-":
         if sys.stdin is None or b'"schema_version"' not in _peek():
             return None
@@ -62,7 +62,7 @@ def _document(file: str) -> bytes | None:
         return None
     try:
         with path.open("rb") as stream:
-            if not stream.read(512).removeprefix(BOM_UTF8).lstrip().startswith(b"{"):  # a document all the same, of a wrong form
+            if not stream.read(512).removeprefix(BOM_UTF8).lstrip().startswith(b"{"):  # a BOM or blanks may precede it
                 return None
             stream.seek(0)
             data = stream.read(MAX_DOCUMENT + 1)
@@ -78,6 +78,6 @@ def _document(file: str) -> bytes | None:
 
 
 def _peek() -> bytes:
-    """Return the first bytes on stdin, without consuming them, where they begin an object."""
+    """Return the first bytes of stdin, without consuming them, if they begin a JSON object, else b""."""
     head = cast("BufferedReader", sys.stdin.buffer).peek(512)
     return head[:512] if head.removeprefix(BOM_UTF8).lstrip().startswith(b"{") else b""

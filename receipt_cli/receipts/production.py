@@ -34,12 +34,12 @@ from receipt_cli.redaction.mask import count_masks, mask_secrets
 from receipt_cli.redaction.text import mask_texts, safe_text
 
 ARTEFACTS = ("torch_profile", "kernel_table", "kernel_report")
-"""Facts of a log that are paths of files: traces, tables and reports of kernels."""
+"""Facts of a log that are file paths: traces, kernel tables and kernel reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The log of a run and the options of ``receipt parse``."""
+    """The log of a run, and the options of ``receipt parse``."""
 
     path: str
     more: tuple[str, ...] = ()
@@ -48,19 +48,19 @@ class Request:
     exit_code: int | None = None
     wall: Wall | None = None
     facts: tuple[StatedFact, ...] = ()
-    """Facts of the run that the caller states (``receipts.stated.read_facts``)."""
+    """Facts of the run stated by the caller (``receipts.stated.read_facts``)."""
     log_complete: bool | None = None
-    """Whether a wrapper of the job wrote the whole log; None without one."""
+    """Whether the job's wrapper wrote the whole log; None without a wrapper."""
     running: bool = False
-    """True where the job may still run."""
+    """Whether the job may still be running."""
     captured: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of ``run`` that a wrapper of the job measured."""
+    """Fields of ``run`` that the job's wrapper measured."""
     name: str | None = None
     lane: str | None = None
     preset: str | None = None
     attachments: Sequence[str] = ()
     evidence: Sequence[Mapping[str, Any]] = ()
-    """What schedulers record of the job: entries of ``evidence`` of a receipt."""
+    """Records of schedulers about the job: entries of a receipt's ``evidence``."""
     header_file: Path | None = None
     here: Path | None = None
     workers: int | None = None
@@ -84,23 +84,23 @@ class Product(NamedTuple):
 
     @property
     def clean(self) -> bool:
-        """True when the log has steps, and no problems, near misses and dropped cells."""
+        """Whether the log has steps, and no problems, near misses or dropped cells."""
         derivation = self.derivation
         quiet = not derivation.problems[0] and not derivation.near_misses[0] and not derivation.ledger.dropped
         return quiet and derivation.checks.get("has_steps") is True
 
 
 class InvalidReceipt(ReceiptError):
-    """The program made a document that its own validator refuses: a bug. Such a document is never written."""
+    """The program made a document that its own validator refuses: a bug; the document is not written."""
 
 
 def produce(request: Request) -> Product:
-    """Derive, assemble and validate the receipt of one run: of several in the log, the last. Raises ``ReceiptError``."""
+    """Return the valid receipt of the last run in the log. Raises ``ReceiptError``."""
     return next(_produce(request, every=False))
 
 
 def produce_all(request: Request) -> Iterator[Product]:
-    """Yield the receipt of every run in the log or the files. Raises ``ReceiptError``."""
+    """Yield the valid receipt of every run in the log or files. Raises ``ReceiptError``."""
     return _produce(request, every=True)
 
 
@@ -118,8 +118,8 @@ def produce_from(
 ) -> Iterator[Product]:
     """Yield the receipt of the last run of each reading that ``read`` yields; with ``every``, of all its runs.
 
-    ``read`` is called with the options of the derivation once the rest of the request is known to be sound, and may add notes
-    to its second argument. Raises ``ReceiptError``.
+    ``read`` gets the options of the derivation and a list to add notes to; it is called after the rest of the request was
+    checked. Raises ``ReceiptError``.
     """
     captured = None
     if request.header_file is not None:
@@ -133,7 +133,7 @@ def produce_from(
         numbers = range(count) if every else [count - 1]
         if count > 1 and not every:
             line = reading.launches[-1].line
-            notes.append(f"the log holds {count} runs; this is the last, from line {line} on: --all-runs gives each its receipt")
+            notes.append(f"the log has {count} runs; this is the last, from line {line} on: --all-runs writes a receipt for each")
         for number in numbers:
             last = number == count - 1
             mine = run if last else {**run, "exit_code": None}
@@ -141,15 +141,15 @@ def produce_from(
 
 
 def find_paths(given: Sequence[str]) -> tuple[list[str], int]:
-    """Return what ``find_logs`` returns. Raises ``InputError``, and ``UsageError`` where stdin is one of several."""
+    """Return the result of ``find_logs``. Raises ``InputError``, and ``UsageError`` for stdin among several paths."""
     paths, left_out = find_logs(given)
     if "-" in paths and len(paths) > 1:
-        raise UsageError("- goes alone", why="stdin has no name that says what it is a part of")
+        raise UsageError("- must be the only file", why="stdin has no name to order it among other files")
     return paths, left_out
 
 
 def open_streams(paths: Sequence[str], names: Sequence[str] | None = None, *, progress: Progress | None = None) -> list[Stream]:
-    """Return the files of a log as its streams; ``names`` as for ``arrange``. Raises ``InputError``."""
+    """Return the streams of a log's files; ``names`` as for ``arrange``. Raises ``InputError``."""
     if len(paths) == 1:
         return [Stream((Source(paths[0], progress),), (Path(paths[0]).name,))]
     streams: list[Stream] = []
@@ -160,7 +160,7 @@ def open_streams(paths: Sequence[str], names: Sequence[str] | None = None, *, pr
 
 
 def _options(request: Request, captured: Document | None) -> tuple[Options, list[str]]:
-    """Return the options of the derivation, with what the header of the job states, and notes."""
+    """Return the options of the derivation, including facts stated by the job's header, and notes."""
     header, _ = collect_header(environ=request.environ, header_file=captured, log_facts=(), here=None, now=None)
     facts, notes = merge_facts(request.facts, header_facts(mask_texts(header)))
     job = JobEnd.of(request.evidence)
@@ -168,9 +168,9 @@ def _options(request: Request, captured: Document | None) -> tuple[Options, list
 
 
 def _read(request: Request, options: Options, streams: Sequence[Stream], every: bool, notes: list[str]) -> Iterator[Reading]:
-    """Yield the reading of the streams; with ``every``, one reading for each run where they belong to several.
+    """Yield the reading of the streams; with ``every``, one for each run if they belong to several.
 
-    Adds to ``notes`` whose definitions are used.
+    Adds the site's notes to ``notes``.
     """
     try:
         site = find_site(request.path)
@@ -216,21 +216,21 @@ def _product(
 
 
 def _named(derivation: Derivation, kinds: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the artefacts of other kinds whose paths the log prints. Their files are not opened: a log is only data."""
+    """Yield an attachment for each printed path of an artefact whose kind is not in ``kinds``. Opens no file: logs are data."""
     for kind in ARTEFACTS:
         if kind in derivation.facts and kind not in kinds:
             yield {"kind": kind, "uri": safe_text(str(derivation.facts[kind][0])), "sha256": None, "size_bytes": None}
 
 
 def require_valid(document: Document, kind: str, where: str = "") -> None:
-    """Raise ``InvalidReceipt`` where a document that the program made, a ``kind``, breaks its schema."""
+    """Raise ``InvalidReceipt`` if a document that the program made is invalid; ``kind`` names it in the error."""
     wrong = next((f for f in validate_document(document) if f.severity == "error"), None)
     if wrong is not None:
         raise InvalidReceipt(f"made an invalid {kind}", why=f"{wrong.pointer}: {wrong.reason}", where=where)
 
 
 def _declared(request: Request) -> dict[str, Any]:
-    """Return the fields of ``run`` that the request declares. Raises ``UsageError`` for values that no receipt can hold."""
+    """Return the fields of ``run`` in the request. Raises ``UsageError`` for values that a receipt cannot contain."""
     declared = run_texts(name=request.name, lane=request.lane, preset=request.preset)
     code = request.exit_code
     if code is None:
@@ -241,7 +241,7 @@ def _declared(request: Request) -> dict[str, Any]:
 
 
 def run_texts(**options: str | None) -> dict[str, Any]:
-    """Return the options that are texts of a run, secrets masked, without those that are None. Raises ``UsageError``."""
+    """Return the given text options of a run, with secrets masked. Raises ``UsageError``."""
     return {key: mask_secrets(_text(f"--{key}", value)) for key, value in options.items() if value is not None}
 
 
@@ -253,26 +253,26 @@ def _text(what: str, value: str) -> str:
 
 
 def masked_note(document: Document) -> list[str]:
-    """Return a note with the number of masked secrets of each class in a receipt; none without secrets."""
+    """Return a note with the number of masked secrets of each class in a receipt; [] without secrets."""
     captured = count_masks(*(document.get(key) for key in ("run", "header", "attachments", "evidence")))
     counts = Counter(captured) + Counter(document["derivation"]["redactions"])
     classes = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-    return [f"what looks like a secret is masked: {classes}"] if counts else []
+    return [f"possible secrets were masked: {classes}"] if counts else []
 
 
 def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
-    """Return the error of a log that no grammar, or more than one, recognises; else None."""
+    """Return the error for a log that no grammar or several grammars recognise; else None."""
     detection, ending = derivation.detection, derivation.ending
     if detection.chosen:
         return None
     unread = "no grammar recognises this log"
-    if ending.guilty is not None:
+    if ending.failure is not None:
         unread = f"{ending.reason} at line {ending.line_number}: {safe_text(ending.message or '', 200)}; {unread}"
     name = "stdin" if name == "-" else name
     lines = derivation.lines
     if lines.undecodable > lines.matched + lines.ignored + lines.unmatched:
-        why = f"{lines.undecodable} of {sum(lines)} lines are bytes that are no text"
-        return GrammarChoiceError("this is no text", where=name, why=why, try_="name the log that the job printed")
+        why = f"{lines.undecodable} of {sum(lines)} lines cannot be decoded"
+        return GrammarChoiceError("this is not text", where=name, why=why, try_="give the log that the job printed")
     tried = ", ".join(f"{c.id} ({c.alone} of {c.records} records alone)" for c in detection.candidates[:4])
     metrics = "".join(f"\n       {line}" for line in derivation.metric_lines)
     looks = f"\n       lines that look like metrics:{metrics}" if metrics else ""
@@ -289,7 +289,7 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
 
 
 class Declared(NamedTuple):
-    """What the caller of an import states of a run: the texts of ``run``, and its attachments."""
+    """Facts about a run stated by the caller of an import: texts of ``run``, and attachments."""
 
     run: Mapping[str, Any]
     attachments: Sequence[Mapping[str, Any]]
@@ -299,13 +299,13 @@ UNDECLARED = Declared({}, ())
 
 
 def declare(*, name: str | None, lane: str | None, preset: str | None, attachments: Sequence[str]) -> Declared:
-    """Return what options state of a run; ``attachments`` are ``kind=uri``. Raises ``UsageError`` for other values."""
+    """Return the facts in the options of an import; ``attachments`` are ``kind=uri``. Raises ``UsageError`` for other values."""
     run = run_texts(name=name, lane=lane, preset=preset)
     return Declared(run, [read_attachment(attachment) for attachment in attachments])
 
 
 def split_attachment(option: str) -> tuple[str, str]:
-    """Return kind and URI of ``kind=uri``. Raises ``UsageError``."""
+    """Return (kind, uri) of ``kind=uri``. Raises ``UsageError``."""
     kind, separator, uri = option.partition("=")
     if not separator or not kind.isidentifier() or not uri:
         raise UsageError(f"--attach needs kind=uri, not {option!r}", try_="--attach trace=traces/run7.json.gz")
@@ -345,8 +345,8 @@ def capture_header(
 ) -> tuple[Document, list[str]]:
     """Return the valid header document of this machine, ``repository`` and the job, and notes.
 
-    The job's Python is ``python``, or that of the process ``pid`` (whose environment counts then) or of ``command``, else that
-    of ``environ``. Raises ``UsageError``.
+    The job's Python is ``python``, or that of the process ``pid`` (whose environment is then used) or of ``command``, else
+    that of ``environ``. Raises ``UsageError``.
     """
     from receipt_cli.header.interpreter import command_interpreter, process_interpreter  # starts programs
 

@@ -1,4 +1,4 @@
-"""Why a figure of a receipt is what it is: the lines of the log that give it, and how it is made of them."""
+"""Explain a receipt's values: the log lines that each comes from, and how it is computed from them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from receipt_cli.scan.extraction import DROPPED, convert, keep_labelled, read_re
 
 Document = Mapping[str, Any]
 ENDS = ("first", "last", "min", "max")
-"""Figures of a metric that one line gives."""
+"""Statistics of a metric that come from one line."""
 FOLLOWING = 64
-"""Lines behind a record in which its companion lines are looked for."""
+"""Number of lines after a record in which its companion lines are searched."""
 _SPLIT = b"\r"
 
 
 class Reason(NamedTuple):
-    """A figure, how it is made, and the lines that give it: one line, or the first and the last of those it is over."""
+    """A value, how it is computed, and the lines that it comes from: one, or the first and last of several."""
 
     pointer: str
     value: object
@@ -31,8 +31,8 @@ class Reason(NamedTuple):
 
 
 class CellOfLine(NamedTuple):
-    """A number or text of one record: the rule that read the record, the field or label, the text as printed, the value in
-    base units, the unit it is printed in, and the treatment: ``read``, ``other`` or ``dropped``."""
+    """A number or text of one record: the rule that read it, the field or label, the printed text, the value in base units,
+    the printed unit, and the treatment: ``read``, ``other`` or ``dropped``."""
 
     rule: str
     key: str
@@ -43,7 +43,7 @@ class CellOfLine(NamedTuple):
 
 
 def explain_field(document: Document, pointer: str) -> Reason:
-    """Return why the value at a JSON pointer of a receipt is what it is. Raises ``UsageError`` where there is none."""
+    """Return the reason for the value at a JSON pointer of a receipt. Raises ``UsageError`` if there is none."""
     parts = pointer_parts(pointer)
     value: Any = document
     for part in parts:
@@ -57,7 +57,7 @@ def explain_field(document: Document, pointer: str) -> Reason:
 
 
 def explain_metric(document: Document, name: str) -> list[Reason]:
-    """Return why the figures of a metric of the primary phase are what they are. Raises ``UsageError`` where there is none."""
+    """Return the reasons for a metric's statistics in the primary phase. Raises ``UsageError`` if there is no such metric."""
     summary = document["summary"] or {"metrics": {}, "other_metrics": {}}
     for block in ("metrics", "other_metrics"):
         if name in summary[block]:
@@ -68,7 +68,7 @@ def explain_metric(document: Document, name: str) -> list[Reason]:
 
 
 def at_companions(derivation: Derivation, path: str, reasons: Sequence[Reason]) -> list[Reason]:
-    """Return the reasons, each with the line of the companion that has the value where the record's own line has none.
+    """Return the reasons, with the line of a companion if that line has the value, not the record's own line.
 
     Raises ``InputError``.
     """
@@ -90,7 +90,7 @@ def at_companions(derivation: Derivation, path: str, reasons: Sequence[Reason]) 
 
 
 def cells_of(derivation: Derivation, line: bytes) -> list[CellOfLine]:
-    """Return what the grammars of a derivation read in one line, redraw by redraw; secrets are masked."""
+    """Return the cells that a derivation's grammars read in one line, redraw by redraw; secrets are masked."""
     records = plain(line).split(_SPLIT)
     return [_masked(cell) for record in records for cell in _cells_of(derivation, without_count(record))]
 
@@ -125,7 +125,7 @@ def _cells_of(derivation: Derivation, text: bytes) -> list[CellOfLine]:
 
 
 def read_lines(path: str, wanted: Sequence[int]) -> dict[int, bytes]:
-    """Return some lines of a log by their numbers, from 1. Raises ``InputError``."""
+    """Return line number → line for the ``wanted`` lines of a log, from 1. Raises ``InputError``."""
     missing, found, number, rest = set(wanted), dict[int, bytes](), 0, b""
     if not missing:
         return found
@@ -147,7 +147,7 @@ def read_lines(path: str, wanted: Sequence[int]) -> dict[int, bytes]:
 
 
 def show_line(line: bytes) -> str:
-    """Return a line for people to read: its last redraw, masked."""
+    """Return the last redraw of a line, masked, for people to read."""
     return safe_text(line.rstrip(_SPLIT).rpartition(_SPLIT)[2].decode("utf-8", "replace"))
 
 
@@ -158,15 +158,15 @@ def _why(document: Document, parts: Sequence[str]) -> tuple[str, Sequence[int | 
         case ["phases", number, "summary", *rest]:
             return _of_summary(document["phases"][int(number)]["summary"], rest)
         case ["checks", name]:
-            return "by the line that decided, or by the caller", [document["derivation"].get("check_lines", {}).get(name)]
+            return "by the line that decided it, or by the caller", [document["derivation"].get("check_lines", {}).get(name)]
         case ["header", *rest]:
             return _of_header(document["header"]["sources"], rest)
         case ["goodput", *_]:
             return _of_goodput(document, parts)
     nested = next((line for line in _lines_in(document, parts)), None)
     if nested is not None:
-        return "as the line says", [nested]
-    return "over the whole log, with the grammars and options that /derivation names", ()
+        return "as printed on the line", [nested]
+    return "over the whole log, with the grammars and options in /derivation", ()
 
 
 def _of_summary(summary: Document | None, parts: Sequence[str]) -> tuple[str, Sequence[int | None]]:
@@ -191,13 +191,13 @@ def _of_summary(summary: Document | None, parts: Sequence[str]) -> tuple[str, Se
             inputs = ", ".join(f"{key} {value}" for key, value in summary["derived"][name]["inputs"].items())
             return f"recomputed over the steady records between these lines, from {inputs or 'their figures'}", ends
         case ["steps", "first" | "first_line"]:
-            return "the first step record that stands", ends[:1]
+            return "the first retained step record", ends[:1]
         case ["steps", "last" | "last_line"]:
-            return "the last step record that stands", ends[1:]
+            return "the last retained step record", ends[1:]
         case ["realised", *_] if summary.get("realised"):
-            return "by the stamps of the first and of the last step record, and what was counted between the two", ends
+            return "by the timestamps of the first and the last step record, and the counts between them", ends
         case ["step_times", *_] if summary.get("step_times"):
-            source = "by the stamps of" if summary["step_times"]["source"] == "timestamps" else "as printed by the steady ones of"
+            source = "by the timestamps of" if summary["step_times"]["source"] == "timestamps" else "as printed by steady ones of"
             return f"{source} the step records between these lines", ends
         case ["identities", number, *_]:
             return f"{summary['identities'][int(number)]['detail']}: medians, totals and facts between these lines", ends
@@ -210,8 +210,8 @@ def _of_summary(summary: Document | None, parts: Sequence[str]) -> tuple[str, Se
             last = ends[1:] if parts[1:] and parts[1].startswith("unsaved") else []
             return "by the lines of the checkpoints, and of the last step record", [*lines, found["last_line"], *last]
         case ["time", *_]:
-            return "the earliest and the latest stamp of the run's lines", ends
-    return "over the step records between these lines, and what the log says beside them", ends
+            return "the earliest and the latest timestamp of the run's lines", ends
+    return "over the step records between these lines, and other lines of the log", ends
 
 
 def _of_header(sources: Mapping[str, str], parts: Sequence[str]) -> tuple[str, Sequence[int | None]]:
@@ -219,7 +219,7 @@ def _of_header(sources: Mapping[str, str], parts: Sequence[str]) -> tuple[str, S
         origin = sources.get("/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in parts[:count]))
         if origin is not None:
             return f"captured, from {origin}", [int(origin[4:])] if origin.startswith("log:") else ()
-    return "captured, and not known", ()
+    return "captured, from an unknown source", ()
 
 
 def _of_goodput(document: Document, parts: Sequence[str]) -> tuple[str, Sequence[int | None]]:
@@ -235,7 +235,7 @@ def _of_goodput(document: Document, parts: Sequence[str]) -> tuple[str, Sequence
 
 
 def _lines_in(document: Document, parts: Sequence[str]) -> Iterator[int]:
-    """Yield the line of the innermost object on the way to a value that has one."""
+    """Yield the line of the innermost object with a line on the path to a value, if any."""
     value: Any = document
     found: list[int] = []
     for part in parts:

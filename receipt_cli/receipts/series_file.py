@@ -1,12 +1,12 @@
-"""Write the records behind a receipt's statistics, one by one, to a Parquet file.
+"""Write the records that a receipt's statistics are computed from to a Parquet file.
 
-A row is a retained record (see ``phases``): a step record, or another line that printed metrics. The columns:
+A row is a retained record (see ``phases``): a step record, or another line with metrics. The columns:
 
-- ``phase_index`` (of ``/phases`` in the receipt), ``phase``, ``event`` (``step``, ``eval``, ``end``, …)
-- ``step``, ``line_number`` and ``rank``, each NULL where the log does not contain it
-- one DOUBLE for every metric, under its registry name and in its base unit, NULL where the record does not print it, or prints
+- ``phase_index`` (in ``/phases`` of the receipt), ``phase``, ``event`` (``step``, ``eval``, ``end``, …)
+- ``step``, ``line_number`` and ``rank``, each NULL if the log does not contain it
+- one DOUBLE for every metric, under its registry name and in its base unit; NULL if the record does not print it, or prints
   NaN or an infinity; then ``nonfinite`` contains its name
-- the same for metrics outside of the registry, as ``other.`` and the printed name
+- one such DOUBLE for every metric outside the registry, named ``other.`` and the printed name
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.redaction.text import safe_names, safe_text
 
 FORMAT = "series/1"
-"""Version of the columns, in the footer."""
+"""Version of the columns, written to the footer."""
 _LARGEST = 1 << 63
 _TABLE = "records"
 
 
 def write_series(derivation: Derivation, path: Path) -> int:
-    """Write the records of all phases to ``path``, atomically; return how many. Raises ``OutputError`` and ``UsageError``."""
+    """Write the records of all phases to ``path``, atomically; return their number. Raises ``OutputError`` and ``UsageError``."""
     database = Database()
     rows = SeriesRows(derivation)
     footer = {"receipt_series": json.dumps(_footer(derivation, rows), ensure_ascii=False), "receipt_version": __version__}
@@ -57,7 +57,7 @@ def _footer(derivation: Derivation, rows: SeriesRows) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Values:
-    """One metric: its value in every row, NaN where there is none, and the rows that print one that is not finite."""
+    """One metric: float64 [rows], NaN if missing or non-finite, and a mask of the rows with a non-finite value."""
 
     values: Floats
     nonfinite: Mask
@@ -70,7 +70,7 @@ class _Values:
             self.nonfinite[row] = True
 
     def put_all(self, row: int, values: Floats, known: Mask | None) -> None:
-        """Set the values from ``row`` on, or those of them that are known."""
+        """Set the values from ``row`` on, only those in the mask ``known`` if given."""
         finite = np.isfinite(values)
         rows = slice(row, row + len(values))
         self.values[rows] = np.where(finite if known is None else finite & known, values, np.nan)
@@ -80,8 +80,8 @@ class _Values:
 class SeriesRows:
     """The records of a log as columns.
 
-    ``metrics`` and ``others`` are printed metrics by registry name, or by the trainer's; ``names`` are their columns.
-    ``phases`` and ``kinds`` (of events) are the values of the columns ``phase_index`` and ``event``.
+    ``metrics`` are registry names, ``others`` trainers' names of printed metrics; ``names`` are the columns of both.
+    ``phases`` and ``kinds`` (of events) are the texts of the codes in the columns ``phase_index`` and ``event``.
     """
 
     def __init__(self, derivation: Derivation) -> None:
@@ -110,7 +110,7 @@ class SeriesRows:
                 self._put_in_order(slice(first, row), events)
 
     def _put(self, row: int, phase: int, event: Event) -> None:
-        """Set the rows of an event and of the run behind it, from ``row`` on."""
+        """Set the rows of an event and of its row run, from ``row`` on."""
         rows = slice(row, row + event.records)
         self._whole["phase_index"][rows] = phase
         self._whole["event"][rows] = self.kinds.index(event.rule.event)
@@ -140,7 +140,7 @@ class SeriesRows:
                     self._values[of, name].put_all(row, *values)
 
     def _put_in_order(self, rows: slice, events: Sequence[Event]) -> None:
-        """Put ``rows``, those of ``events``, in the order of the log: others stand between the records of a run."""
+        """Sort ``rows``, which hold ``events``, in log order: other records may lie between those of a row run."""
         places = numbers_of(events, lambda event: event.at, lambda run: run.at)
         order = np.argsort(places, kind="stable")
         columns = (array for one in self._values.values() for array in (one.values, one.nonfinite))
@@ -148,10 +148,10 @@ class SeriesRows:
             column[rows] = column[rows][order]
 
     def arrays(self) -> dict[str, Array]:
-        """Return the columns, under short names: those of a log may contain anything.
+        """Return the columns under short names, because a log's names may contain anything.
 
-        ``v0`` and so on are the values of ``names`` (float64 [n], NaN where missing), ``n0`` and so on mark non-finite ones,
-        if there are any; ``rank`` is ``NO_RANK`` and ``no_step`` is set where unknown.
+        ``v0``, ``v1``, … are the values of ``names`` (float64 [n], NaN if missing); ``n0``, ``n1``, … mark non-finite values,
+        if there are any. An unknown rank is ``NO_RANK``; ``no_step`` marks unknown steps.
         """
         arrays: dict[str, Array] = {**self._whole, "no_step": self._no_step}
         for number, column in enumerate(self._values.values()):
@@ -161,7 +161,7 @@ class SeriesRows:
         return arrays
 
     def expressions(self) -> list[str]:
-        """Return the columns of the file, of those of ``arrays``."""
+        """Return the SQL expressions of the file's columns over those of ``arrays``."""
         bad = [number for number, column in enumerate(self._values.values()) if column.nonfinite.any()]
         names = "".join(f" || CASE WHEN n{number} THEN [{quoted(self.names[number])}] ELSE [] END" for number in bad)
         return [
@@ -181,7 +181,7 @@ def _counts(event: Event) -> bool:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return ``names``, each with a number where one before differs in nothing but case: DuckDB would take them for one."""
+    """Return ``names``, numbered if an earlier name differs only in case: DuckDB ignores case."""
     taken: dict[str, str] = {}
     for name in names:
         number, unique = 2, name

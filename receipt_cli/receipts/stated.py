@@ -1,4 +1,4 @@
-"""Facts that somebody states about a run: from the option ``--fact NAME=VALUE``, and from the header that the job collected."""
+"""Read stated facts about a run: from the option ``--fact NAME=VALUE``, and from the job's header."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIGNS = {"$": "USD", "€": "EUR", "£": "GBP"}
 _FLOPS = ("si", "GFLOPS", "TFLOPS", "PFLOPS")
 _WATTS = {"": 1.0, "W": 1.0, "kW": 1e3}
 _POWER = compile_later(r"([0-9.,eE+-]+)\s*(k?W)?\Z")
-"""Power is in no grammar, so the unit grammar has no watt."""
+"""A power with its unit; ``definitions.units`` has no watt because no grammar reads a power."""
 
 
 def _count(value: str) -> float | None:
@@ -32,7 +32,7 @@ def _whole(value: str) -> float | None:
 
 
 def _flops(value: str) -> float | None:
-    """Return FLOP/s: ``989e12``, ``989T`` or ``989 TFLOP/s``."""
+    """Return FLOP/s of a text such as ``989e12``, ``989T`` or ``989 TFLOP/s``, or None."""
     return next((number for unit in _FLOPS if (number := read_number(value, unit)) is not None), None)
 
 
@@ -56,15 +56,15 @@ FACTS: Mapping[str, tuple[str, Read, str]] = {
     "price_per_hour": ("price_per_hour", read_number, "24, '24 USD' or $24, of the whole job"),
     "price_per_device_hour": ("price_per_device_hour", read_number, "3, '3 USD' or $3"),
 }
-"""The option's name of a fact: its name in receipts, its reader, an example. ``accelerator`` is a text."""
+"""Name in the option → name in receipts, reader, example. ``accelerator``, a string, is read separately."""
 ACCELERATOR = "accelerator"
 NAMES = (ACCELERATOR, *FACTS)
 
 
 def read_facts(options: Sequence[str]) -> tuple[StatedFact, ...]:
-    """Return the facts of ``NAME=VALUE`` options, by name; a price may name its currency.
+    """Return the facts of ``NAME=VALUE`` options, sorted by name; a price may include its currency.
 
-    Names are those of ``NAMES`` or of the facts in receipts. Raises ``UsageError``.
+    Names are those in ``NAMES`` or in receipts. Raises ``UsageError``.
     """
     found: dict[str, StatedFact] = {}
     for option in options:
@@ -77,7 +77,7 @@ def read_facts(options: Sequence[str]) -> tuple[StatedFact, ...]:
                 raise UsageError(f"--fact states {fact.name} twice", why=f"{found[fact.name].value} and {fact.value}")
             found[fact.name] = fact
     if {"price_per_hour", "price_per_device_hour"} <= found.keys():
-        raise UsageError("--fact states the price of the job and that of a device", why="one follows from the other")
+        raise UsageError("--fact states both the price of the job and of a device", why="one follows from the other")
     return _ordered(found.values())
 
 
@@ -108,10 +108,10 @@ def _checked(name: str, value: str) -> str:
 
 
 def header_facts(header: Mapping[str, Any] | None) -> tuple[StatedFact, ...]:
-    """Return the facts of a collected header that complete figures: devices, batch, size of the model, price of an hour.
+    """Return the facts of a collected header: devices, batch, model size, hourly price.
 
-    A header that lists several kinds of devices names none; of several nodes the devices of one do not say how many the job
-    has. A rate of 0 is no price.
+    Several kinds of devices give no accelerator. With several nodes, the devices of one node do not give the job's number
+    of devices. An hourly rate of 0 is not a price.
     """
     if header is None:
         return ()
@@ -154,14 +154,14 @@ def _add(found: list[StatedFact], name: str, value: object, pointer: str) -> Non
 
 
 def merge_facts(stated: Sequence[StatedFact], of_header: Sequence[StatedFact]) -> tuple[tuple[StatedFact, ...], list[str]]:
-    """Return the ``stated`` facts and those of the header that nobody stated otherwise, and a note for each contradiction."""
+    """Return the ``stated`` facts, then the header's other facts, and a note for each contradiction."""
     found = {fact.name: fact for fact in stated}
     priced = any(name.startswith("price_") for name in found)
     notes: list[str] = []
     for fact in of_header:
         own = found.get(fact.name)
         if own is not None and own.value != fact.value:
-            notes.append(f"{fact.name} is stated as {own.value}, the header has {fact.value}: the stated one counts")
+            notes.append(f"{fact.name} is stated as {own.value}, but {fact.value} in the header: used the stated value")
         if own is None and not (priced and fact.name in ("currency", "price_per_hour")):
             found[fact.name] = fact
     return _ordered(found.values()), notes

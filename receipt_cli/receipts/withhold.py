@@ -1,4 +1,4 @@
-"""Leave out the figures that a problem puts in doubt: the one place where a figure that was computed becomes null."""
+"""Withhold doubtful values: the only place where a computed value becomes null."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from receipt_cli.documents.invariants.rule import pointer_parts
 
 
 def withhold(document: dict[str, Any]) -> None:
-    """Set each figure to null that a problem of the receipt names in its ``fields``.
+    """Set each field to null that a problem of the receipt lists in its ``fields``.
 
-    ``/summary`` and the primary phase are one object; a figure that the receipt does not have is passed over.
+    ``/summary`` and the primary phase's summary are one object; missing fields are ignored.
     """
     for problem in document["derivation"]["problems"]["first"]:
         for field in problem["fields"]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.differences import count_kinds, write_differences
 from receipt_cli.render.scale import byte_size, count, duration, rate, significant
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, align, write_table
+from receipt_cli.render.style import Role, Style
 
 if TYPE_CHECKING:
     from receipt_cli.documents.diff import Difference
@@ -40,7 +39,7 @@ def render_summary(
     page.line(Span(title, "strong"))
     page.line(f"{logs} ({byte_size(derived_bytes)}) in {duration(seconds)}{speed}")
     rows = [[Span(name, _ROLES.get(name, "plain")), Span(count(number))] for name, number in counts.items() if number]
-    page.rows(align([Column(""), Column("", right=True)], rows, page.style.width))
+    write_table(page, [Column(""), Column("", right=True)], rows)
     if runs:
         page.line(f"logs with several runs contain {count(runs)}, each with its receipt", indent=2)
     if unrecognised:

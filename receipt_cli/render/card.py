@@ -16,12 +16,11 @@ from rich.text import Text
 
 from receipt_cli.analysis.checks import LOSSES, STOPS, Outcome, outcome
 from receipt_cli.documents.invariants.evidence import contradictions
-from receipt_cli.render.console import printed, say
+from receipt_cli.render.console import elide_middle, printed, say
 from receipt_cli.render.fields import items, mapping, real, text, truth, whole
-from receipt_cli.render.receipt.metrics import metric_label
+from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import clock, count, duration, kind_of, measure, number, parameters, percent, si
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import elide_middle
+from receipt_cli.render.style import Style
 
 Document = Mapping[str, object]
 
@@ -35,7 +34,7 @@ _GLYPHS: Mapping[Outcome, tuple[str, str]] = {
     "running": ("▶", "bold cyan"),
     "unknown": ("?", "bold magenta"),
 }
-_REASONS = {
+REASONS = {
     "cuda_oom": "GPU out of memory", "host_oom": "host out of memory", "nan_loss": "loss is NaN",
     "nccl_timeout": "NCCL timeout", "nccl_error": "NCCL error", "cuda_error": "CUDA error",
     "ecc_or_xid": "GPU hardware error", "preempted": "preempted", "time_limit": "time limit", "killed": "killed",
@@ -45,7 +44,6 @@ _REASONS = {
 }  # fmt: skip
 _PROBLEMS = {
     "generic_reading": "no grammar, so the labels of the log are trusted",
-    "no_step_recognised": "no step line was recognised",
     "training_unread": "lines that look like training are unread",
     "step_printed_twice": "a step is printed with two values",
     "foreign_record": "a record looks like another program's",
@@ -56,23 +54,12 @@ _PROBLEMS = {
     "loss_missing": "the last records print no loss",
     "loss_ambiguous": "two losses in a record, either may be the one",
     "figure_unread": "a label is printed, its value not read",
-    "number_ambiguous": "a number can be read two ways",
-    "unit_ambiguous": "a unit is not clear",
-    "non_finite_unread": "a loss that is no number was not read",
-    "record_cut": "a record is cut",
-    "last_record_cut": "the last record is cut",
-    "step_jump": "the step counter jumps",
-    "steps_missing": "steps are missing",
     "clock_goes_back": "the clock goes back: no wall time",
     "clock_skip": "the clock skips an hour: no wall time",
     "side_by_side": "two runs write into one log",
-    "fact_contradicted": "a stated fact contradicts the log",
-    "file_of_another_run": "a file is of another run",
     "decoded_as": "the log is not UTF-8",
     "failed_start": "a start after the run failed",
     "record_too_long": "a line is too long to read",
-    "nul_bytes": "the log holds NUL bytes",
-    "compressed_stream_damaged": "the compressed file is damaged",
 }
 _RATES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device", "steps_per_s")
 _RESULTS = {
@@ -124,6 +111,11 @@ def render_card(
     return printed(*_Card(document, style, log, running).lines(last), style=style)
 
 
+def find_doubts(document: Document, style: Style) -> list[str]:
+    """Return the doubts about a receipt, the worst first."""
+    return list(_Card(document, style, None, running=False).doubts())
+
+
 class _Card:
     def __init__(self, document: Document, style: Style, log: str | None, running: bool) -> None:
         self.document = document
@@ -139,7 +131,7 @@ class _Card:
 
     def lines(self, last: tuple[str, str] | None) -> list[Text]:
         cause = self._cause()
-        doubts = list(self._doubts())
+        doubts = list(self.doubts())
         rows = [
             ("outcome", self._headline(cause)),
             ("message", self._indented(cause)),
@@ -225,7 +217,7 @@ class _Card:
             return _Cause(words, whole(raised, "line_number") or line, place, shown, place_of_error=True)
         if not raised or whole(raised, "line_number") != line:
             place = ""
-        words = _REASONS.get(reason, reason.replace("_", " "))
+        words = say(REASONS.get(reason, reason.replace("_", " ")), self.style)
         message = text(self.failure, "message") or ""
         if reason == "traceback" and not message.startswith("Traceback"):
             words = "error"
@@ -260,9 +252,8 @@ class _Card:
         reason = text(self.failure, "reason") or ""
         message = text(self.failure, "message") or ""
         slurm = "Slurm " if "slurm" in message.lower() or "srun" in message else ""
-        if reason == "time_limit" or not slurm:
-            return f"{slurm}{_REASONS.get(reason, reason)}"
-        return f"{_REASONS.get(reason, reason)} by Slurm"
+        words = REASONS.get(reason, "stopped")
+        return f"{slurm}{words}" if reason == "time_limit" or not slurm else f"{words} by Slurm"
 
     def _after(self, *, plan: bool = False) -> str:
         """Return behind which step it was, with the plan if ``plan``; a comma and that none was read."""
@@ -557,6 +548,8 @@ class _Card:
             parts += [_rate(lead, medians[lead])] if lead else []
             second, third = ("mfu_ratio" if "mfu_ratio" in medians else None), None
         parts += [_rate(name, medians[name]) for name in (second, third) if name]
+        if self.trainer in _OFF_GPU:
+            parts = [part.replace("per GPU", "per device") for part in parts]
         if parts and whole(self.summary, "steady_state", "record_count") == 1 and lead and text(self.metrics, lead, "window"):
             parts[0] += " (warm-up only)" if text(self.metrics, lead, "window") == "steady" else ""
         return [*map(Text, parts), *self._memory()]
@@ -594,7 +587,7 @@ class _Card:
 
     # doubts, and the next command
 
-    def _doubts(self) -> Iterator[str]:
+    def doubts(self) -> Iterator[str]:
         """Yield the doubts about the receipt, the worst first."""
         if items(self.document, "evidence"):
             with suppress(AttributeError, KeyError, TypeError, ValueError):  # the document need not be valid
@@ -620,6 +613,8 @@ class _Card:
                 step = whole(next(iter(items(spikes, "first")), None), "step")
                 at = "" if step is None else f", {'first ' if total > 1 else ''}at {self.unit} {steps(step)}"
                 yield f"{count(total)} jump{'' if total == 1 else 's'} of {metric_label(name)}{at}"
+        if marked := whole(self.summary, "spikes", "marked_count"):
+            yield f"the trainer marked {count(marked)} jump{'' if marked == 1 else 's'}"
         if odd := whole(self.document, "derivation", "lines", "undecodable"):
             yield f"{count(odd)} line{'' if odd == 1 else 's'} with bytes that are no text"
         if near := whole(self.document, "derivation", "near_misses", "count"):

@@ -1,16 +1,32 @@
-"""What rich prints for a style: lines of text that are safe for a terminal and no wider than it."""
+"""Rich lays out what people read: lines, paragraphs and tables, safe for a terminal and no wider than it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import StringIO
+from typing import Literal, NamedTuple
 
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import clean, disarm
+from receipt_cli.patterns import compile_later
+from receipt_cli.render.scale import count
+from receipt_cli.render.style import Role, Style
+from receipt_cli.render.text import clean, disarm
 
-_ASCII = str.maketrans("✓✗■▶▸–—−…→×≠·│µ▁▂▃▄▅▆▇█", "+x#>>---~>x!||u.:-=+*#@")
+_ASCII = str.maketrans("✓✗■▶▸–—−─…→×≠·│µ\u00a0▁▂▃▄▅▆▇█÷", "+x#>>----~>x!||u .:-=+*#@/")
 """Our own glyphs in ASCII, one cell for one cell, so that tables stay aligned."""
+_STYLES: Mapping[Role, str] = {
+    "plain": "", "heading": "bold", "strong": "bold", "dim": "dim", "good": "green", "warn": "yellow", "bad": "bold red",
+    "accent": "cyan", "blue": "blue", "magenta": "magenta",
+}  # fmt: skip
+_ENDS = compile_later(r"(?m)(?: |\x1b\[[0-9;]*m)+$")
+_GAP = 2
+_LEAST = 8  # cells that a shortened column of text keeps
 
 
 def say(text: str, style: Style) -> str:
@@ -21,21 +37,178 @@ def say(text: str, style: Style) -> str:
 def printed(*parts: RenderableType, style: Style) -> str:
     """Return what rich prints of ``parts``, each line ended by a newline; none is a command to a CI system."""
     console = Console(
-        file=StringIO(),
-        width=style.width,
-        height=style.height,
-        force_terminal=style.color,
-        force_jupyter=False,
-        color_system="standard" if style.color else None,
-        no_color=not style.color,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+        file=StringIO(), width=style.width, height=style.height, force_terminal=style.color, force_jupyter=False,
+        color_system="standard" if style.color else None, no_color=not style.color, legacy_windows=False, highlight=False,
+        markup=False, emoji=False,
+    )  # fmt: skip
     with console.capture() as capture:
         for part in parts:
-            console.print(part, soft_wrap=isinstance(part, str))
-    lines = capture.get().split("\n")
-    text = "\n".join(line.rstrip(" ") for line in lines)
+            console.print(part)
+    text = _ENDS.sub(lambda end: end[0].replace(" ", ""), capture.get())
     return disarm(text if style.unicode else text.translate(_ASCII))
+
+
+def elide(text: str, width: int) -> str:
+    """Return ``text`` if it fits ``width`` cells, else its start and ``…``."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + "…" if width > 0 else ""
+
+
+def elide_start(text: str, width: int) -> str:
+    """Return ``text`` if it fits ``width`` cells, else ``…`` and its end."""
+    if cell_len(text) <= width:
+        return text
+    while text and (cell_len(text) > width - 1 or not cell_len(text[0])):  # a mark whose letter is gone has no cell
+        text = text[1:]
+    return f"…{text}" if width > 0 else ""
+
+
+def elide_middle(text: str, width: int) -> str:
+    """Return ``text`` if it fits ``width`` cells, else its start, ``…`` and its end."""
+    if cell_len(text) <= width:
+        return text
+    start = elide(text, max(1, width // 2))
+    return start + elide_start(text, width - cell_len(start) + 1)[1:]
+
+
+class Span(NamedTuple):
+    """A piece of a line and the role that decides its colour."""
+
+    text: str
+    role: Role = "plain"
+
+
+class Column(NamedTuple):
+    """One column of a table.
+
+    ``least``: fewest cells that it may be shortened to (0: never shortened). ``drop``: columns with the highest
+    number are dropped first, all of them together (0: never dropped).
+    """
+
+    title: str
+    right: bool = False
+    least: int = 0
+    drop: int = 0
+
+
+def joined(spans: Iterable[Span | str]) -> Text:
+    """Return the spans as one line, which is never wrapped."""
+    parts = (span if isinstance(span, Span) else Span(span) for span in spans)
+    return Text.assemble(*((part.text, _STYLES[part.role]) for part in parts), no_wrap=True, overflow="ellipsis")
+
+
+class Page:
+    """Collects lines, paragraphs and tables for one ``Style``.
+
+    For any input, ``text`` returns no control characters except newlines and the page's own colour codes, and
+    no line wider than ``style.width``.
+    """
+
+    def __init__(self, style: Style) -> None:
+        self.style = style
+        self._parts: list[RenderableType] = []
+        self._gap = True
+
+    def say(self, text: str) -> str:
+        """Return foreign ``text`` made safe for a span; ``–`` when nothing is left of it."""
+        return say(text, self.style)
+
+    def add(self, part: RenderableType, indent: int = 0) -> None:
+        """Add what rich prints."""
+        self._parts.append(Padding(part, (0, 0, 0, indent), expand=False) if indent else part)
+        self._gap = False
+
+    def line(self, *spans: Span | str, indent: int = 0) -> None:
+        """Add one line, cut on its right if it is too wide."""
+        self.add(joined([" " * indent, *spans]))
+
+    def gap(self) -> None:
+        """Add a blank line, unless the page is empty or ends in one."""
+        if not self._gap:
+            self._parts.append("")
+            self._gap = True
+
+    def heading(self, title: str, *notes: Span | str) -> None:
+        """Add a blank line and a section title with notes after it."""
+        self.gap()
+        self.line(Span(title, "heading"), *(part for note in notes for part in ("  ", note)))
+
+    def prose(self, text: str, role: Role = "plain", *, indent: int = 0, bullet: str = "") -> None:
+        """Add ``text`` broken at blanks; later lines hang after the bullet."""
+        self._hang(Text(bullet, _STYLES[role]), Text(text, _STYLES[role]), cell_len(bullet), indent)
+
+    def flow(self, label: str, items: Sequence[Sequence[Span]], *, indent: int = 2, label_width: int = 0) -> None:
+        """Add ``label``, if any, and the items with ``·`` between them."""
+        shown = Text.assemble((" · ", "dim")).join(joined(item) for item in items)
+        self._hang(Text(label, "dim"), shown, max(label_width, cell_len(label)) + 2 if label else 0, indent)
+
+    def _hang(self, head: Text, body: Text, width: int, indent: int) -> None:
+        body.no_wrap, body.overflow = False, "fold"
+        grid = Table.grid()
+        grid.add_column(width=width)
+        grid.add_column()
+        grid.add_row(head, body)
+        self.add(grid if width else body, indent)
+
+    def left_out(self, number: int, what: str = "", *, indent: int = 2) -> None:
+        """Add a line with the number of items that are not shown, if any."""
+        if number > 0:
+            self.line(Span(f"… {count(number)} more {what}".rstrip(), "dim"), indent=indent)
+
+    def text(self) -> str:
+        """Return the page: its lines, each ended by a newline."""
+        return printed(*self._parts, style=self.style)
+
+
+def write_table(
+    page: Page, columns: Sequence[Column], rows: Sequence[Sequence[Span]], *, indent: int = 2, hidden: int = 0, what: str = ""
+) -> None:
+    """Add a table to ``page`` and, below it, that ``hidden`` more rows (``what``) are not shown.
+
+    Each row has one span for every column. Columns that may be shortened are, the widest first; if that is not enough,
+    whole columns are dropped.
+    """
+    widths = [max([cell_len(c.title), *(cell_len(row[i].text) for row in rows)]) for i, c in enumerate(columns)]
+    least = [min(width, column.least or width) for width, column in zip(widths, columns, strict=True)]
+    kept, room = list(range(len(columns))), page.style.width - indent
+    while sum(least[i] + _GAP for i in kept) - _GAP > room and (worst := max(columns[i].drop for i in kept)):
+        kept = [i for i in kept if columns[i].drop != worst]
+    while sum(widths[i] + _GAP for i in kept) - _GAP > room and (able := [i for i in kept if widths[i] > least[i]]):
+        widths[max(able, key=lambda i: widths[i])] -= 1
+    titled = any(column.title for column in columns)
+    table = Table(
+        box=SIMPLE_HEAD if titled else None, show_header=titled, show_edge=False, pad_edge=False, header_style="dim",
+        border_style="dim", padding=(0, 1 if titled else _GAP, 0, 0),
+    )  # fmt: skip
+    for i in kept:
+        side: Literal["left", "right"] = "right" if columns[i].right else "left"
+        table.add_column(Text(columns[i].title), justify=side, width=widths[i], no_wrap=True)
+    for row in rows:
+        table.add_row(*(joined([row[i]]) for i in kept))
+    page.add(table, indent)
+    page.left_out(hidden, what)
+
+
+def render_table(
+    rows: Sequence[Mapping[str, str]], columns: Sequence[str], style: Style, *, numbers: Collection[str] | None = None
+) -> str:
+    """Return ``rows`` as a table of ``columns`` (keys of the rows and titles); a missing value is ``–``.
+
+    Columns of numbers are right-aligned: ``numbers``, or where that is None those whose texts look like it. Empty without
+    rows.
+    """
+    page = Page(style)
+    body = [[Span(page.say(row.get(name, "")), "plain" if i else "strong") for i, name in enumerate(columns)] for row in rows]
+    if not body or not columns:
+        return ""
+    plan: list[Column] = []
+    for index, name in enumerate(columns):
+        numeric = name in numbers if numbers is not None else all(_numeric(row[index].text) for row in body)
+        plan.append(Column(page.say(name), right=numeric, least=0 if numeric else _LEAST))
+    write_table(page, plan, body, indent=0)
+    return page.text()
+
+
+def _numeric(text: str) -> bool:
+    return text == "–" or (text[:1].isdigit() and not text.strip("0123456789.,% "))

@@ -7,11 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from receipt_cli.render.console import Column, Page, Span, elide, elide_middle, write_table
 from receipt_cli.render.scale import count
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import Role
-from receipt_cli.render.terminal.table import Column, write_table
-from receipt_cli.render.terminal.text import elide, elide_middle
+from receipt_cli.render.style import Role
 
 if TYPE_CHECKING:
     from receipt_cli.documents.diff import Difference

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from receipt_cli.render.console import Column, Page, Span
 from receipt_cli.render.fields import items, mapping, real, text, truth, whole
+from receipt_cli.render.metrics import write_metrics
 from receipt_cli.render.profile import figure, write_profile, write_texts
-from receipt_cli.render.receipt.identity import write_identity
-from receipt_cli.render.receipt.metrics import write_metrics
-from receipt_cli.render.receipt.summary import render_receipt
+from receipt_cli.render.receipt import render_receipt, write_identity
 from receipt_cli.render.scale import count, number
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.table import Column
+from receipt_cli.render.style import Style
 
 
 def render_document(document: Mapping[str, object], *, style: Style, full: bool = False) -> str:
@@ -28,7 +26,8 @@ def render_document(document: Mapping[str, object], *, style: Style, full: bool 
     if write is None and kind != "header":
         return render_receipt(document, style=style, full=full)
     page = Page(style)
-    write_identity(page, document, what=_title(kind, document))
+    page.line(Span(page.say(_title(kind, document)), "heading"))
+    write_identity(page, document)
     if write is not None:
         write(page, document)
     return page.text()
@@ -53,7 +52,7 @@ def _write_evaluation(page: Page, document: Mapping[str, object]) -> None:
     peak = real(document, "memory", "peak_memory_bytes")
     facts += [] if peak is None else [f"peak memory {figure('peak_memory_bytes', peak)}"]
     page.flow("", [[Span(fact)] for fact in facts])
-    write_metrics(page, {"summary": {"metrics": mapping(summary, "metrics")}}, None)
+    write_metrics(page, {"metrics": mapping(summary, "metrics")})
 
 
 def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
@@ -66,7 +65,7 @@ def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
     held, steps, first = whole(document, "window", "step_count"), items(document, "steps"), whole(document, "window", "from_step")
     since = "" if first is None else f", from step {count(first)}"
     window = f"the window: {count(held or 0)} of {count(len(steps))} steps{since}"
-    write_metrics(page, {"summary": {"phase": window, "metrics": mapping(document, "summary", "curves")}}, None)
+    write_metrics(page, {"metrics": mapping(document, "summary", "curves")}, phase=window)
     layers = mapping(document, "summary", "layer_curves")
     if layers:
         page.heading("layers", Span(f"{count(whole(document, 'model', 'layer_count') or 0)} of them", "dim"))

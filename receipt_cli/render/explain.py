@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.fields import UNKNOWN, child, items, real, text, truth, whole
 from receipt_cli.render.scale import count, number
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.table import Column, align, write_table
+from receipt_cli.render.style import Style
 
 _MAX_CANDIDATES = 20
 _MAX_RULES = 100
@@ -56,14 +55,10 @@ def _write_candidates(page: Page, candidates: Sequence[object]) -> None:
         Column("step records", right=True),
         Column("records", right=True),
     ]
-    titles, *lines = align(columns, rows, page.style.width)
-    page.line(*titles)
-    for candidate, line in zip(candidates, lines, strict=False):
-        page.line(*line)
-        why = text(candidate, "why")
-        if why:
-            page.prose(page.say(why), "dim", indent=5)
-    page.left_out(len(candidates) - _MAX_CANDIDATES, "candidates")
+    write_table(page, columns, rows, indent=0, hidden=len(candidates) - _MAX_CANDIDATES, what="candidates")
+    for candidate, row in zip(candidates, rows, strict=False):
+        if why := text(candidate, "why"):
+            page.prose(page.say(why), "dim", bullet=f"{row[1].text}: ")
 
 
 def _write_rules(page: Page, rules: Sequence[object]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len as cells
+
 from receipt_cli.problems import Finding
+from receipt_cli.render.console import Page, Span, elide, elide_start
 from receipt_cli.render.scale import count
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.text import cells, elide, elide_start
+from receipt_cli.render.style import Role, Style
 
 _ROLES: dict[str, Role] = {"error": "bad", "warning": "warn"}
 _MARGIN = 2 + 2  # cells before a snippet: indent and bar

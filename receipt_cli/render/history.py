@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from receipt_cli.render.comparison.words import field_name, field_value
-from receipt_cli.render.receipt.metrics import metric_label
+from receipt_cli.render.console import Column, Page, Span, write_table
+from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import count, measure, percent, scale_for, significant
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.spark import sparkline
-from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, write_table
+from receipt_cli.render.spark import sparkline
+from receipt_cli.render.style import Role, Style
 
 _TREND = 24
 _MAX_FIELDS = 8

@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from receipt_cli.analysis.checks import CORE, contradicted_metrics
+from rich.cells import cell_len
+
+from receipt_cli.analysis.checks import contradicted_metrics
 from receipt_cli.follow.hooks import running_failure
 from receipt_cli.follow.snapshot import Figures, Snapshot
+from receipt_cli.render.console import Page, Span, elide_middle
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
-from receipt_cli.render.receipt.metrics import metric_label
-from receipt_cli.render.receipt.outcome import write_check_grid
+from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import byte_size, count, duration, kind_of, measure, percent
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.spark import NOT_FINITE, sparkline
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import cells, elide_middle, pad
+from receipt_cli.render.spark import NOT_FINITE, sparkline
+from receipt_cli.render.style import Role, Style
 
 _NOTE = 24
 """Cells that the note behind a course has at least."""
@@ -174,22 +174,26 @@ def _metric(name: str, statistic: Mapping[str, object], values: Sequence[float])
 def _write(page: Page, rows: Iterable[_Row]) -> None:
     """Add the rows, each part in its column."""
     lines = list(rows)
-    label, value = (max(cells(getattr(row, part)) for row in lines) for part in ("label", "value"))
+    label, value = (max(cell_len(getattr(row, part)) for row in lines) for part in ("label", "value"))
     least, most = _COURSES
     width = min(most, max(least, page.style.width - label - value - _NOTE - 8))
     for row in lines:
-        spans = [Span(pad(row.label, label), "dim"), Span("  "), Span(pad(row.value, value), "bad" if row.bad else "strong")]
-        course = row.course(width) if row.course is not None else ""
-        spans += [Span("  "), Span(pad(course, width), "accent"), Span("  ")] if course else [Span("  ")]
-        page.line(*spans, Span(row.note, "bad" if row.bad else "dim"), indent=2)
+        course = row.course(width).ljust(width + 2) if row.course is not None else ""
+        tone: Role = "bad" if row.bad else "strong"
+        head = [Span(row.label.ljust(label + 2), "dim"), Span(row.value.ljust(value + 2), tone), Span(course, "accent")]
+        page.line(*head, Span(row.note, "bad" if row.bad else "dim"), indent=2)
 
 
 def _checks(page: Page, figures: Figures) -> None:
     page.gap()
     checks = mapping(figures.document, "checks")
-    known = [(name, truth(checks, name)) for name in checks]
-    settled = [(name, None if value is False and name in _LATER else value) for name, value in known]
-    write_check_grid(page, [(page.say(name), value, name in CORE) for name, value in settled])
+    marks: Mapping[bool | None, tuple[str, Role]] = {True: ("✓", "good"), False: ("✗", "bad"), None: ("?", "dim")}
+    facts: list[list[Span]] = []
+    for name in checks:
+        value = truth(checks, name)
+        mark, role = marks[None if value is False and name in _LATER else value]
+        facts.append([Span(f"{mark} ", role), Span(page.say(name))])
+    page.flow("", facts)
 
 
 def _failure(page: Page, figures: Figures) -> None:
@@ -198,7 +202,7 @@ def _failure(page: Page, figures: Figures) -> None:
     if reason is not None:
         place = f", line {line}" if line is not None else ""
         message = page.say(text(failure, "message") or "")
-        page.prose(f"{page.say(reason)}{place}: {message}", "bad", indent=2, max_lines=2, bullet="✗ ")
+        page.prose(f"{page.say(reason)}{place}: {message}", "bad", indent=2, bullet="✗ ")
 
 
 def _seen(page: Page, figures: Figures) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from receipt_cli.render.terminal.text import clean
+from receipt_cli.render.text import clean
 
 MAX_CELL = 300
 _LINK = re.compile(r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)")

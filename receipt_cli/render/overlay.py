@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from receipt_cli.render.console import Page, Span
+from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.plot import Curve, Frame, braille_cells, value_range
-from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.scale import count, measure
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import SERIES, Role, Style
+from receipt_cli.render.style import SERIES, Role, Style
 
 MOST_RUNS = 12
 """Curves of one plot that can still be told apart."""

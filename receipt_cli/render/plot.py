@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from receipt_cli.render.receipt.metrics import metric_label
+from rich.cells import cell_len as cells
+
+from receipt_cli.render.console import Page, Span
+from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import count, duration, measure, scale_for, si
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import cells
+from receipt_cli.render.style import Style
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of a braille character (U+2800) by row and column of its dots."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
-from receipt_cli.render.receipt.metrics import write_metrics
+from receipt_cli.render.metrics import write_metrics
 from receipt_cli.render.scale import byte_size, count, duration, measure, number
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.table import Column, write_table
 
 _MAX_ROWS = 12
 _MAX_PROBLEMS = 6
@@ -133,13 +132,13 @@ def _write_problems(page: Page, document: Mapping[str, object]) -> None:
         return
     page.heading("problems", Span(f"{count(total)} in the stream", "warn"))
     for problem in known[:_MAX_PROBLEMS]:
-        page.prose(page.say(text(problem, "detail") or text(problem, "kind") or "?"), indent=2, bullet="· ", max_lines=2)
+        page.prose(page.say(text(problem, "detail") or text(problem, "kind") or "?"), indent=2, bullet="· ")
     page.left_out(len(known) - _MAX_PROBLEMS, "kinds and places in the document")
 
 
 def _write_sampled(page: Page, whose: str, source: object) -> None:
     if mapping(source, "metrics"):
-        write_metrics(page, {"summary": {"phase": whose, "metrics": mapping(source, "metrics")}}, None)
+        write_metrics(page, {"metrics": mapping(source, "metrics")}, phase=whose)
 
 
 def _loss(loss: object) -> str:

@@ -107,16 +107,6 @@ def percent(ratio: float) -> str:
     return f"{_plain(scaled, 3)} %"
 
 
-def share(part: int, whole: int) -> str:
-    """Return ``part`` of ``whole`` as ``97.8 %``; only none of it is ``0 %`` and only all of it ``100 %``."""
-    if part <= 0 or whole <= 0:
-        return "0 %"
-    if part >= whole:
-        return "100 %"
-    tenths = round(1000 * part / whole)
-    return "<0.1 %" if tenths == 0 else ">99.9 %" if tenths == 1000 else f"{tenths / 10:.1f} %"
-
-
 def rate(value: float, unit: str = "tok/s") -> str:
     """Return a rate as ``1.10 M tok/s``."""
     return f"{si(value)} {unit}"

@@ -6,16 +6,16 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len as cells
+
+from receipt_cli.render.console import Page, Span
 from receipt_cli.render.scale import count
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.text import cells, pad
+from receipt_cli.render.style import Role, Style
 
 if TYPE_CHECKING:
     from receipt_cli.documents.schema_diff import Change
     from receipt_cli.documents.schema_fields import Field
 
-_MAX_LINES = 12
 _POINTER, _TYPE = 46, 15
 """Cells up to which the columns of pointers and types are filled; a longer text pushes what follows to the right."""
 _SIGNS: dict[str, tuple[str, Role]] = {"added": ("+", "good"), "removed": ("-", "bad"), "changed": ("~", "warn")}
@@ -29,15 +29,15 @@ def render_fields(fields: Sequence[Field], style: Style) -> str:
     for field in fields:
         optional = not field.required and not field.pointer.endswith("*")
         note = ", ".join(part for part in (field.unit, "optional" if optional else None) if part)
-        pointer, kind = pad(page.say(field.pointer), width), pad(page.say(field.kind), kinds if note else 0)
+        pointer, kind = _padded(page.say(field.pointer), width), _padded(page.say(field.kind), kinds if note else 0)
         fits = cells(pointer) + cells(kind) + cells(note) + 4 <= style.width
         page.line(Span(pointer, "strong"), "  ", Span(kind), *([Span(f"  {note}", "dim")] if note and fits else []))
         if note and not fits:
             page.prose(note, "dim", indent=4)
         if field.description:
-            page.prose(page.say(field.description), indent=4, max_lines=_MAX_LINES)
+            page.prose(page.say(field.description), indent=4)
         if field.choices:
-            page.prose(page.say(f"one of {', '.join(map(_json_text, field.choices))}"), "dim", indent=4, max_lines=_MAX_LINES)
+            page.prose(page.say(f"one of {', '.join(map(_json_text, field.choices))}"), "dim", indent=4)
         if field.same_as is not None:
             page.line(Span(f"its fields are those of {page.say(field.same_as)}", "dim"), indent=4)
     return page.text()
@@ -57,18 +57,22 @@ def render_changes(old: str, new: str, changes: Sequence[Change], style: Style) 
     for change in changes:
         sign, role = _SIGNS[change.kind]
         mark = Span("" if change.compatible else "  ✗", "bad")
-        head: list[Span | str] = [Span(sign, role), " ", Span(pad(page.say(change.pointer), width), "strong"), "  "]
+        head: list[Span | str] = [Span(sign, role), " ", Span(_padded(page.say(change.pointer), width), "strong"), "  "]
         if change.what == "field":
             page.line(*head, page.say(str(change.new if change.kind == "added" else change.old)), mark)
         elif change.what == "description":
             page.line(*head, "description", mark)
-            page.prose(page.say(str(change.new)), "dim", indent=4, max_lines=_MAX_LINES)
+            page.prose(page.say(str(change.new)), "dim", indent=4)
         else:
             page.line(*head, page.say(f"{change.what}: {_limit(change.old)} → {_limit(change.new)}"), mark)
     if changes:
         page.gap()
         page.line(f"{count(len(changes))} changes, {count(against)} of them not allowed in a minor version")
     return page.text()
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cells(text))
 
 
 def _column(texts: Iterable[str], most: int) -> int:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from receipt_cli.render.console import Column, Page, Span, render_table, write_table
 from receipt_cli.render.fields import UNKNOWN
 from receipt_cli.render.scale import byte_size, count, percent, si
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.spark import sparkline
-from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, render_table, write_table
+from receipt_cli.render.spark import sparkline
+from receipt_cli.render.style import Role, Style
 
 Row = Mapping[str, Any]
 _DIGITS = 6

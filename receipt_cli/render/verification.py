@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from receipt_cli.render.console import Page, Span
 from receipt_cli.render.differences import count_kinds, write_differences
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.style import Style
 
 if TYPE_CHECKING:
     from receipt_cli.documents.diff import Difference

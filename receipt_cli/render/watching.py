@@ -8,13 +8,12 @@ from collections.abc import Sequence
 
 from receipt_cli.follow.jobs import JobState, State
 from receipt_cli.follow.snapshot import Snapshot
+from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.fields import UNKNOWN, mapping, real, whole
 from receipt_cli.render.live import remaining_seconds
 from receipt_cli.render.scale import count, duration, measure
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.spark import sparkline
-from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, write_table
+from receipt_cli.render.spark import sparkline
+from receipt_cli.render.style import Role, Style
 
 _TREND = 12
 _RATES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device", "steps_per_s")

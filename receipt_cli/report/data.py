@@ -11,7 +11,7 @@ from receipt_cli.documents.identity import run_id
 from receipt_cli.history.lane_history import history
 from receipt_cli.history.lanes import make_lanes, watch
 from receipt_cli.render.comparison.words import field_name, field_value
-from receipt_cli.render.receipt.metrics import metric_label
+from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import kind_of
 from receipt_cli.report.curves import SeriesFolder
 from receipt_cli.report.detail import pack, run_detail

@@ -174,7 +174,7 @@ class Entry:
             for event in events:
                 self._add(grammar, rule, event)
         for grammar, rule in outcome.crowded:
-            detail = f"{grammar.ref} {rule.name}: {MAX_EVENTS} events of one record are read, and what follows them is not"
+            detail = f"{grammar.ref} {rule.name}: read {MAX_EVENTS} events of one record; further events were not read"
             self._report(place(self.ordinal), "events_dropped", detail)
         for grammar, _ in outcome.ignored:
             self.body.ignored[grammar.id].add(self.ordinal)

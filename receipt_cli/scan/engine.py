@@ -241,7 +241,7 @@ class Engine:
         if model and whole.rules:
             keep_shared(whole, self.read_alone(model))
         if begun:
-            detail = "the log ends in this record: its last number may be cut and is not read"
+            detail = "the log ends inside this record: its last number may be cut and was not read"
             whole.problems = Problems()  # what cannot be read here is cut
             whole.problems.add(place(0), Problem("last_record_cut", 1, detail, excerpt(record)))
         whole.rules = {(ref, name + leads.get((ref, name), "")): columns for (ref, name), columns in whole.rules.items()}
@@ -384,6 +384,6 @@ def _capped(raw: bytes, length: int | None, body: SegmentBody) -> tuple[bytes, P
         done = offset
         lines += ends
         records += ends + returns
-        detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
+        detail = f"record of {size} bytes: only the first {RECORD_CAP} were read"
         problems.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
     return raw, problems

@@ -50,7 +50,7 @@ def read_day(prefix: bytes, time: Span) -> tuple[int, float, float, bool]:
     return read_rank(prefix), whole + part - offset, 0.0, False
 
 
-class Echo(NamedTuple):
+class BackrefCheck(NamedTuple):
     """Two runs of digits that a pattern compares. Bit i of ``same``: ``second`` starts with ``first[i:]``."""
 
     first: Span
@@ -58,7 +58,7 @@ class Echo(NamedTuple):
     same: int
 
     @classmethod
-    def of(cls, record: bytes, first: Span, second: Span) -> Echo:
+    def of(cls, record: bytes, first: Span, second: Span) -> BackrefCheck:
         """Compare two runs of digits of ``record``."""
         one, other = record[slice(*first)], record[slice(*second)]
         return cls(first, second, sum(other.startswith(one[at:]) << at for at in range(len(one))))
@@ -76,7 +76,7 @@ class Layout:
     sample: bytes
     fixed: tuple[tuple[int, int, bytes], ...]
     absent: tuple[tuple[int, bytes], ...]
-    echoes: tuple[Echo, ...]
+    echoes: tuple[BackrefCheck, ...]
     outcome: Outcome
     any_bar: bool = False
 
@@ -85,7 +85,7 @@ class Layout:
         return (
             all(record[start:end] == digits for start, end, digits in self.fixed)
             and not any(record.startswith(literal, at) for at, literal in self.absent)
-            and all(echo == Echo.of(record, echo.first, echo.second) for echo in self.echoes)
+            and all(echo == BackrefCheck.of(record, echo.first, echo.second) for echo in self.echoes)
         )
 
     def in_bounds(self, record: bytes) -> bool:

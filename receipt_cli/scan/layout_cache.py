@@ -5,7 +5,7 @@ from __future__ import annotations
 from receipt_cli.records.prefilter import Prefilter
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.layout import MAX_KEPT, Layout
-from receipt_cli.scan.relatives import Relatives, form_of, may_have_relatives
+from receipt_cli.scan.relatives import LayoutVariants, form_of, may_have_variants
 
 MAX_VARIANTS = 64
 """Most layouts that differ only in fixed digits."""
@@ -18,13 +18,13 @@ MAX_FORMS = 1 << 16
 
 
 class LayoutCache:
-    """Parsed layouts of templates, by template."""
+    """Learned and derived layouts by masked bytes."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, list[Layout]] = {}
         self._size = 0
         self._failed: dict[bytes, int] = {}
-        self._relatives: dict[Candidates, dict[bytes, Relatives]] = {}
+        self._relatives: dict[Candidates, dict[bytes, LayoutVariants]] = {}
         self._learned = 0
         self._met: set[int] = set()
 
@@ -71,7 +71,7 @@ class LayoutCache:
             self._failed[masked] = self._failed.get(masked, 0) + 1
             return
         self._keep(masked, layout)
-        if not may_have_relatives(layout, candidates):
+        if not may_have_variants(layout, candidates):
             return
         if self._learned >= MAX_KEPT:
             self._relatives.clear()
@@ -80,7 +80,7 @@ class LayoutCache:
         forms = self._relatives.setdefault(candidates, {})
         relatives = forms.get(form_of(masked))
         if relatives is None:
-            relatives = forms[form_of(masked)] = Relatives(candidates, layout.sample)
+            relatives = forms[form_of(masked)] = LayoutVariants(candidates, layout.sample)
         relatives.add(masked, layout)
 
     def _keep(self, masked: bytes, layout: Layout) -> None:

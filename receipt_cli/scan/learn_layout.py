@@ -11,7 +11,7 @@ from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import RUN, Candidates, places_of
 from receipt_cli.scan.extraction import NOWHERE, Extraction, PatternTimeout, Span, extract, extract_behind, fields_below
-from receipt_cli.scan.layout import MAX_LENGTH, Echo, Layout
+from receipt_cli.scan.layout import MAX_LENGTH, BackrefCheck, Layout
 from receipt_cli.scan.number_forms import is_plain
 
 _DOUBTFUL = compile_later(rb"[\x00-\x08\x0b-\x1f]")
@@ -73,7 +73,7 @@ def learn_layout(
     fixed = tuple((start, end, record[start:end]) for start, end in sorted(runs))
     held = {at for start, end, _ in fixed for at in range(start, end)}
     absent = [(at, text) for at, text in absent if not any(i in held and record[i] != byte for i, byte in enumerate(text, at))]
-    echoes = tuple(Echo.of(record, *pair) for pair in asked.pairs(masked))
+    echoes = tuple(BackrefCheck.of(record, *pair) for pair in asked.pairs(masked))
     if any(end - start > _MAX_ECHO for (start, end), _, _ in echoes):
         return None
     return Layout(record, fixed, tuple(absent), echoes, outcome, any_bar)

@@ -23,7 +23,7 @@ from receipt_cli.scan.layout import Layout
 from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, named_twice
 from receipt_cli.scan.number_forms import is_plain
 
-MAX_RELATIVES = 16
+MAX_VARIANTS_OF_FORM = 16
 """Most sample records per form and per set of lengths that matter."""
 PATIENCE = 16
 """Records of known forms per set of rules before the rules are checked for length sensitivity."""
@@ -37,24 +37,24 @@ def form_of(masked: bytes) -> bytes:
     return RUN.sub(b"0", masked)
 
 
-def may_have_relatives(layout: Layout, candidates: Candidates) -> bool:
+def may_have_variants(layout: Layout, candidates: Candidates) -> bool:
     """Return whether layouts of other records may be derived from this one."""
     return not (not layout.outcome.read or len(layout.sample) > LONGEST or candidates.markers or layout.absent or layout.echoes)
 
 
-class Relatives:
+class LayoutVariants:
     """Records of one form with the same candidates and learned layouts."""
 
     def __init__(self, candidates: Candidates, sample: bytes) -> None:
         self.candidates, self.sample = candidates, sample
         self.short = longest_word(sample) <= WORD
-        self.waiting: list[_Relative] = []
-        self.known: dict[object, list[_Relative]] = {}
+        self.waiting: list[_LayoutVariant] = []
+        self.known: dict[object, list[_LayoutVariant]] = {}
 
     def add(self, masked: bytes, layout: Layout) -> None:
         """Add a record of the form."""
-        if len(self.waiting) < MAX_RELATIVES and not (self.short and longest_word(masked) > WORD):
-            self.waiting.append(_Relative(masked, layout))
+        if len(self.waiting) < MAX_VARIANTS_OF_FORM and not (self.short and longest_word(masked) > WORD):
+            self.waiting.append(_LayoutVariant(masked, layout))
 
     def derive(self, record: bytes, masked: bytes) -> Layout | None:
         """Return the layout of a record of the form, or None if it cannot be derived."""
@@ -65,7 +65,7 @@ class Relatives:
             return None
         for relative in self.waiting:
             known = self.known.setdefault(self._matter(relative.lengths), [])
-            if len(known) < MAX_RELATIVES:
+            if len(known) < MAX_VARIANTS_OF_FORM:
                 known.append(relative)
         self.waiting.clear()
         lengths = _lengths(masked)
@@ -96,7 +96,7 @@ class Relatives:
         return _pick(held) if len(held) < len(around) else None
 
 
-class _Relative:
+class _LayoutVariant:
     """A record with a learned layout, and the conditions for deriving others from it."""
 
     def __init__(self, masked: bytes, layout: Layout) -> None:

@@ -1,5 +1,5 @@
 """Derive a receipt from its log again, and compare the bytes.
 
-In: a receipt and its log. Out: the same, or every field that differs and which definition changed.
+In: a receipt and its log. Out: every difference, and the definitions that changed.
 Start with ``verifier``.
 """

@@ -1,9 +1,9 @@
-"""Sign what a receipt states about its log, and check such a signature.
+"""Sign a statement about a receipt and its log, and check such a signature.
 
 The statement is in-toto's (https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md), the envelope is DSSE
-(https://github.com/secure-systems-lab/dsse): the signature covers the digests of the log and of the receipt, and the
-digests of the definitions that the receipt was derived with. securesystemslib signs and checks; ``ssh-keygen`` makes a
-second signature, for its own ``-Y verify``, where the key is one of SSH. ``keyless`` signs the same statement by sigstore.
+(https://github.com/secure-systems-lab/dsse). The signature covers the digests of the log, of the receipt, and of the
+definitions that the receipt was derived with. securesystemslib signs and checks; for an SSH key, ``ssh-keygen`` makes a
+second signature for its own ``-Y verify``. ``keyless`` signs the same statement by sigstore.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ PAYLOAD = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:receipt:predicate:derivation:1"
 NAMESPACE = "receipt"
-"""Namespace of signatures by SSH (``ssh-keygen -n``)."""
+"""Namespace of SSH signatures (``ssh-keygen -n``)."""
 DEFINITIONS = ("grammars", "markers", "registry", "peaks", "rules", "tool_version")
-"""Fields of ``derivation`` that say what the receipt was derived with."""
+"""Fields of ``derivation`` that identify the definitions and the code of a receipt."""
 MAX_BYTES = 64 << 20
 
 
 class Signed(NamedTuple):
-    """An attestation: the bytes of the envelope, and SSH's signature of the statement where the key is one of SSH."""
+    """An attestation: the bytes of the envelope, and for an SSH key the SSH signature of the statement."""
 
     envelope: bytes
     statement: bytes
@@ -44,7 +44,7 @@ class Signed(NamedTuple):
 
 
 def statement(document: Mapping[str, Any], data: bytes, name: str) -> bytes:
-    """Return what is signed about the receipt ``document`` in a file called ``name`` with the bytes ``data``: canonical JSON."""
+    """Return the statement, as canonical JSON, about the receipt ``document`` in the file ``name`` with the bytes ``data``."""
     derivation = document["derivation"]
     log = derivation["log"]
     files = log.get("files") or [{"name": f"log of {name}", "sha256": log["sha256"]}]
@@ -60,7 +60,7 @@ def statement(document: Mapping[str, Any], data: bytes, name: str) -> bytes:
 
 
 def attest(document: Mapping[str, Any], data: bytes, name: str, key: Path, password: bytes | None = None) -> Signed:
-    """Sign the statement about a receipt with a private key: PEM (PKCS #8, RSA, EC) or OpenSSH's, Ed25519, ECDSA or RSA.
+    """Sign the statement about a receipt with a private key in PEM (PKCS #8, RSA, EC) or OpenSSH format: Ed25519, ECDSA or RSA.
 
     Raises ``UsageError`` without the extra ``attest``, ``InputError`` for a key that cannot be read.
     """
@@ -74,7 +74,7 @@ def attest(document: Mapping[str, Any], data: bytes, name: str, key: Path, passw
     try:
         private = (load_ssh if is_ssh else load_private)(text, password)
         signer = CryptoSigner(private)
-    except TypeError as error:  # a password is missing, or one is given that nothing needs
+    except TypeError as error:  # a password is missing or not needed
         raise InputError("cannot open the key", where=str(key), why=str(error), try_="set RECEIPT_KEY_PASSWORD") from error
     except (ValueError, UnsupportedAlgorithm) as error:
         raise InputError("is not a private key that can sign", where=str(key), why=str(error).partition("\n")[0]) from error
@@ -89,9 +89,9 @@ def attest(document: Mapping[str, Any], data: bytes, name: str, key: Path, passw
 def check(envelope: bytes, signer: Path, document: Mapping[str, Any], data: bytes, where: str) -> str:
     """Return the id of the key that signed the statement about this receipt.
 
-    ``signer`` is a public key (PEM or OpenSSH) or an X.509 certificate. Raises ``NotAttested`` where the signature is not of
-    that key, or the statement is about another receipt, another log or other definitions; ``InputError`` for a file that is no
-    attestation or no key.
+    ``signer`` is a public key (PEM or OpenSSH) or an X.509 certificate. Raises ``NotAttested`` if another key signed, or if
+    the statement is about another receipt, log or other definitions; ``InputError`` for a file that is not an attestation
+    or not a key.
     """
     public = _public_key(signer)
     from securesystemslib.dsse import Envelope
@@ -107,13 +107,13 @@ def check(envelope: bytes, signer: Path, document: Mapping[str, Any], data: byte
     try:
         opened.verify([public], threshold=1)
     except VerificationError as error:
-        raise NotAttested("the signature does not hold", where=where, why=str(error)[:200]) from error
+        raise NotAttested("the signature is invalid", where=where, why=str(error)[:200]) from error
     compare(opened.payload_type, opened.payload, document, data, where)
     return public.keyid
 
 
 def compare(kind: str, payload: bytes, document: Mapping[str, Any], data: bytes, where: str) -> None:
-    """Raise ``NotAttested`` where a signed ``payload`` of the type ``kind`` is not the statement about this receipt."""
+    """Raise ``NotAttested`` if a signed ``payload`` of the type ``kind`` is not the statement about this receipt."""
     if kind != PAYLOAD:
         raise NotAttested("is not an in-toto statement", where=where, why=f"its payload is {kind!r}")
     expected = statement(document, data, _subject_name(payload))
@@ -122,7 +122,7 @@ def compare(kind: str, payload: bytes, document: Mapping[str, Any], data: bytes,
 
 
 def _subject_name(payload: bytes) -> str:
-    """Return what the statement calls the receipt's file, which may have been renamed since."""
+    """Return the name of the receipt's file in the statement; the file may have been renamed."""
     try:
         return str(json.loads(payload)["subject"][0]["name"])
     except (ValueError, LookupError, TypeError) as error:
@@ -130,11 +130,11 @@ def _subject_name(payload: bytes) -> str:
 
 
 def _difference(signed: bytes, expected: bytes) -> str:
-    """Return in words what the signed statement says otherwise than the receipt at hand."""
+    """Return in words how the signed statement differs from this receipt's."""
     old, new = json.loads(signed), json.loads(expected)
     subjects = [subject["digest"] for subject in old.get("subject", ()) if isinstance(subject, dict) and "digest" in subject]
     if subjects[:1] != [new["subject"][0]["digest"]]:
-        return "the receipt is not the one that was signed, byte for byte"
+        return "the bytes of the receipt are not those that were signed"
     if subjects != [subject["digest"] for subject in new["subject"]]:
         return "the log is not the one that was signed"
     return "the definitions are not those that were signed"
@@ -160,7 +160,7 @@ def _public_key(path: Path) -> SSlibKey:
 
 def _crypto(*names: str) -> tuple[Any, ...]:
     try:
-        import securesystemslib.signer  # noqa: F401  the package signs only with cryptography beside it
+        import securesystemslib.signer  # noqa: F401  the package signs only if cryptography is installed
         from cryptography.hazmat.primitives import serialization
     except ImportError as error:
         raise UsageError(
@@ -170,7 +170,7 @@ def _crypto(*names: str) -> tuple[Any, ...]:
 
 
 def _ssh_signature(payload: bytes, key: Path) -> bytes | None:
-    """Return the signature that ``ssh-keygen -Y verify`` checks; None where there is no such program."""
+    """Return the signature for ``ssh-keygen -Y verify``; None if ssh-keygen is not installed."""
     program = shutil.which("ssh-keygen")
     if program is None:
         return None

@@ -1,8 +1,8 @@
-"""Sign a statement, and check such a signature, by sigstore: with an identity in place of a key.
+"""Sign a statement, and check such a signature, by sigstore: with an identity instead of a key.
 
-``sigstore`` (https://github.com/sigstore/sigstore-python, the extra ``sigstore``) does both. Signing asks two services over
-the network: Fulcio for a certificate of the identity, Rekor for an entry in its public log. Checking asks nobody: it trusts
-the root that comes with the library, or one in a file.
+``sigstore`` (https://github.com/sigstore/sigstore-python, the extra ``sigstore``) does both. Signing uses two services over
+the network: Fulcio for a certificate of the identity, Rekor for an entry in its public log. Checking needs no network: it
+trusts the library's own root, or one in a file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from receipt_cli.errors import InputError, NotAttested, OutputError, UsageError
 
 
 class Identity(NamedTuple):
-    """Whom to trust: the name in the certificate (an address, or the URL of a workflow), and who vouched for it."""
+    """A trusted signer: the name in the certificate (an address, or the URL of a workflow), and its issuer."""
 
     name: str
     issuer: str
@@ -25,9 +25,9 @@ class Identity(NamedTuple):
 def sign_keyless(statement: bytes) -> bytes:
     """Return a sigstore bundle with the signature of an in-toto statement.
 
-    The identity is that of the job, where the host of a CI offers one (GitHub, GitLab, Google Cloud, Buildkite), else that of
-    the person who logs in with a browser; without a terminal there is none. Raises ``UsageError`` without the extra or an
-    identity, ``OutputError`` where a service cannot be reached or refuses.
+    The identity is the CI job's, if its host offers one (GitHub, GitLab, Google Cloud, Buildkite), else that of a person who
+    logs in with a browser, which needs a terminal. Raises ``UsageError`` without the extra or an identity, ``OutputError``
+    if a service cannot be reached or refuses.
     """
     _need_sigstore()
     from requests import RequestException
@@ -41,7 +41,7 @@ def sign_keyless(statement: bytes) -> bytes:
         credential = detect_credential()
     except IdentityError as error:
         why = _first_line(error)
-        raise UsageError("the identity of this job cannot be had", why=why, try_="receipt attest --key KEY") from error
+        raise UsageError("cannot get the identity of this job", why=why, try_="receipt attest --key KEY") from error
     if credential is None and not sys.stdin.isatty():
         why = "no identity of a CI job was found, and there is no terminal for a login"
         raise UsageError("--sigstore needs an identity", why=why, try_="give the job the permission id-token, or use --key KEY")
@@ -57,11 +57,11 @@ def sign_keyless(statement: bytes) -> bytes:
 
 
 def check_keyless(bundle: bytes, identity: Identity, trusted_root: Path | None, where: str) -> tuple[str, bytes]:
-    """Return type and content of what was signed by ``identity``, without the network.
+    """Return type and content of the payload that ``identity`` signed; needs no network.
 
-    ``trusted_root`` is a file with the certificates and keys of the services (``trusted_root.json``); by default that of the
-    public instance. Raises ``NotAttested`` where the signature does not hold or is of somebody else, ``InputError`` for a file
-    that is no bundle or no root, ``UsageError`` without the extra.
+    ``trusted_root`` is a file with the certificates and keys of the services (``trusted_root.json``), by default the public
+    instance's. Raises ``NotAttested`` if the signature is invalid or by another signer, ``InputError`` for a file that is
+    not a bundle or not a root, ``UsageError`` without the extra.
     """
     _need_sigstore()
     from sigstore.errors import Error, VerificationError
@@ -69,7 +69,7 @@ def check_keyless(bundle: bytes, identity: Identity, trusted_root: Path | None, 
     from sigstore.verify import Verifier
     from sigstore.verify.policy import Identity as Policy
 
-    logging.getLogger("sigstore").setLevel(logging.ERROR)  # it warns that it asks nobody
+    logging.getLogger("sigstore").setLevel(logging.ERROR)  # it warns that it is offline
     try:
         opened = Bundle.from_json(bundle)
     except (InvalidBundle, ValueError, LookupError, TypeError) as error:
@@ -84,7 +84,7 @@ def check_keyless(bundle: bytes, identity: Identity, trusted_root: Path | None, 
     try:
         found: tuple[str, bytes] = verifier.verify_dsse(opened, Policy(identity=identity.name, issuer=identity.issuer))
     except VerificationError as error:
-        raise NotAttested("the signature does not hold, or is of somebody else", where=where, why=_first_line(error)) from error
+        raise NotAttested("the signature is invalid or by another signer", where=where, why=_first_line(error)) from error
     return found
 
 

@@ -14,7 +14,7 @@ from receipt_cli.grammar.model import Grammar
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """One of several files of a receipt: its name, and the digest of its decompressed bytes."""
+    """One of several files of a receipt's log: its name, and the digest of its decompressed bytes."""
 
     name: str
     sha256: str
@@ -22,7 +22,7 @@ class RecordedFile:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The inputs of a derivation. ``grammars`` are the entries of the receipt; ``launch`` counts the runs from 0."""
+    """The inputs of a derivation. ``grammars`` are the receipt's entries; ``launch`` is the index of the run, from 0."""
 
     grammars: tuple[Mapping[str, Any], ...]
     options: Options
@@ -32,7 +32,7 @@ class Recorded:
 
     @classmethod
     def of(cls, derivation: Mapping[str, Any]) -> Recorded:
-        """Read the block ``derivation`` of a receipt, which keeps its schema."""
+        """Return the inputs recorded in the block ``derivation`` of a receipt, which must be valid."""
         options, launches = derivation["options"], derivation.get("launches")
         return cls(
             grammars=tuple(derivation["grammars"]),
@@ -45,7 +45,7 @@ class Recorded:
     def forced(self, own: Sequence[Grammar] = ()) -> Grammar | None:
         """Return the grammar that the caller chose, or None without such a choice.
 
-        ``own`` are grammars that do not ship. Raises ``DataError`` for an unknown grammar.
+        ``own`` are a site's grammars. Raises ``DataError`` for an unknown grammar.
         """
         name, _, version = (self.options.grammar or "").partition("@v")
         if not name or name == INDUCED:
@@ -54,9 +54,10 @@ class Recorded:
         return find_recorded(name, int(version) if version.isdecimal() else 0, digest, own)
 
     def choice(self, own: Sequence[Grammar] = ()) -> Choice | None:
-        """Return the grammars that were detected, or None where the caller chose one.
+        """Return the detected grammars, or None if the caller chose one.
 
-        The candidates are the grammars of the same release, so that later ones change nothing, and ``own``. Raises as ``forced``.
+        The candidates are ``own`` and the grammars of the same release, so that later ones have no effect. Raises as
+        ``forced`` does.
         """
         if self.options.grammar is not None:
             return None

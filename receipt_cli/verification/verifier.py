@@ -1,4 +1,4 @@
-"""Verify that a log, read by the recorded definitions of a receipt, has the same derived part."""
+"""Verify that a log, read with the definitions recorded in a receipt, gives the same derived part."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ INPUTS = {
     "peaks": ("/derivation/peaks/version", "/derivation/peaks/sha256"),
     "rules": ("/derivation/rules",),
 }
-"""The inputs of a derivation, and the fields that identify them; ``{}`` is a number."""
+"""Input of a derivation → the fields that identify it; ``{}`` stands for an index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
     """The differences between the derived parts of a receipt (``old``) and of its log (``new``).
 
-    Among them are header values whose source is the log. ``invalid`` are errors of the receipt itself. ``refs`` are the
-    grammars that read the log now, or the format of the imported document. ``touched``: the captured parts were changed since
-    the receipt was written; None where it does not say. ``tool_version`` wrote the receipt.
+    They include header values whose source is the log. ``invalid`` are errors in the receipt itself. ``refs`` are the
+    grammars that read the log now, or the format of the imported document. ``touched``: whether the captured parts changed
+    after the receipt was written; None if unknown. ``tool_version`` wrote the receipt.
     """
 
     differences: tuple[Difference, ...]
@@ -57,17 +57,17 @@ class Verification:
 
     @property
     def verified(self) -> bool:
-        """True when the derived parts are the same, byte for byte, and the receipt is valid and as it was written."""
+        """Whether the derived parts are equal byte for byte, and the receipt is valid and not known to be changed."""
         return not self.differences and not self.invalid and not self.touched
 
     @property
     def other(self) -> tuple[str, ...]:
-        """The inputs that differ from the recorded ones (keys of ``INPUTS``), and ``values`` where anything else differs."""
+        """The inputs that differ from the recorded ones (keys of ``INPUTS``), and ``values`` if anything else differs."""
         found = [_input_of(difference.pointer) for difference in self.differences]
         return tuple(name for name in (*INPUTS, "values") if name in found)
 
     def document(self) -> dict[str, object]:
-        """Return it for JSON."""
+        """Return the verification as JSON values."""
         return {
             "identical": not self.differences,
             "other": list(self.other),
@@ -87,9 +87,9 @@ def _input_of(pointer: str) -> str:
 
 
 def read_receipt(data: bytes, where: str) -> tuple[Document, tuple[Finding, ...]]:
-    """Return the receipt in ``data`` and its errors; its ``derivation`` is valid by the schema.
+    """Return the receipt in ``data`` and its errors; its ``derivation`` has no schema errors.
 
-    Raises ``InputError`` where it is not, and ``DataError`` for an unknown version.
+    Raises ``InputError`` if it has, and ``DataError`` for an unknown version.
     """
     findings = tuple(found for found in validate_bytes(data, where) if found.severity == "error")
     document = json.loads(data)
@@ -97,7 +97,7 @@ def read_receipt(data: bytes, where: str) -> tuple[Document, tuple[Finding, ...]
         raise InputError("is not a receipt", where=where, why=f"its schema_version is {document.get('schema_version')!r}")
     for found in findings:
         needed = found.pointer in ("", "/schema_version") or f"{found.pointer}/".startswith("/derivation/")
-        unread = found.rule == "json_value"  # then nothing else was looked at
+        unread = found.rule == "json_value"  # then nothing else was checked
         if unread or (needed and found.rule.startswith("schema")):
             why = f"{found.pointer or 'the document'}: {found.reason}"
             raise InputError("is not a valid receipt", where=where, why=why, try_=f"receipt schema check {where}")
@@ -115,15 +115,15 @@ def verify(
     progress: Progress | None = None,
     site: Site = NO_SITE,
 ) -> Verification:
-    """Derive ``document``, as ``read_receipt`` returns it, from its ``logs`` again and compare.
+    """Derive ``document``, as returned by ``read_receipt``, from its ``logs`` again and compare.
 
-    Fields outside of its version of the schema are ignored. An imported receipt is imported again: ``logs`` is then that
-    one document.
+    Fields that its schema version does not have are ignored. An imported receipt is imported again: ``logs`` is then the
+    imported document.
 
-    ``own`` are grammars that do not ship, ``site`` the definitions of the search path. With ``newest`` the log is read by
-    today's definitions, else by the recorded grammars and options. Raises ``InputError`` for a log that cannot be read,
-    ``DataError`` for an unknown grammar, and ``UsageError`` for stdin as one of several files, or for the recorded files where
-    today's definitions find several runs.
+    ``own`` are additional grammars, ``site`` the definitions of the search path. With ``newest`` the log is read with
+    current definitions, else with the recorded grammars and options. Raises ``InputError`` for a log that cannot be read,
+    ``DataError`` for an unknown grammar, and ``UsageError`` for stdin among several files, or if current definitions find
+    several runs in the recorded files.
     """
     origin = document["derivation"].get("origin")
     notes: list[str] = []
@@ -150,7 +150,7 @@ def _derive(
     notes: list[str],
     site: Site,
 ) -> Document:
-    """Return the receipt of the logs, of its captured parts only the header; adds to ``notes``."""
+    """Return the receipt of the logs, with only the header of its captured parts; adds to ``notes``."""
     recorded = Recorded.of(document["derivation"])
     notes += site.notes
     own = (*own, *site.grammars)
@@ -158,7 +158,7 @@ def _derive(
     names: list[str] | None = None
     if recorded.files and len(paths) > 1:
         paths, names, left_out = call_as_recorded(paths, recorded.files)
-        notes += [f"{left_out} of the files are not of this receipt: left out"] if left_out else []
+        notes += [f"ignored {left_out} files that do not belong to this receipt"] if left_out else []
     forced = recorded.forced(own)
     if newest and forced is not None:
         forced = replace(recorded, options=replace(recorded.options, grammar=forced.id), grammars=()).forced(own)
@@ -174,7 +174,7 @@ def _derive(
     except SeveralRuns as error:
         made = _with_files(document, streams)
         if not differences(document, made):
-            raise  # the same files, which the definitions of today tell apart
+            raise  # the same files: current definitions find several runs in them
         notes.append(f"{error.message}: {error.why}")
         return made
     finally:
@@ -183,7 +183,7 @@ def _derive(
 
 
 def _with_files(document: Mapping[str, Any], streams: Sequence[Stream]) -> Document:
-    """Return the receipt with the present digests of its files, which cannot be read as one run any more."""
+    """Return the receipt with the current digests of its files, which are no longer one run."""
     made: Document = json.loads(canonical_bytes(document))
     log = made["derivation"]["log"]
     parts = [(name, part) for stream in streams for name, part in zip(stream.names, stream.parts, strict=True)]
@@ -200,7 +200,7 @@ def _import(files: Sequence[str], format_name: str) -> Document:
 
 
 def _derived(document: Mapping[str, Any]) -> Document:
-    """Return the derived blocks that are present, without the tool's version."""
+    """Return the derived blocks of ``document`` without ``tool_version``."""
     blocks = {key: document[key] for key in (*DERIVED, "cost") if key in document}
     return {**blocks, "derivation": {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}}
 
@@ -208,9 +208,8 @@ def _derived(document: Mapping[str, Any]) -> Document:
 def call_as_recorded(paths: Sequence[str], files: Sequence[RecordedFile]) -> tuple[list[str], list[str], int]:
     """Return the ``paths`` of a receipt's ``files``, their recorded names, and the number of other paths.
 
-    A file is matched by its name below the common folder, compressed or not; in doubt by its digest, so that an archive
-    may rename and regroup the files. As long as a file is missing, no path is left out.
-    Raises ``InputError``.
+    Files are matched by their names below the common folder, compressed or not, if all names match; else first by digest,
+    so that an archive may rename and regroup files. No path is left out while a file is missing. Raises ``InputError``.
     """
     names = names_of(paths)
     called = {unpacked(file.name): file.name for file in files}

@@ -94,7 +94,7 @@ class TestCompare:
         one = "number of parameters: 0.{}1M\n" + "".join(f"iter {n}: loss 4.0, time 21.00ms, mfu 2.00%\n" for n in range(6))
         both.write_text(one.format(4) + one.format(5))
         found = receipt_cli.compare(both, LOG)
-        assert found.notes[0].startswith("both.log: the log holds 2 runs")
+        assert found.notes[0].startswith("both.log: the log has 2 runs")
 
     def test_what_cannot_be_compared_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(receipt_cli.UsageError):

@@ -145,7 +145,7 @@ def test_all_runs_of_a_log(queue: Path, invoke: Invoke) -> None:
     assert [len(list(run.records())) for run in runs] == [6, 9, 7]
     last = receipt_cli.read(queue)
     assert last.receipt == runs[-1].receipt
-    assert "the log holds 3 runs" in last.notes[0]
+    assert "the log has 3 runs" in last.notes[0]
 
 
 def test_files_of_several_runs(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_another_log_and_other_definitions_are_refused(job: Path) -> None:
     (job / "other.receipt.json").write_text(json.dumps(document))
     with pytest.raises(ReceiptError, match="is about something else") as refused:
         check_attestation(job / "other.receipt.json", envelope, job / "ana.pub")
-    assert refused.value.why == "the receipt is not the one that was signed, byte for byte"
+    assert refused.value.why == "the bytes of the receipt are not those that were signed"
 
 
 @pytest.mark.parametrize(

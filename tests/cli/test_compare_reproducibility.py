@@ -156,7 +156,7 @@ class TestUnknown:
         code, document = ask(tmp_path / "first.json", tmp_path / "again.json")
         assert (code, document["reproduced"]) == (1, "unknown")
         assert sames(document) == {"configuration": True, "seeds": True, "resume": True, "loss": None}
-        note = "no losses of both runs to compare: a receipt holds no steps, so give the logs, or their series"
+        note = "no losses to compare: a receipt has no steps, so give the logs, or their series"
         assert note in document["notes"]
 
     def test_receipts_and_the_series_of_their_logs_hold_all(self, runs: Path, tmp_path: Path, invoke: Invoke, ask: Any) -> None:
@@ -191,7 +191,7 @@ class TestUnknown:
         short.write_text("".join(lines[:44]))
         code, document = ask(runs / "first.log", short)
         assert (code, document["reproduced"]) == (1, "unknown")
-        assert document["curves"][0]["because"] == "equal at 40 steps, but only 40 of the first 100 records are there"
+        assert document["curves"][0]["because"] == "equal at 40 steps, but only 40 of the first 100 records are known"
         assert ask(runs / "first.log", short, "--steps", "40")[0] == 0
 
 

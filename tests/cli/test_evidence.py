@@ -120,7 +120,10 @@ def test_times_and_jobs_that_do_not_meet_are_contradictions(invoke: Invoke, tmp_
     log.write_bytes(stamped + killed)
     done = invoke("parse", log, "--evidence", EVIDENCE / "sacct-out-of-memory.json", "--json")
     assert "812345 is not the job 99 that the log names" in done.stderr
-    assert "ran from 2023-11-14T22:23:20Z to 2023-11-14T22:54:05Z, the log's stamps are from 2023-11-20T10:00:00Z" in done.stderr
+    assert (
+        "ran from 2023-11-14T22:23:20Z to 2023-11-14T22:54:05Z, but the log's timestamps are from 2023-11-20T10:00:00Z"
+        in done.stderr
+    )
     assert done.document["failure"]["reason"] == "time_limit", "the log names its cause"
 
 

@@ -119,8 +119,8 @@ def test_what_the_log_prints_counts_and_the_contradiction_is_a_problem(parsed: A
     assert document["summary"] == plain["summary"]
     (one, other) = document["derivation"]["problems"]["first"]
     assert {one["kind"], other["kind"]} == {"fact_contradicted"}
-    assert "stated as 4; the log prints 8" in one["detail"] + other["detail"]
-    assert "stated as 900,000,000; the log prints 873,462,784" in one["detail"] + other["detail"]
+    assert "stated as 4, but the log prints 8" in one["detail"] + other["detail"]
+    assert "stated as 900,000,000, but the log prints 873,462,784" in one["detail"] + other["detail"]
 
 
 def test_cost_and_energy(parsed: Any) -> None:
@@ -144,7 +144,7 @@ def test_a_stated_fact_comes_before_the_header_and_that_is_said(tmp_path: Path, 
     header = str(tmp_path / "job.header.json")
     made = invoke("parse", str(tmp_path / "run.log"), "--header", header, "--fact", "devices=16", "--json")
     assert stated(made.document)["world_size"] == (16.0, "stated")
-    assert "world_size is stated as 16.0, the header has 8.0" in made.stderr
+    assert "world_size is stated as 16.0, but 8.0 in the header" in made.stderr
 
 
 @pytest.mark.parametrize(

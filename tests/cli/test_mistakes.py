@@ -135,7 +135,7 @@ MISTAKES = [
     ("verify run.receipt.json run.log --attestation run.dsse.json", 2, "needs --signer, or --identity", "receipt verify --help"),
     ("watch", 2, "missing argument: PATH", "receipt watch --help"),
     ("import missing.db", 3, "no such log (missing.db)", ""),
-    ("import run.log", 4, "no known format explains this document", "receipt parse LOG"),
+    ("import run.log", 4, "the format of this document is unknown", "receipt parse LOG"),
     ("import program", 3, "is an executable", ""),
     ("import curve.png", 3, "is an image", ""),
     ("config lanes", 2, "lanes", "receipt config --help"),

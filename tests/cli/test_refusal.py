@@ -12,10 +12,10 @@ import pytest
 Invoke = Callable[..., Any]
 
 LOGS = {
-    "a loss without a counter": ([f"loss: {4 - n / 10:.1f}" for n in range(9)], "no step, iteration or epoch counts up"),
-    "a counter without a metric": ([f"epoch {n}/9 took 3.5 minutes" for n in range(9)], "has no loss"),
-    "an evaluation": ([f"Validation step {n} loss {4 - n / 10:.1f}" for n in range(9)], "speak of an evaluation"),
-    "epochs or launches": (3 * [f"step {n}/5 loss {4 - n / 10:.1f} lr 0.1" for n in range(1, 6)], "starts again"),
+    "a loss without a counter": ([f"loss: {4 - n / 10:.1f}" for n in range(9)], "has no step, iteration or epoch that counts up"),
+    "a counter without a metric": ([f"epoch {n}/9 took 3.5 minutes" for n in range(9)], "no loss or known metric"),
+    "an evaluation": ([f"Validation step {n} loss {4 - n / 10:.1f}" for n in range(9)], "an evaluation word"),
+    "epochs or launches": (3 * [f"step {n}/5 loss {4 - n / 10:.1f} lr 0.1" for n in range(1, 6)], "its counter restarts"),
 }
 
 
@@ -41,7 +41,7 @@ def test_the_command_that_a_refusal_names_gives_a_draft_with_its_questions(
     words = shlex.split(named.split("try: receipt ")[1])
     done = invoke(*words, "-o", own)
     assert done.code == (4 if name == "an evaluation" else 0)
-    assert "#   ? " in own.read_text("utf-8") and "? nothing proves" in done.stderr
+    assert "#   ? " in own.read_text("utf-8") and "? these may not be training records" in done.stderr
     assert invoke("grammar", "lint", own).code == 0
 
 

@@ -29,7 +29,7 @@ def test_the_last_run_and_a_note_of_the_others(queue: Path, invoke: Invoke) -> N
     assert done.code == 0
     assert done.document["derivation"]["launches"] == {"count": 3, "used": 3, "first_line": 18}
     assert done.stderr == (
-        "receipt: note: the log holds 3 runs; this is the last, from line 18 on: --all-runs gives each its receipt\n"
+        "receipt: note: the log has 3 runs; this is the last, from line 18 on: --all-runs writes a receipt for each\n"
     )
     assert b"run 3 of 3 in it" in invoke("parse", queue).stdout
 

@@ -184,7 +184,7 @@ def test_the_receipts_of_an_archive_are_derived_with_them(log: Path, tmp_path: P
     env = {"HOME": str(tmp_path / "home"), "XDG_CONFIG_HOME": str(tmp_path / "home")}
     done = process("store", "build", log.parent, "--store", store, env=env)
     assert done.code == 0 and "no grammar recognises" not in done.stdout.decode()
-    assert f"definitions of {tmp_path / 'project' / '.receipt'} are used" in done.stderr
+    assert f"used the definitions in {tmp_path / 'project' / '.receipt'}" in done.stderr
     assert "unchanged  3" in process("store", "build", log.parent, "--store", store, env=env).stdout.decode()
     without = process("store", "build", log.parent, "--store", store, env={**env, "RECEIPT_LOCAL": "0"})
     assert "replaced  3" in without.stdout.decode()
@@ -232,7 +232,7 @@ def test_a_folder_of_the_variable_that_is_missing_is_an_error(log: Path, monkeyp
 class TestLocalFolders:
     def test_its_use_is_said(self, log: Path, tmp_path: Path, invoke: Invoke) -> None:
         define(tmp_path / "project" / ".receipt")
-        assert f"note: definitions of {tmp_path / 'project' / '.receipt'} are used" in invoke("parse", log).stderr
+        assert f"note: used the definitions in {tmp_path / 'project' / '.receipt'}" in invoke("parse", log).stderr
 
     def test_they_can_be_switched_off(self, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> None:
         define(tmp_path / "project" / ".receipt", grammar="broken: [")

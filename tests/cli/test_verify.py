@@ -218,7 +218,7 @@ def test_several_files_are_known_wherever_they_are(tmp_path: Path, invoke: Invok
         (packed / str(number) / "it.log.gz").write_bytes(gzip.compress(file.read_bytes()))
     (packed / "other.log").write_text("iter 1: loss 3.0, time 21.00ms, mfu 2.00%\n")
     done = invoke("verify", receipt, packed)
-    assert (done.code, done.stderr) == (0, "receipt: note: 1 of the files are not of this receipt: left out\n")
+    assert (done.code, done.stderr) == (0, "receipt: note: ignored 1 files that do not belong to this receipt\n")
 
 
 def test_of_several_files_the_changed_one_is_named(tmp_path: Path, invoke: Invoke) -> None:

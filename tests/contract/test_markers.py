@@ -57,8 +57,8 @@ def test_scanning_stays_cheap() -> None:
 
 def test_definitive_causes_are_exceptions_or_stops() -> None:
     for marker in load_catalogue().markers:
-        assert (marker.rank == 0) == (marker.role == "cause" or (marker.role == "stop" and marker.rank == 0)), marker
-        assert marker.role != "consequence" or marker.rank >= 2, marker
+        assert (marker.priority == 0) == (marker.role == "cause" or (marker.role == "stop" and marker.priority == 0)), marker
+        assert marker.role != "consequence" or marker.priority >= 2, marker
 
 
 def test_the_catalogue_names_no_machine(text: bytes) -> None:

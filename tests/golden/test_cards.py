@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len as cells
 
 from receipt_cli.render.card import MOST_LINES, render_card
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import cells
+from receipt_cli.render.style import Style
 from tests.tools.fixture_receipts import receipt_of
 
 HERE = Path(__file__).resolve().parent / "cards"

@@ -63,6 +63,71 @@ def test_false_is_proven_by_a_known_trainer_that_ended_before_anything_counted(
     assert receipt(text, tmp_path)["checks"]["has_steps"] is expected
 
 
+FAILED = """Traceback (most recent call last):
+  File "/job/own.py", line 36, in <module>
+    output = model(batch)
+RuntimeError: the sizes of two tensors differ
+"""
+IMPORT = """Traceback (most recent call last):
+  File "/job/own.py", line 3, in <module>
+    from own.data import build
+  File "/job/own/data.py", line 9, in build_all
+    return {}["key"]
+KeyError: 'key'
+"""
+BEGUN = "nohup: ignoring input\n"
+
+
+def bar(name: str) -> str:
+    return f"{name}:  50%|█████     | 1/2 [00:10<00:10, 10.0s/it]\n{name}: 100%|██████████| 2/2 [00:20<00:00, 10.1s/it]\n"
+
+
+CONFIGURED = "".join(f"option_{n} = value of {n}\n" for n in range(24))
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (BEGUN + "device is: cuda:0\n" + FAILED, False),
+        ("Collecting torch==2.1.0\n  Using cached torch-2.1.0.whl (2.4 MB)\n" + FAILED, False),
+        (CONFIGURED + FAILED, False),
+        (IMPORT, False),
+        (FAILED, None),  # what was before it may have been cut off
+        ("model ready\n" + FAILED, None),
+        (BEGUN + "model ready\n", None),  # how it ended is not shown
+        (BEGUN + "Received 15 death signal, shutting down workers\n", None),  # however long it ran in silence
+        (BEGUN + "loss: 0.52\n" + FAILED, None),
+        (BEGUN + "iteration 3\niteration 4\n" + FAILED, None),
+        (BEGUN + "0 0.91 1.25\n1 0.82 1.21\n2 0.74 1.18\n" + FAILED, None),
+        (BEGUN + bar("Epochs") + FAILED, None),
+        (BEGUN + bar("Loading shards") + FAILED, False),
+        (IMPORT + "accuracy 0.91\n" + IMPORT, None),
+    ],
+)
+def test_a_program_that_nobody_knows_failed_before_a_step_if_its_log_shows_its_beginning(
+    log: str, expected: bool | None, tmp_path: Path
+) -> None:
+    assert receipt(log, tmp_path)["checks"]["has_steps"] is expected
+
+
+CRASHED = sorted(
+    path
+    for path in (ROOT / "fixtures" / "logs").glob("*/*.log")
+    if b"Traceback (most recent" in (text := path.read_bytes()) and len(text) < 100_000
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(60), deadline=None)
+@given(path=st.sampled_from(CRASHED), back=st.integers(0, 40))
+def test_the_end_of_a_log_with_steps_never_proves_that_there_was_none(path: Path, back: int, tmp_path: Path) -> None:
+    text = path.read_text("utf-8", "replace")
+    whole = receipt(text, tmp_path)
+    lines = text[: text.rindex("Traceback (most recent")].splitlines(keepends=True)
+    if whole["checks"]["has_steps"]:
+        end = "".join(lines[-back:] if back else []) + text[text.rindex("Traceback (most recent") :]
+        assert receipt(end, tmp_path)["checks"]["has_steps"] is not False
+
+
 def test_a_known_trainer_whose_log_breaks_off_proves_nothing(tmp_path: Path) -> None:
     text = (ROOT / "fixtures" / "logs" / "mmengine" / "crash-before-steps-console.log").read_text("utf-8")
     document = receipt(text[: text.index("Traceback (most")], tmp_path)

@@ -50,15 +50,15 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
     life = found if isinstance(found, Life) else None
     problems: list[Problem] = []
     if isinstance(found, ClockBack) and stated is None:
-        detail = f"a timestamp lies {found.seconds:.0f} s before an earlier one: no wall time is taken from them"
+        detail = f"timestamps go back by {found.seconds:.0f} s: they give no wall time"
         problems.append(Problem("clock_goes_back", found.line, detail, ""))
     if isinstance(found, ClockSkip):
         fields = ("/summary/realised", *(("/goodput",) if stated is None else ()))
         values = (format_clock(found.before), format_clock(found.after))
-        detail = "the clock leaves out the hour that summer time takes: no wall time is taken from it"
+        detail = "timestamps skip the hour of the change to summer time: they give no wall time"
         problems.append(Problem("clock_skip", found.line, detail, "", (found.line,), values, fields))
     if stated is not None and phases and not chosen:
-        problems.append(Problem("wall_of_no_phase", None, "the stated wall time is of a phase that the log does not hold", ""))
+        problems.append(Problem("wall_of_no_phase", None, "the stated wall time is for a phase that is not in the log", ""))
     if not any(summary.record_count or phase.fact("training_time_s") is not None for phase, summary in chosen):
         return Account(None, problems)
     wall = stated.seconds if stated is not None else life.seconds if life is not None else 0.0
@@ -66,7 +66,7 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
         return Account(None, problems)
     goodput = _parts(chosen, launch, life, wall, stated)
     if goodput is None and stated is not None:
-        detail = "the steps have no times that fit the stated wall time: where it went is not known"
+        detail = "no step times fit the stated wall time"
         problems.append(Problem("wall_without_step_times", None, detail, ""))
     return Account(goodput, problems)
 

@@ -35,7 +35,7 @@ class Contradiction(NamedTuple):
     @property
     def problem(self) -> Problem:
         """The problem with both values; the printed one counts."""
-        detail = f"{self.name} is stated as {_shown(self.stated)}; the log prints {_shown(self.printed)}, which counts"
+        detail = f"{self.name} is stated as {_shown(self.stated)}, but the log prints {_shown(self.printed)}, which counts"
         return Problem("fact_contradicted", None, detail, "")
 
 

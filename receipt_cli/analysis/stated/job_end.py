@@ -20,7 +20,7 @@ _CAUSES = {
     "node_failure": ("unknown", "hardware", _STOPPED),
     "cancelled": ("killed", "scheduler", _OPEN),
 }
-"""By job end: reason, category, and the log's reasons that it explains."""
+"""By job end: reason, category, and the reasons of a log that they replace."""
 
 
 def complete_ending(ending: Ending, job: JobEnd | None) -> Ending:
@@ -48,7 +48,7 @@ def complete_ending(ending: Ending, job: JobEnd | None) -> Ending:
         return _with_code(ending, code)
     words = f"{job.source}: {job.state or job.ended}"
     message = words if code is None else f"{words}, exit code {code}"
-    return Ending(reason, category, None, message, False, code, ending.sightings, ending.died, None, ending.failed_start)
+    return Ending(reason, category, None, message, False, code, ending.matches, ending.died, None, ending.failed_start)
 
 
 def _with_code(ending: Ending, code: int | None) -> Ending:

@@ -23,9 +23,9 @@ from receipt_cli.grammar.coverage import markdown as render_markdown
 from receipt_cli.grammar.coverage import matrix as find_rows
 from receipt_cli.io.atomic import check_new, write_new
 from receipt_cli.receipts.production import refusal
+from receipt_cli.render.console import render_table
 from receipt_cli.render.explain import render_explain, render_first_records, render_learned
 from receipt_cli.render.findings import render_findings
-from receipt_cli.render.terminal.table import render_table
 
 SHIPPED = "receipt-cli"
 """Source of the grammars that ship."""

@@ -13,7 +13,7 @@ from receipt_cli.cli.parameters import Argument, Color, FromSettings, Json, Opti
 from receipt_cli.cli.settings import SETTINGS, Setting, find_settings, variable
 from receipt_cli.errors import UsageError
 from receipt_cli.redaction.text import mask_texts
-from receipt_cli.render.terminal.table import render_table
+from receipt_cli.render.console import render_table
 
 Shell = Literal["bash", "zsh", "fish", "powershell"]
 

@@ -157,7 +157,7 @@ def parse(
     note(dict.fromkeys(text for product in products for text in product.notes))
 
     def show(product: Product) -> None:
-        from receipt_cli.render.receipt.summary import render_receipt
+        from receipt_cli.render.receipt import render_receipt
 
         series, running = product.series if full else None, product.derivation.options.running
         shown = render_receipt(product.document, style=style(color), series=series, full=full, log=logs[0], running=running)
@@ -305,7 +305,7 @@ def _check_folder(output: Path) -> None:
 @contextmanager
 def _watch(path: str, until: Until, color: ColorChoice, hooks: Hooks) -> Iterator[Watch | None]:
     """Give what shows the job on the terminal of stderr and calls its commands, or None where nobody would notice."""
-    from receipt_cli.render.terminal.progress import shows_progress
+    from receipt_cli.render.progress import shows_progress
 
     visible = sys.stderr is not None and shows_progress(sys.stderr)
     if not visible and not hooks:
@@ -314,7 +314,7 @@ def _watch(path: str, until: Until, color: ColorChoice, hooks: Hooks) -> Iterato
     from receipt_cli.follow.hooks import running_failure
     from receipt_cli.follow.watch import Watch
     from receipt_cli.render.live import render_live
-    from receipt_cli.render.terminal.progress import Screen
+    from receipt_cli.render.progress import Screen
 
     name = "stdin" if path == "-" else Path(path).name
 

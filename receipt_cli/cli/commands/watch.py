@@ -16,8 +16,8 @@ from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.errors import ExitCode
 from receipt_cli.follow.hooks import STALL_S, Happening, Hooks
 from receipt_cli.follow.jobs import JobState, watch_jobs
+from receipt_cli.render.progress import Screen, shows_progress
 from receipt_cli.render.scale import duration
-from receipt_cli.render.terminal.progress import Screen, shows_progress
 from receipt_cli.render.watching import job_record, render_watch
 
 

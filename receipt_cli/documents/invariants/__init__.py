@@ -1,4 +1,4 @@
-"""What no schema can say about a document: the rules between its fields, each with a name of its own.
+"""The rules between the fields of a document, which no schema can express; each has a name.
 
-A rule is stated only if it holds for every document that this project has ever written.
+A rule is added only if every document that this project has ever written keeps it.
 """

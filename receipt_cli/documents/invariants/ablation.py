@@ -1,4 +1,4 @@
-"""Rules of an ablation: curves as long as the steps, the layers of the declared depth, a summary of the window."""
+"""Rules of an ablation: curves have a value for each step, layers match the depth, the summary fits the window."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from receipt_cli.documents.invariants.header import HEADER_RULES
 from receipt_cli.documents.invariants.rule import Broken, Document, Rule, pointer
 
 _DEPTH_KEYS = ("n_layer", "n_layers", "num_layers", "num_hidden_layers", "layer_count")
-"""Settings of model configurations that state the number of layers."""
+"""Keys of model configurations for the number of layers."""
 
 
 def _curves(document: Document) -> Iterator[tuple[str, list[Any]]]:
@@ -41,7 +41,7 @@ def _curve_length(document: Document) -> Broken:
     wanted = len(document["steps"])
     for at, curve in _curves(document):
         if len(curve) != wanted:
-            yield at, f"has {len(curve)} entries, there are {wanted} steps"
+            yield at, f"has {len(curve)} entries for {wanted} steps"
 
 
 def _layer_keys(document: Document) -> Broken:
@@ -51,18 +51,18 @@ def _layer_keys(document: Document) -> Broken:
         if len(layers) != depth:
             yield at, f"has {len(layers)} layers, the model has {depth}"
         elif set(layers) != {str(layer) for layer in range(int(depth))}:
-            yield at, f"its layers are not those from 0 to {int(depth) - 1}"
+            yield at, f"its layers are not 0 to {int(depth) - 1}"
 
 
 def _depth(document: Document) -> Broken:
     depth, config = document["model"]["layer_count"], document["model"]["config"]
     for key in _DEPTH_KEYS:
         if key in config and config[key] != depth:
-            yield pointer("model", "config", key), f"does not say the layer_count, {depth}"
+            yield pointer("model", "config", key), f"is not the layer_count, {depth}"
 
 
 def _start(document: Document) -> int:
-    """Return the place in steps where the window begins."""
+    """Return the index of the window's first step."""
     first = document["window"]["from_step"]
     return 0 if first is None else sum(step < first for step in document["steps"])
 
@@ -97,7 +97,7 @@ def _extremes(document: Document) -> Broken:
         values = [
             (value, int(layer))
             for layer, curve in layers.items()
-            if len(layer) < len(str(len(layers))) + 1  # longer ones are no layers: their own rule says so
+            if len(layer) < len(str(len(layers))) + 1  # ``layer_keys`` reports longer ones
             for value in curve[start:]
             if value is not None
         ]
@@ -111,7 +111,7 @@ def _extremes(document: Document) -> Broken:
         }
         for key, value in wanted.items():
             if stated[key] != value:
-                yield pointer("summary", "layer_curves", name, key), f"is {stated[key]}, the curves say {value}"
+                yield pointer("summary", "layer_curves", name, key), f"is {stated[key]}, but {value} in the curves"
 
 
 _CURVES = ("steps", "curves", "layer_curves", "window", "summary")
@@ -127,4 +127,4 @@ ABLATION_RULES: tuple[Rule, ...] = (
     Rule("figures_of_curves", _CURVES, _figures),
     Rule("extreme_layers", _CURVES, _extremes),
 )
-"""The rules of an ablation, in the order in which they are checked and reported."""
+"""The rules of an ablation in order of check and report."""

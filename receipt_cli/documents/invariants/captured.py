@@ -1,7 +1,7 @@
 """Rules between the captured and the derived parts of a receipt, and between its checks and its failure.
 
-``docs/contracts.md`` lists them. What nothing contradicts is named by the digest of the captured parts (``captured_touched``)
-and, for derived parts, by ``receipt verify``.
+``docs/contracts.md`` lists them. A change that contradicts no other field is found by the digest of the captured parts
+(``captured_touched``) and, for derived parts, by ``receipt verify``.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule
 
 _OOM = ("cuda_oom", "host_oom")
 _MOST_PHASES = 1000
-"""A receipt lists no more phases; what is left out may decide a check."""
+"""Most phases that a receipt lists; an omitted phase may decide a check."""
 _MOST_MARKERS = 20
-"""A failure lists no more markers."""
+"""Most markers that a failure lists."""
 _NOT_HELD = ("derive/1", "derive/2")
-"""Rules of released receipts whose examples do not keep ``checks_of_phases``."""
+"""Rule versions of released receipts that may break ``checks_of_phases``."""
 _CLOCK_SLACK_S = 2.0
-"""Times are in whole seconds; more than their rounding is a clock that was set, or a changed document."""
+"""Rounding of times in whole seconds; a larger contradiction is a reset clock or a changed document."""
 
 
 def _exit_code(document: Document) -> Broken:
@@ -38,7 +38,7 @@ def _wall(document: Document) -> Broken:
     run, wall = document["run"], document["derivation"]["options"].get("wall")
     captured = run.get("wall_time_s")
     if wall is None or captured is None or wall["evidence"] != "receipt_run":
-        return  # `--wall RECEIPT` takes the wall of another receipt
+        return  # `--wall RECEIPT` takes the wall time of another receipt
     if wall["seconds"] != captured:
         yield "/run/wall_time_s", f"is {captured}, the derivation used {wall['seconds']} s"
 
@@ -56,7 +56,7 @@ def _times(document: Document) -> Broken:
 
 
 def _seconds(text: str) -> float:
-    """Return the time since 1970 of an RFC 3339 text in UTC; a leap second is the second after it."""
+    """Return the seconds since 1970 of an RFC 3339 text in UTC; a leap second counts as the next second."""
     whole, leap = (text[:17] + "59" + text[19:], 1.0) if text[17:19] == "60" else (text, 0.0)
     date, dot, rest = whole.removesuffix("Z").partition(".")
     try:
@@ -76,14 +76,14 @@ def _failure(document: Document) -> Broken:
 
 
 def _is_cut(document: Document) -> bool:
-    """Return whether output is missing at the end of the log: ``log_complete_agrees`` says what follows."""
+    """Return whether output is missing at the end of the log; ``log_complete_agrees`` checks the consequences."""
     return document["derivation"]["options"].get("log_complete") is False
 
 
 def _no_oom(document: Document) -> Broken:
     failure, stated = document["failure"], document["checks"]["no_oom"]
     if failure is None:
-        return  # _failure says so
+        return  # ``_failure`` reports it
     seen = failure["reason"] in _OOM or any(marker["reason"] in _OOM for marker in failure["markers"])
     if seen and stated is not False:
         yield "/checks/no_oom", f"is {said(stated)} though the run failed with {failure['reason']} and ran out of memory"
@@ -118,12 +118,12 @@ def _checks_of_phases(document: Document) -> Broken:
         ("steps_monotonic", None if None in restarts or not restarts else not any(restarts)),
     ):
         if checks[name] is not wanted:
-            yield f"/checks/{name}", f"is {said(checks[name])}, the phases say {said(wanted)}"
+            yield f"/checks/{name}", f"is {said(checks[name])}, but {said(wanted)} by the phases"
 
 
 def _touched(document: Document) -> Broken:
     if is_touched(document):
-        yield "/captured_sha256", "is not the digest of run, header and attachments: they were changed since they were written"
+        yield "/captured_sha256", "is not the digest of run, header and attachments: they were changed later"
 
 
 CAPTURED_RULES: tuple[Rule, ...] = (

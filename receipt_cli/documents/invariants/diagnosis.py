@@ -1,4 +1,4 @@
-"""Rules of a phase's diagnosis: bottleneck and memory rest on figures of the phase, flags and spikes fit one another."""
+"""Rules of a phase's diagnosis: bottleneck and memory agree with the phase's values, and flags and spikes with each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RATIOS = {
     "dispatch_wait_ratio": ("dispatch_wait_s", ("dispatch_wait_s", "step_time_s")),
     "infer_over_train_ratio": ("infer_capacity_samples_per_s", ("train_capacity_samples_per_s",)),
 }
-"""A ratio, the median above, and those whose sum is below."""
+"""Ratio → its numerator, and the medians whose sum is its denominator."""
 _NEEDS = {
     "inference": (
         {"dispatch_wait_s", "step_time_s"},
@@ -26,7 +26,7 @@ _NEEDS = {
     "data": ({"data_time_s"},),
     "compute": ({"data_time_s"}, {"compute_time_s", "step_time_s"}),
 }
-"""A verdict, and the figures of which at least one set must be there."""
+"""Verdict → sets of medians, at least one of which must be present."""
 
 
 def _blocks(document: Document, name: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -46,16 +46,16 @@ def _medians(document: Document) -> Broken:
             known = {name, above, *below} <= medians.keys()
             wanted = ratio(medians[above], sum(medians[part] for part in below)) if known else None
             if name == "dispatch_wait_ratio" and {name, above, "cycle_time_s"} <= medians.keys():
-                wanted = ratio(medians[above], max(medians[above], medians["cycle_time_s"]))  # too few steps print their time
+                wanted = ratio(medians[above], max(medians[above], medians["cycle_time_s"]))  # if too few steps print their time
             if wanted is not None and not close(medians[name], wanted):
-                yield f"{at}/medians/{name}", f"is {medians[name]}, the medians say {wanted}"
+                yield f"{at}/medians/{name}", f"is {medians[name]}, but {wanted} by the medians"
 
 
 def _verdict(document: Document) -> Broken:
     for at, found, _ in _blocks(document, "bottleneck"):
         needs = _NEEDS.get(found["verdict"], ())
         if needs and not any(names <= found["medians"].keys() for names in needs):
-            yield f"{at}/verdict", f"is {found['verdict']}, and no figure beside it supports that"
+            yield f"{at}/verdict", f"is {found['verdict']}, but no median supports it"
 
 
 def _figures(document: Document) -> Broken:
@@ -69,7 +69,7 @@ def _figures(document: Document) -> Broken:
                     yield f"{at}/figures/{kind}_{end}_bytes", f"{value} is above the largest, {highest}"
         low, high = figures.get("rank_peak_min_bytes"), figures.get("rank_peak_max_bytes")
         if (low is None) != (high is None) or (low is not None and high is not None and low > high):
-            yield f"{at}/figures", "the smallest and the largest peak of the ranks do not fit each other"
+            yield f"{at}/figures", "smallest and largest rank peak: not in order, or only one is known"
 
 
 def _reading(document: Document) -> Broken:
@@ -80,7 +80,7 @@ def _reading(document: Document) -> Broken:
         if reading in ("steady", "growth") and not pair:
             yield f"{at}/reading", f"is {reading} without allocated and reserved memory"
         elif reading == "fragmentation" and not pair and not at_end:
-            yield f"{at}/reading", "is fragmentation without allocated and reserved memory, nor what was free at the end"
+            yield f"{at}/reading", "is fragmentation without allocated and reserved memory, or free memory at the end"
 
 
 DIAGNOSIS_RULES: tuple[Rule, ...] = (
@@ -92,11 +92,11 @@ DIAGNOSIS_RULES: tuple[Rule, ...] = (
 
 
 _TOLD = 20
-"""Spikes of a metric that are listed one by one."""
+"""Most spikes of a metric that are listed one by one."""
 _SLACK = 0.021
-"""A factor leads to the derived figure within this share: the tolerance of the rule, and a rounded division."""
+"""Largest relative error of reported × factor against derived: the rule's tolerance and a rounded division."""
 _COUNTED = ("mfu_above_one", "impossible_steps")
-"""Kinds of flags that are about records."""
+"""Kinds of flags that count records."""
 
 
 def _flags(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -109,18 +109,18 @@ def _flag_factor(document: Document) -> Broken:
     for at, flag in _flags(document):
         reported, derived, factor = flag["reported"], flag["derived"], flag["factor"]
         if factor is not None and factor <= 0:
-            yield f"{at}/factor", "is not a factor"
+            yield f"{at}/factor", "is not above 0"
         elif factor is not None and None not in (reported, derived):
             if abs(reported * factor - derived) > _SLACK * abs(derived):
-                yield f"{at}/factor", f"the printed figure times {factor} is not the derived one"
+                yield f"{at}/factor", f"the printed value times {factor} is not the derived value"
         elif flag["kind"] == "off_by_integer_factor":
-            yield f"{at}/factor", "an integer factor needs both figures"
+            yield f"{at}/factor", "an integer factor needs both values"
 
 
 def _flag_count(document: Document) -> Broken:
     for at, flag in _flags(document):
         if flag["kind"] in _COUNTED and flag["count"] is None:
-            yield f"{at}/count", f"{flag['kind']} is about records: says of how many"
+            yield f"{at}/count", f"{flag['kind']} needs the number of records"
 
 
 def _spike_counts(document: Document) -> Broken:
@@ -130,7 +130,7 @@ def _spike_counts(document: Document) -> Broken:
             if found["critical_count"] > found["count"]:
                 yield f"{here}/critical_count", "is more than all spikes"
             if len(found["first"]) != min(found["count"], _TOLD):
-                yield f"{here}/first", f"tells {len(found['first'])} of {found['count']} spikes"
+                yield f"{here}/first", f"lists {len(found['first'])} of {found['count']} spikes"
             stated = summary["metrics"].get(name)
             if stated is not None and stated["window"] == "all" and found["count"] > (stated["record_count"] or found["count"]):
                 yield f"{here}/count", "is more than the metric has records"

@@ -1,4 +1,4 @@
-"""Rules of an evaluation: its columns fit one another, and its summary is theirs."""
+"""Rules of an evaluation: its columns have equal lengths, and its summary agrees with them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _series_length(document: Document) -> Broken:
     wanted = len(document["series"]["steps"])
     for at, column in _columns(document):
         if len(column) != wanted:
-            yield at, f"has {len(column)} entries, there are {wanted} steps"
+            yield at, f"has {len(column)} entries for {wanted} steps"
 
 
 def _clock(document: Document) -> Broken:
     elapsed = document["series"]["elapsed_s"]
     for number, (before, after) in enumerate(pairwise(elapsed), start=1):
         if after < before:
-            yield f"/series/elapsed_s/{number}", f"is before the step above it, {before}"
+            yield f"/series/elapsed_s/{number}", f"is before the previous step, {before}"
     if elapsed and document["summary"]["duration_s"] < max(elapsed):
         yield "/summary/duration_s", f"ends before the last step was recorded, at {max(elapsed)}"
 
@@ -41,14 +41,14 @@ def _clock(document: Document) -> Broken:
 def _totals(document: Document) -> Broken:
     series, summary = document["series"], document["summary"]
     if summary["step_count"] != len(series["steps"]):
-        yield "/summary/step_count", f"is {summary['step_count']}, there are {len(series['steps'])} steps"
+        yield "/summary/step_count", f"is {summary['step_count']}, but the series has {len(series['steps'])} steps"
     for column, total, rate in _COUNTS:
         stated = [count for count in series[column] or () if count is not None]
         if series[column] is not None and not stated:
-            yield f"/series/{column}", "states no count, and then is null as a whole"
+            yield f"/series/{column}", "has no count, so it must be null"
         wanted = sum(map(int, stated)) if stated else None
         if summary[total] != wanted:
-            yield f"/summary/{total}", f"is {summary[total]}, the series says {wanted}"
+            yield f"/summary/{total}", f"is {summary[total]}, but {wanted} in the series"
         elif not close(summary[rate], ratio(summary[total], summary["duration_s"])):
             yield f"/summary/{rate}", f"is not {total} over duration_s"
 
@@ -79,4 +79,4 @@ EVALUATION_RULES: tuple[Rule, ...] = (
     Rule("metrics_agree", _PARTS, _metrics_agree),
     Rule("figures_of_series", _PARTS, _figures),
 )
-"""The rules of an evaluation, in the order in which they are checked and reported."""
+"""The rules of an evaluation in order of check and report."""

@@ -1,4 +1,4 @@
-"""Where the evidence of a scheduler contradicts the log or another captured part of a receipt."""
+"""Find contradictions between a scheduler's evidence and the log or another captured part of a receipt."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from receipt_cli.patterns import compile_later
 
 FAILING = ("failed", "out_of_memory", "timeout", "preempted", "node_failure", "cancelled")
 SLACK_S = 300.0
-"""Clocks of two machines may differ, and a job begins before its log."""
+"""Largest gap in seconds between a job and its log: clocks differ, and a job begins before its log."""
 ZONES_S = 15 * 3600.0
-"""A local time is at most 14 hours away from UTC."""
+"""``SLACK_S`` if a time zone is unknown: local time is at most 14 hours from UTC."""
 _SILENT = ("no_grammar_match", "unknown")
-"""Failures by which a log shows only that it cannot be read."""
+"""Reasons that only mean that the log could not be read."""
 _JOB = compile_later(r"\*\*\* (?:JOB|STEP) (\d{1,18})(?:\.\w{1,20})? ON ")
-"""What ``slurmstepd`` prints into the log of a job that it ends."""
+"""Line that ``slurmstepd`` prints into the log of a job that it ends."""
 
 
 def contradictions(document: Document) -> Iterator[tuple[str, str]]:
-    """Yield the pointer and the reason of each place where ``evidence`` contradicts the rest of the receipt."""
+    """Yield (pointer, reason) for each contradiction between ``evidence`` and the rest of the receipt."""
     ids: dict[str, str] = {}
     for number, entry in enumerate(document.get("evidence", ())):
         at, job = pointer("evidence", number), _called(entry)
@@ -30,7 +30,7 @@ def contradictions(document: Document) -> Iterator[tuple[str, str]]:
         family = entry["source"].partition("_")[0]
         seen = ids.setdefault(family, entry["job_id"] or "")
         if entry["job_id"] is not None and seen not in ("", entry["job_id"]):
-            yield f"{at}/job_id", f"{job} is another job than {seen}, of which there is evidence, too"
+            yield f"{at}/job_id", f"{job} is another job than {seen}, which has evidence too"
         printed = _printed_job(document) if family == "slurm" else None
         if printed is not None and entry["job_id"] not in (None, printed):
             yield f"{at}/job_id", f"{job} is not the job {printed} that the log names"
@@ -57,18 +57,18 @@ def _ends(document: Document, entry: dict[str, Any], at: str, job: str) -> Broke
 
 
 def _shell(code: int) -> int:
-    """Return an exit code as a shell has it: 137 for a process that signal 9 killed."""
+    """Return an exit code as a shell reports it: 137 for a process that signal 9 killed."""
     return 128 - code if code < 0 else code
 
 
 def _times(document: Document, entry: dict[str, Any], at: str, job: str) -> Broken:
-    """A job and the lines of its log overlap in time, and so do the job and what its wrapper measured."""
+    """Check that a job overlaps in time with its log's timestamps and with its wrapper's measured run."""
     began, ended = entry["started_at"], entry["finished_at"]
     stamps = (document["summary"] or {}).get("time") or document["derivation"]["log"].get("time")
     run = document["run"]
-    spans = [] if stamps is None else [("the log's stamps are", stamps["first"], stamps["last"], stamps["zone"])]
+    spans = [] if stamps is None else [("but the log's timestamps are", stamps["first"], stamps["last"], stamps["zone"])]
     if run["started_at"] is not None and run["finished_at"] is not None:
-        spans.append(("the command ran", run["started_at"], run["finished_at"], "utc"))
+        spans.append(("but the command ran", run["started_at"], run["finished_at"], "utc"))
     for what, first, last, zone in spans:
         slack = SLACK_S if zone == entry["zone"] == "utc" else ZONES_S
         early = began is not None and _is_before(last, began, slack)
@@ -89,17 +89,17 @@ def _moment(text: str) -> datetime:
 
 
 def _printed_job(document: Document) -> str | None:
-    """Return the only Slurm job whose end the log's markers name."""
+    """Return the only Slurm job whose end the log's markers report, or None."""
     markers = [*document["derivation"]["observed"], *(document["failure"] or {"markers": ()})["markers"]]
     found = {match[1] for marker in markers if (match := _JOB.search(marker["message"] or ""))}
     return found.pop() if len(found) == 1 else None
 
 
 def _job_agrees(document: Document) -> Broken:
-    """The end of a job that the derivation used is that of an entry of the evidence."""
+    """Check that the job end that the derivation used is an entry of the evidence."""
     job, evidence = document["derivation"]["options"].get("job"), document.get("evidence", ())
     if job is not None and evidence and not any(all(entry[key] == value for key, value in job.items()) for entry in evidence):
-        yield "/derivation/options/job", "is the end of no job in /evidence"
+        yield "/derivation/options/job", "is not the end of any job in /evidence"
 
 
 EVIDENCE_RULES: tuple[Rule, ...] = (

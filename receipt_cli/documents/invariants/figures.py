@@ -1,4 +1,4 @@
-"""Figures of one metric (count, first, last, min, max, mean, median): do they fit one another and their values?"""
+"""Check the statistics of one metric (count, first, last, min, max, mean, median) against each other and its values."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Figures = dict[str, Any]
 Placed = Iterable[tuple[str, Figures]]
 """(JSON pointer, figures) of each metric of a document."""
 Column = Sequence[float | None]
-"""One value a step; None where there is none or it is not finite."""
+"""One value for each step; None if missing or not finite."""
 
 _MIDDLES = ("mean", "median")
 _HUGE = 1e290
-"""Where values are this large, a mean may lie beyond float64 and then is null."""
+"""Least magnitude of values whose mean may overflow float64 and is then null."""
 _SLACK = 1e-9
 
 
 def figure_rules(parts: tuple[str, ...], placed: Callable[[Document], Placed]) -> tuple[Rule, ...]:
-    """Return the rules that any figures keep, for those that ``placed`` finds in ``parts`` of a document."""
+    """Return the general rules of statistics for those that ``placed`` yields from ``parts`` of a document."""
     return (
         Rule("statistic_counts", parts, lambda document: over(check_counts, placed(document))),
         Rule("statistic_nulls", parts, lambda document: over(check_nulls, placed(document))),
@@ -31,20 +31,20 @@ def figure_rules(parts: tuple[str, ...], placed: Callable[[Document], Placed]) -
 
 
 def over(check: Callable[[str, Figures], Broken], placed: Placed) -> Broken:
-    """Yield what ``check`` finds in each of the figures."""
+    """Yield the findings of ``check`` on each of the figures."""
     return chain.from_iterable(check(at, figures) for at, figures in placed)
 
 
 def check_counts(at: str, figures: Figures) -> Broken:
-    """No more values are not finite than there are."""
+    """Check that ``nonfinite_count`` is at most ``record_count``."""
     if (figures["nonfinite_count"] or 0) > (figures["record_count"] or 0) and figures["record_count"] is not None:
         yield f"{at}/nonfinite_count", f"is above record_count, {figures['record_count']}"
 
 
 def check_nulls(at: str, figures: Figures) -> Broken:
-    """A figure is null exactly where no finite value is there for it; ``check_counts`` reports wrong counts."""
+    """Check that a statistic is null if, and only if, it has no finite value; ``check_counts`` reports wrong counts."""
     if None in (figures["record_count"], figures["nonfinite_count"]):
-        return  # a problem leaves open how many there are
+        return  # a problem made the counts unknown
     finite = figures["record_count"] - figures["nonfinite_count"]
     for name in ("min", "max", *_MIDDLES):
         if finite == 0 and figures[name] is not None:
@@ -59,7 +59,7 @@ def check_nulls(at: str, figures: Figures) -> Broken:
 
 
 def check_order(at: str, figures: Figures) -> Broken:
-    """Every figure lies between min and max, as far as those are known."""
+    """Check that every statistic is between min and max, if these are known."""
     low, high = figures["min"], figures["max"]
     if low is not None and high is not None and low > high:
         yield f"{at}/min", f"is above max, {high}"
@@ -74,7 +74,7 @@ def check_order(at: str, figures: Figures) -> Broken:
 
 
 def check_column(at: str, figures: Figures, column: Column) -> Broken:
-    """The figures are those of ``column``; a null in it is a value that is missing or not finite."""
+    """Check the statistics against ``column``, in which None is a missing or non-finite value."""
     finite = [value for value in column if value is not None]
     missing = len(column) - len(finite)
     if figures["record_count"] - figures["nonfinite_count"] != len(finite) or figures["nonfinite_count"] > missing:
@@ -83,25 +83,25 @@ def check_column(at: str, figures: Figures, column: Column) -> Broken:
     for name, wanted in column_figures(finite).items():
         stated = figures[name]
         if name in ("first", "last") and stated is None and figures["nonfinite_count"]:
-            continue  # the value in that place may be one that is not finite
+            continue  # the first or last value may be non-finite
         if not close(stated, wanted) and not (name in _MIDDLES and stated is None and _is_huge(figures)):
-            yield f"{at}/{name}", f"is {stated}, its values say {wanted}"
+            yield f"{at}/{name}", f"is {stated}, but {wanted} by its values"
 
 
 def close(stated: float | None, wanted: float | None) -> bool:
-    """Return whether both are unknown, or are the same but for a rounding."""
+    """Return whether both are None, or equal except for rounding."""
     if stated is None or wanted is None:
         return stated is wanted
     return math.isclose(stated, wanted, rel_tol=_SLACK, abs_tol=1e-300)
 
 
 def ratio(above: float | None, below: float | None) -> float | None:
-    """Return the quotient, or None where a part is unknown or ``below`` is 0."""
+    """Return ``above / below``, or None if a part is unknown or ``below`` is 0."""
     return None if above is None or not below else float(above) / float(below)
 
 
 def column_figures(finite: Sequence[float]) -> Figures:
-    """Return first, last, min, max, mean and median of finite values; each None where there is no value."""
+    """Return first, last, min, max, mean and median of finite values; each None without values."""
     if not finite:
         return dict.fromkeys(("first", "last", "min", "max", *_MIDDLES))
     ordered = sorted(finite)
@@ -112,7 +112,7 @@ def column_figures(finite: Sequence[float]) -> Figures:
 def _mean(finite: Sequence[float]) -> float:
     try:
         return math.fsum(finite) / len(finite)
-    except OverflowError:  # the sum lies beyond float64, the mean does not
+    except OverflowError:  # the sum overflows float64, the mean does not
         return math.fsum(value / len(finite) for value in finite)
 
 

@@ -1,4 +1,4 @@
-"""Rules of the wall time: its parts add up to it, the ratio is theirs, and a part says how it is known."""
+"""Rules of the wall time: its parts add up, the ratio follows from them, and each part states its evidence."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, pointer, summaries
 
 _SLACK = 1e-9
-"""Relative slack of a sum: each part is rounded once."""
+"""Largest relative error of a sum: each part is rounded once."""
 _LISTED = 10
-"""Stalls that a receipt lists."""
+"""Most stalls that a receipt lists."""
 
 
 def _parts(document: Document) -> dict[str, Any] | None:
-    """Return the block where it says how each part is known, as it does since receipt/1.2; else None."""
+    """Return the block if it states the evidence of each part, which it does since receipt/1.2; else None."""
     goodput: dict[str, Any] | None = document["goodput"]
     return goodput if goodput is not None and "parts" in goodput else None
 
@@ -46,7 +46,7 @@ def _known(document: Document) -> Broken:
         if unknown != (part["how"] == "unknown"):
             yield f"{at}/how", f"is {part['how']} though its seconds are {'null' if unknown else 'known'}"
         elif unknown and (part["count"] is not None or part["overlapped_s"] is not None):
-            yield at, "is unknown and says more"
+            yield at, "is unknown, so its count and overlap must be null"
 
 
 def _stated(document: Document) -> Broken:
@@ -55,16 +55,16 @@ def _stated(document: Document) -> Broken:
         return
     if wall is None:
         if goodput["evidence"] != "log_timestamps":
-            yield "/goodput/evidence", "is of a wall time that no option states"
+            yield "/goodput/evidence", "is not log_timestamps, but no option states a wall time"
         elif goodput["phase"] is not None:
-            yield "/goodput/phase", "is of a wall time that no option states"
+            yield "/goodput/phase", "is not null, but no option states a wall time"
         return
     if goodput["evidence"] not in (wall["evidence"], "log_timestamps"):
-        yield "/goodput/evidence", f"is not the {wall['evidence']} that the options state"
+        yield "/goodput/evidence", f"is not {wall['evidence']}, which the options state"
     elif goodput["evidence"] == wall["evidence"]:
         for key, stated in (("wall_time_s", wall["seconds"]), ("phase", wall["phase"])):
             if goodput[key] != stated:
-                yield f"/goodput/{key}", f"is not the {stated} that the options state"
+                yield f"/goodput/{key}", f"is not {stated}, which the options state"
 
 
 def _range(document: Document) -> Broken:
@@ -73,7 +73,7 @@ def _range(document: Document) -> Broken:
         return
     low, high, ratio = goodput["range"]["low"], float(goodput["range"]["high"]), float(goodput["goodput_ratio"])
     if low is not None and float(low) > high + _SLACK:
-        yield "/goodput/range/low", f"is more than the high end, {high:g}"
+        yield "/goodput/range/low", f"is above the high end, {high:g}"
     elif not float(low or 0) - _SLACK <= ratio <= high + _SLACK:
         yield "/goodput/range", f"does not contain the goodput, {ratio:g}"
 
@@ -88,9 +88,9 @@ def _stalls(document: Document) -> Broken:
     if len(longest) != min(stalls["count"], _LISTED):
         yield "/goodput/stalls/longest", f"lists {len(longest)} of {stalls['count']} stalls"
     if lengths != sorted(lengths, reverse=True):
-        yield "/goodput/stalls/longest", "is not in order of their length"
+        yield "/goodput/stalls/longest", "is not sorted by duration"
     if math.fsum(lengths) > total * (1 + _SLACK) + _SLACK:
-        yield "/goodput/stalls/total_s", f"is less than the stalls listed, {math.fsum(lengths):g} s"
+        yield "/goodput/stalls/total_s", f"is less than the listed stalls, {math.fsum(lengths):g} s"
     limit = max(document["derivation"]["log"]["line_count"], document["derivation"]["log"]["record_count"])
     for number, stall in enumerate(longest):
         if not stall["after_line"] <= stall["line_number"] <= limit:
@@ -106,9 +106,9 @@ def _time(document: Document) -> Broken:
         if time is None:
             continue
         if (time["zone"] is not None) is not (time["first"].endswith("Z") and time["last"].endswith("Z")):
-            yield f"{at}/time/zone", "does not agree with the stamps"
+            yield f"{at}/time/zone", "does not agree with the timestamps"
         elif time["first"].rstrip("Z") > time["last"].rstrip("Z"):
-            yield f"{at}/time/last", f"is before the first stamp, {time['first']}"
+            yield f"{at}/time/last", f"is before the first timestamp, {time['first']}"
 
 
 GOODPUT_RULES: tuple[Rule, ...] = (

@@ -1,4 +1,4 @@
-"""Rules of a GPU profile: figures follow from one another, and lanes that are compared are matched."""
+"""Rules of a GPU profile: its values follow from each other, and compared lanes have equal settings."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _SLACK = 1 + 1e-9
 
 def _measured(document: Document) -> Broken:
     if not document["lanes"] and document["events"] is None:
-        yield "/lanes", "holds no lane, and there are no events: nothing was measured"
+        yield "/lanes", "is empty, and there are no events: nothing was measured"
 
 
 def _lane_labels(document: Document) -> Broken:
     labels = [lane["label"] for lane in document["lanes"]]
     for number, label in enumerate(labels):
         if label in labels[:number]:
-            yield f"/lanes/{number}/label", "is that of a lane above"
+            yield f"/lanes/{number}/label", "is the label of an earlier lane"
 
 
 def _lane_outcome(document: Document) -> Broken:
     for number, lane in enumerate(document["lanes"]):
         if (lane["status"] == "failed") != (lane["failure"] is not None):
-            yield f"/lanes/{number}/failure", "says what stopped the lane exactly where its status is failed"
+            yield f"/lanes/{number}/failure", "must be given if, and only if, the lane's status is failed"
 
 
 def _lane_figures(document: Document) -> Broken:
     for number, lane in enumerate(document["lanes"]):
         at, times, elapsed = f"/lanes/{number}", lane["step_times_s"], lane["elapsed_s"]
         if times is not None and len(times) != lane["step_count"]:
-            yield f"{at}/step_times_s", f"has {len(times)} entries, {lane['step_count']} steps were timed"
+            yield f"{at}/step_times_s", f"has {len(times)} entries for {lane['step_count']} timed steps"
         elif times is not None and elapsed is not None and sum(map(float, times)) > elapsed * _SLACK:
             yield f"{at}/step_times_s", f"add up to more than elapsed_s, {elapsed}"
         shape = (lane["batch_size"], lane["sequence_length"], lane["step_count"])
@@ -48,7 +48,7 @@ def _lane_figures(document: Document) -> Broken:
 
 
 def _confirmed(lane: dict[str, Any]) -> bool | None:
-    """Return whether the lane ran what it requested; None when that is not known."""
+    """Return whether the lane ran the requested kernels; None if unknown."""
     seen = [None if one["observed"] is None else one["observed"] == one["requested"] for one in lane["dispatch"]]
     return _all(seen) if seen else None
 
@@ -60,11 +60,11 @@ def _all(answers: list[bool | None]) -> bool | None:
 def _lane_dispatch(document: Document) -> Broken:
     for number, lane in enumerate(document["lanes"]):
         if lane["dispatch_confirmed"] is not _confirmed(lane):
-            yield f"/lanes/{number}/dispatch_confirmed", "is not what dispatch says"
+            yield f"/lanes/{number}/dispatch_confirmed", "does not follow from dispatch"
 
 
 def _compared(document: Document) -> list[dict[str, Any]]:
-    """Return the baseline and the candidate, as far as there are such lanes."""
+    """Return the lanes of the baseline and the candidate, if they exist and differ."""
     comparison, lanes = document["comparison"], {lane["label"]: lane for lane in document["lanes"]}
     if comparison is None or comparison["baseline"] == comparison["candidate"]:
         return []
@@ -100,23 +100,23 @@ def _comparison_figures(document: Document) -> Broken:
         return
     before, after = lanes
     if not close(comparison["speedup"], ratio(after["tokens_per_s"], before["tokens_per_s"])):
-        yield "/comparison/speedup", "is not tokens_per_s of the candidate over that of the baseline"
+        yield "/comparison/speedup", "is not the candidate's tokens_per_s over the baseline's"
     peaks = [lane["peak_memory_bytes"] for lane in lanes]
     if comparison["peak_memory_delta_bytes"] != (None if None in peaks else peaks[1] - peaks[0]):
-        yield "/comparison/peak_memory_delta_bytes", "is not peak_memory_bytes of the candidate less that of the baseline"
+        yield "/comparison/peak_memory_delta_bytes", "is not the candidate's peak_memory_bytes minus the baseline's"
     if comparison["dispatch_confirmed"] is not _all([_confirmed(lane) for lane in lanes]):
-        yield "/comparison/dispatch_confirmed", "is not what the lanes say"
+        yield "/comparison/dispatch_confirmed", "does not follow from the lanes"
 
 
 def _derived_events(document: Document) -> Broken:
     if (document["events"] is None) != (document["derivation"] is None):
-        yield "/derivation", "says what the events were read from exactly where there are events"
+        yield "/derivation", "must be given if, and only if, there are events"
 
 
 def _lossy(document: Document) -> Broken:
     events = document["events"]
     if events is not None and events["lossy"] is not bool(events["losses"]):
-        yield "/events/lossy", f"is {str(events['lossy']).lower()}, {len(events['losses'])} kinds of loss are told"
+        yield "/events/lossy", f"is {str(events['lossy']).lower()}, but {len(events['losses'])} kinds of loss are listed"
 
 
 def _busy(document: Document) -> Broken:
@@ -129,9 +129,9 @@ def _busy(document: Document) -> Broken:
             yield f"/events/devices/{number}/busy_s", f"is longer than the session, {duration}"
     known = None if None in devices or not devices else sum(map(float, devices))
     if devices and not close(events["busy_s"], known):
-        yield "/events/busy_s", "is not what the devices say together"
+        yield "/events/busy_s", "is not the sum of the devices"
     elif events["busy_ratio"] is not None and not devices:
-        yield "/events/busy_ratio", "is of no device"
+        yield "/events/busy_ratio", "is not null, but no device is listed"
     elif devices and not close(events["busy_ratio"], _busy_ratio(known, duration, sum(bool(busy) for busy in devices))):
         yield "/events/busy_ratio", "is not busy_s over duration_s of the devices that ran kernels"
 
@@ -153,7 +153,7 @@ def _timing(document: Document) -> Broken:
     for at, timing in _timings(document):
         known = [timing[name] for name in ("min_s", "mean_s", "max_s")]
         if (timing["count"] == 0) != (None in known) or (timing["count"] == 0 and timing["total_s"]):
-            yield at, f"has {timing['count']} durations, and its figures do not say so"
+            yield at, f"has {timing['count']} durations, which its values contradict"
         elif None not in known and not (
             known[0] <= known[1] * _SLACK
             and known[1] <= known[2] * _SLACK
@@ -167,7 +167,7 @@ def _largest_first(document: Document) -> Broken:
     for at, timing in _timings(document):
         part = at.rpartition("/")[0]
         if timing["total_s"] > above.get(part, timing["total_s"]):
-            yield at, "took longer than the one above it"
+            yield at, "took longer than the previous entry"
         above[part] = timing["total_s"]
 
 
@@ -177,12 +177,12 @@ def _kernel_totals(document: Document) -> Broken:
     kernels = document["events"]["kernels"]
     top = kernels["top"]
     if len(top) > kernels["name_count"]:
-        yield "/events/kernels/name_count", f"is {kernels['name_count']}, {len(top)} are told"
+        yield "/events/kernels/name_count", f"is {kernels['name_count']}, but {len(top)} are listed"
     if sum(int(kernel["count"]) for kernel in top) > kernels["launch_count"]:
-        yield "/events/kernels/launch_count", "is less than the launches of the kernels told"
+        yield "/events/kernels/launch_count", "is less than the launches of the listed kernels"
     total = kernels["total_s"]
     if total is not None and sum(float(kernel["total_s"]) for kernel in top) > total * _SLACK:
-        yield "/events/kernels/total_s", "is less than that of the kernels told"
+        yield "/events/kernels/total_s", "is less than the total of the listed kernels"
 
 
 def _launches(document: Document) -> Broken:
@@ -194,7 +194,7 @@ def _launches(document: Document) -> Broken:
         if launch["detail_count"] > timing["count"]:
             yield f"{at}/launch/detail_count", f"is more than the {timing['count']} launches"
         if (low is None) != (high is None) or (low is not None and low > high):
-            yield f"{at}/launch/occupancy_min_ratio", "is not below occupancy_max_ratio"
+            yield f"{at}/launch/occupancy_min_ratio", "is above occupancy_max_ratio, or only one of them is known"
 
 
 def _stall_reasons(document: Document) -> Broken:
@@ -205,15 +205,15 @@ def _stall_reasons(document: Document) -> Broken:
         at, kind = f"/events/stall_reasons/{number}", reason["not_issued"]
         first = above.setdefault(kind, reason)
         if (reason["reason"], kind) in seen:
-            yield f"{at}/reason", "appears above already"
+            yield f"{at}/reason", "appears twice"
         elif number and reason["sample_count"] > reasons[number - 1]["sample_count"]:
-            yield f"{at}/sample_count", "is more than that of the reason above it"
+            yield f"{at}/sample_count", "is more than the previous reason's"
         elif not close(reason["ratio"] * first["sample_count"], first["ratio"] * reason["sample_count"]):
             yield f"{at}/ratio", "is not its share of the samples"
         seen.add((reason["reason"], kind))
     for kind in above:
         if sum(float(reason["ratio"]) for reason in reasons if reason["not_issued"] is kind) > _SLACK:
-            yield "/events/stall_reasons", "are together more than all samples"
+            yield "/events/stall_reasons", "add up to more than all samples"
 
 
 def _copies(document: Document) -> Broken:
@@ -222,7 +222,7 @@ def _copies(document: Document) -> Broken:
     seen: set[str] = set()
     for number, copies in enumerate(document["events"]["copies"]):
         if copies["direction"] in seen:
-            yield f"/events/copies/{number}/direction", "appears above already"
+            yield f"/events/copies/{number}/direction", "appears twice"
         elif not close(copies["bytes_per_s"], ratio(copies["total_bytes"], copies["total_s"])):
             yield f"/events/copies/{number}/bytes_per_s", "is not total_bytes over total_s"
         seen.add(copies["direction"])
@@ -238,7 +238,7 @@ def _device_order(document: Document) -> Broken:
 def _told_and_counted(document: Document) -> Broken:
     problems = document["derivation"]["problems"] if document["derivation"] is not None else None
     if problems is not None and len(problems["first"]) > problems["count"]:
-        yield "/derivation/problems/count", f"{len(problems['first'])} are told, {problems['count']} counted"
+        yield "/derivation/problems/count", f"is {problems['count']}, but {len(problems['first'])} are listed"
 
 
 def _sampled(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -283,4 +283,4 @@ GPU_PROFILE_RULES: tuple[Rule, ...] = (
     Rule("control_characters", ("lanes", "events"), _texts),
     *figure_rules(_EVENTS, _sampled),
 )
-"""The rules of a GPU profile, in the order in which they are checked and reported."""
+"""The rules of a GPU profile in order of check and report."""

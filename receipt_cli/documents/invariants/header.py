@@ -1,4 +1,4 @@
-"""Rules of the header: every value says where it comes from, and every source has a value."""
+"""Rules of the header: every value has a source, and every source has a value."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from receipt_cli.documents.invariants.rule import Broken, Document, Rule, pointer, pointer_parts
 
 _DIGITS = 18
-"""No array has a place with more digits than this, and Python reads no more than some thousands of them."""
+"""Most digits of an array index; Python refuses to read an integer of thousands of digits."""
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the path of each leaf that says something: null says nothing, an empty object or array does."""
+    """Yield the path of each leaf that is not null; an empty object or array is a leaf."""
     if isinstance(value, dict | list) and value:
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(item, (*path, str(key)))
@@ -36,7 +36,7 @@ def _header_sources(document: Document) -> Broken:
     sources = document["header"]["sources"]
     for text in sources:
         if not _resolves(header, text):
-            yield pointer("header", "sources", text), "points at nothing in the header"
+            yield pointer("header", "sources", text), "points to no value in the header"
     for path in _leaves(header):
         if not any(pointer(*path[:length]) in sources for length in range(1, len(path) + 1)):
             yield pointer("header", *path), "has no source"

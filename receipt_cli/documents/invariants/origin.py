@@ -1,4 +1,4 @@
-"""Rules of a receipt that was made from a document of another system, and of what only such a receipt may say."""
+"""Rules of a receipt that was imported from another system's document, and of values that only such a receipt may have."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def _imported_values(document: Document) -> Broken:
             continue
         name, mark, _ = source.removeprefix(_PREFIX).partition("#")
         if not is_import(document):
-            yield pointer("header", "sources", text), "is of an imported document, and this receipt is of a log"
+            yield pointer("header", "sources", text), "is an imported document, but this receipt is of a log"
         elif mark and "/" not in name and name not in names:
-            yield pointer("header", "sources", text), f"names a file that was not read, {name}"
+            yield pointer("header", "sources", text), f"{name} is not in /derivation/log/files"
 
 
 def _imported_window(document: Document) -> Broken:
     for at, summary in summaries(document):
         if summary["steady_state"]["rule"].startswith("import/") and not is_import(document):
-            yield f"{at}/steady_state/rule", "is of an imported document, and this receipt is of a log"
+            yield f"{at}/steady_state/rule", "is for an imported document, but this receipt is of a log"
 
 
 ORIGIN_RULES: tuple[Rule, ...] = (

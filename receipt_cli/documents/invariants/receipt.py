@@ -1,4 +1,4 @@
-"""Rules of a receipt: its derived parts agree with one another."""
+"""Rules of a receipt: its derived parts agree with each other."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from receipt_cli.redaction.text import TAIL_BYTES
 
 _LOSSES = ("loss", "val_loss")
 _KEYS = 256
-"""Keys of cells that a receipt lists."""
+"""Most keys of cells that a receipt lists."""
 _DIGITS = 400
-"""A number with more digits than this is no line of any log, and Python reads no more than some thousands of them."""
+"""Digits read of a line number; Python refuses to read an integer of thousands of digits."""
 
 
 def _markers(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the markers of the failure and those observed, each with its pointer."""
+    """Yield (pointer, marker) for the failure's markers and the observed markers."""
     if document["failure"] is not None:
         for number, marker in enumerate(document["failure"]["markers"]):
             yield pointer("failure", "markers", number), marker
@@ -38,27 +38,27 @@ def _lines_add_up(document: Document) -> Broken:
     derivation = document["derivation"]
     total, records = sum(map(int, derivation["lines"].values())), derivation["log"]["record_count"]
     if total != records:
-        yield "/derivation/lines", f"the counts add up to {total}, the log has {records} records"
+        yield "/derivation/lines", f"the counts add up to {total}, but the log has {records} records"
 
 
 def _told_and_counted(document: Document) -> Broken:
     for part in ("near_misses", "problems"):
         told, count = len(document["derivation"][part]["first"]), document["derivation"][part]["count"]
         if told > count:
-            yield f"/derivation/{part}/count", f"{told} are told, {count} counted"
+            yield f"/derivation/{part}/count", f"is {count}, but {told} are listed"
 
 
 def _cells_add_up(document: Document) -> Broken:
     for part, cells in document["derivation"].get("cells", {}).items():
         total, listed = cells["count"], sum(map(int, cells["by_key"].values()))
         if listed > total or (listed < total and len(cells["by_key"]) < _KEYS):
-            yield pointer("derivation", "cells", part, "count"), f"is {total}, the keys have {listed} cells"
+            yield pointer("derivation", "cells", part, "count"), f"is {total}, but the keys have {listed} cells"
 
 
 def _grammars_and_summary(document: Document) -> Broken:
     summary, grammars = document["summary"], document["derivation"]["grammars"]
     if is_import(document):
-        return  # the origin's rule says what holds there
+        return  # ``origin`` checks it
     if not grammars and (document["phases"] or (summary is not None and summary["steps"]["record_count"])):
         yield "/derivation/grammars", "phases and steps come from a grammar"
 
@@ -85,7 +85,7 @@ def _line_numbers(document: Document) -> Broken:
 
 
 def _lines_of_failure(failure: Document) -> Iterator[tuple[str, int | None]]:
-    """Yield the lines that the parts of a failure name which receipt/1.3 added, each with its pointer."""
+    """Yield (pointer, line number) from the parts of a failure that receipt/1.3 added."""
     for name in ("exception", "culprit", "progress"):
         if failure.get(name) is not None:
             yield pointer("failure", name, "line_number"), failure[name]["line_number"]
@@ -99,13 +99,13 @@ def _failure_parties(document: Document) -> Broken:
         return
     victims, culprit = failure["victims"], failure["culprit"]
     if len(victims["first"]) > victims["count"]:
-        yield "/failure/victims/count", f"{len(victims['first'])} are listed, {victims['count']} counted"
+        yield "/failure/victims/count", f"is {victims['count']}, but {len(victims['first'])} are listed"
     ranks = [victim["rank"] for victim in victims["first"]]
     if culprit is not None and culprit["rank"] is not None and culprit["rank"] in ranks:
-        yield "/failure/culprit/rank", f"rank {culprit['rank']} is a victim, too"
+        yield "/failure/culprit/rank", f"rank {culprit['rank']} is also a victim"
     verdict, rule = failure["retry"]["verdict"], failure["retry"]["rule"]
     if str(rule).startswith("reason:") and rule != f"reason:{failure['reason']}":
-        yield "/failure/retry/rule", f"is of another reason than {failure['reason']}, and says {verdict}"
+        yield "/failure/retry/rule", f"gives {verdict} for another reason than {failure['reason']}"
 
 
 def _failure_stalled(document: Document) -> Broken:
@@ -114,7 +114,7 @@ def _failure_stalled(document: Document) -> Broken:
         return
     known = progress["silence_s"] is not None and progress["usual_s"] is not None
     if (progress["stalled"] is not None) is not known:
-        yield "/failure/progress/stalled", f"is {said(progress['stalled'])}; it follows from silence_s and usual_s"
+        yield "/failure/progress/stalled", f"is {said(progress['stalled'])}, but must follow from silence_s and usual_s"
 
 
 def _primary_summary(document: Document) -> Broken:
@@ -140,9 +140,9 @@ def _steps(document: Document) -> Broken:
         first, last = steps["first"], steps["last"]
         if (first is None) != (last is None):
             if not is_import(document):
-                yield f"{at}/steps", "first and last are both known or both null"
+                yield f"{at}/steps", "first and last must both be known or both be null"
         elif first is not None and steps["record_count"] == 0 and not is_import(document):
-            yield f"{at}/steps/first", "has no record to come from"
+            yield f"{at}/steps/first", "is known, but there is no step record"
         elif first is not None and last is not None and first > last:
             yield f"{at}/steps/last", f"is before the first step, {first}"
 
@@ -150,7 +150,7 @@ def _steps(document: Document) -> Broken:
 def _superseded(document: Document) -> Broken:
     for at, summary in summaries(document):
         if summary["steps"]["superseded_count"] and summary["steps"]["restart_count"] == 0:
-            yield f"{at}/steps/superseded_count", "only a restart overtakes records"
+            yield f"{at}/steps/superseded_count", "is not 0, but there is no restart"
 
 
 def _steady_state(document: Document) -> Broken:
@@ -158,7 +158,7 @@ def _steady_state(document: Document) -> Broken:
         steady, records = summary["steady_state"], summary["steps"]["record_count"]
         total = sum(int(steady[name]) for name in ("record_count", "excluded_warmup", "excluded_implausible"))
         if records is not None and total != records:
-            yield f"{at}/steady_state", f"the counts add up to {total}, there are {records} step records"
+            yield f"{at}/steady_state", f"the counts add up to {total}, but there are {records} step records"
 
 
 def _has_steps(document: Document) -> Broken:
@@ -166,9 +166,9 @@ def _has_steps(document: Document) -> Broken:
     stated = document["checks"]["has_steps"]
     unknown = all(phase["summary"]["steps"]["record_count"] is None for phase in document["phases"])
     if stated is None and not seen and (is_import(document) or document["summary"] is None or unknown):
-        return  # a document without steps does not prove that there were none, nor does a log with unread lines
+        return  # an imported document or a log with unread lines may miss steps
     if stated is not seen:
-        yield "/checks/has_steps", f"is {said(stated)}, the phases say {said(seen)}"
+        yield "/checks/has_steps", f"is {said(stated)}, but {said(seen)} by the phases"
 
 
 def _finite_losses(document: Document) -> Broken:
@@ -185,9 +185,9 @@ def _log_complete(document: Document) -> Broken:
     run, options = document["run"], document["derivation"]["options"]
     said, loss = run.get("log_complete"), run.get("log_loss")
     if loss is not None and said is not False:
-        yield "/run/log_loss", "is of a log that is not said to be incomplete"
+        yield "/run/log_loss", "is given, but log_complete is not false"
     if said is False and "launches" not in document["derivation"] and options.get("log_complete") is not False:
-        yield "/run/log_complete", "is false though the derivation took the log for whole"
+        yield "/run/log_complete", "is false though the derivation treated the log as complete"
     if options.get("log_complete") is False and document["checks"]["completed"] is True:
         yield "/checks/completed", "is true though output is missing at the end of the log"
 
@@ -212,7 +212,7 @@ def _log_tail(document: Document) -> Broken:
     failure = document["failure"]
     size = sum(len(line.encode("utf-8")) for line in failure["log_tail"]) if failure is not None else 0
     if size > TAIL_BYTES:
-        yield "/failure/log_tail", f"holds {size} bytes of UTF-8, at most {TAIL_BYTES}"
+        yield "/failure/log_tail", f"has {size} bytes of UTF-8, more than {TAIL_BYTES}"
 
 
 def _control_characters(document: Document) -> Broken:
@@ -241,12 +241,12 @@ def _redactions(document: Document) -> Broken:
     derivation = document["derivation"]
     stated = derivation.get("redactions")
     if stated is None:
-        return  # of a version that does not say
+        return  # versions before receipt/1.2 have none
     told = {key: value for key, value in derivation.items() if key != "redactions"}
     held = count_masks(document["phases"], document["failure"], told)
     for kind in sorted({*stated, *held}):
         if stated.get(kind, 0) != held.get(kind, 0):
-            yield pointer("derivation", "redactions", kind), f"is {stated.get(kind, 0)}, the document holds {held.get(kind, 0)}"
+            yield pointer("derivation", "redactions", kind), f"is {stated.get(kind, 0)}, but the document has {held.get(kind, 0)}"
 
 
 RECEIPT_RULES: tuple[Rule, ...] = (
@@ -282,4 +282,4 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     *PROGRESS_RULES,
     *EVIDENCE_RULES,
 )
-"""The rules of a receipt, in the order in which they are checked and reported."""
+"""The rules of a receipt in order of check and report."""

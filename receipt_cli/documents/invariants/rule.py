@@ -1,4 +1,4 @@
-"""One rule between the fields of a document, and the pointers that findings carry."""
+"""The type of a rule between the fields of a document, and helpers for rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Broken = Iterator[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its name, the top-level parts that it reads (their shape must be right), and the check."""
+    """One rule: its name, the top-level parts that it reads (whose shape must be valid), and the check."""
 
     name: str
     parts: tuple[str, ...]
@@ -26,22 +26,22 @@ class Rule:
 
 
 def said(check: bool | None) -> str:
-    """Return the value of a check as JSON has it."""
+    """Return the value of a check as JSON text."""
     return "null" if check is None else str(check).lower()
 
 
 def pointer_parts(text: str) -> list[str]:
-    """Return what leads to the value that the JSON pointer ``text`` names; array positions stay texts."""
+    """Return the unescaped keys of the JSON pointer ``text``; array indices stay strings."""
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
 _ABSENT: Any = object()
 PHASES = ("phases", "summary")
-"""Parts of a receipt in which ``summaries`` looks."""
+"""Parts of a receipt that ``summaries`` reads."""
 
 
 def summaries(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each phase's summary with its pointer; the primary summary itself only when there is no phase."""
+    """Yield (pointer, summary) for each phase, or for ``/summary`` if there is no phase."""
     for number, phase in enumerate(document["phases"]):
         yield pointer("phases", number, "summary"), phase["summary"]
     if not document["phases"] and document["summary"] is not None:
@@ -49,7 +49,7 @@ def summaries(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def withheld(document: Document) -> frozenset[str]:
-    """Return the pointers of the figures that a problem made null; one of ``/summary`` as that of each phase it may be."""
+    """Return the pointers of fields that a problem made null; those in ``/summary`` also for the phases equal to it."""
     named = (field for problem in document["derivation"]["problems"]["first"] for field in problem.get("fields", ()))
     found = {field for field in named if _is_null(document, pointer_parts(field))}
     if not found:
@@ -69,23 +69,23 @@ def _is_null(value: Any, path: list[str]) -> bool:
 
 
 def excused(found: Broken, null: frozenset[str]) -> Broken:
-    """Yield what was found but for figures that are ``null`` because a problem says so, and what holds such a figure."""
+    """Return the findings without those on the fields ``null``, which a problem withheld, and on their parents."""
     above = {at for figure in null for at in (figure, figure.rpartition("/")[0])}
     return ((at, reason) for at, reason in found if at not in above)
 
 
 def is_import(document: Document) -> bool:
-    """Return whether the document was made from one of another system, which states figures without their records."""
+    """Return whether the receipt was imported from another system's document, which has values without records."""
     rules: str = document["derivation"]["rules"]
     return rules.startswith("import/")
 
 
 _CONTROL = compile_later(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
-"""C0 but for the tab, DEL and C1."""
+"""C0 without the tab, DEL and C1."""
 
 
 def check_texts(texts: Iterable[tuple[str, str | None]]) -> Broken:
-    """Yield the pointers of the texts that hold a control character."""
+    """Yield the pointers of texts with a control character."""
     for at, text in texts:
         if text is not None and _CONTROL.search(text):
-            yield at, "holds a control character"
+            yield at, "contains a control character"

@@ -1,4 +1,4 @@
-"""Rules of stated facts: each is known once, agrees with the header that it comes from, and with what follows from it."""
+"""Rules of stated facts: each is unique and agrees with its source in the header and with the values derived from it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def _stated(document: Document) -> Broken:
     facts = _facts(document)
     names = [fact["name"] for fact in facts]
     if names != sorted(set(names)):
-        yield "/derivation/options/facts", "does not list each fact once, in the order of their names"
+        yield "/derivation/options/facts", "does not list each fact once, sorted by name"
     if set(_PRICES) <= set(names):
-        yield "/derivation/options/facts", "states the price of the job and that of a device"
+        yield "/derivation/options/facts", "states both the price of the job and of a device"
     for number, fact in enumerate(facts):
         at, value = pointer("derivation", "options", "facts", number, "value"), fact["value"]
         if (fact["name"] in _TEXTS) is not isinstance(value, str) or (not isinstance(value, str) and value <= 0):
-            yield at, f"is no value of {fact['name']}"
+            yield at, f"is not a valid {fact['name']}"
         elif fact["source"].startswith("header:") and not _same(_of_header(document, fact), value):
-            yield at, f"is not what the header has at {fact['source'].removeprefix('header:')}"
+            yield at, f"is not the value at {fact['source'].removeprefix('header:')} in the header"
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -40,17 +40,17 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def count_devices(visible: object) -> int:
-    """Return how many devices a value of ``CUDA_VISIBLE_DEVICES`` names; those behind -1 are hidden."""
+    """Return the number of devices in a value of ``CUDA_VISIBLE_DEVICES``; devices after -1 are hidden."""
     names = [name.strip() for name in str(visible).split(",")]
     return len(names[: names.index("-1")] if "-1" in names else list(filter(None, names)))
 
 
 def _of_header(document: Document, fact: dict[str, Any]) -> Any:
-    """Return the value of the header that a fact comes from, or None."""
+    """Return the header's value that is the source of a fact, or None."""
     value: Any = document["header"]
     for key in pointer_parts(fact["source"].removeprefix("header:")):
         value = value.get(key) if isinstance(value, dict) else None
-    if isinstance(value, list):  # accelerators of one kind
+    if isinstance(value, list):  # accelerators, of one kind
         value = value[0].get(_DEVICE_KEYS.get(fact["name"], "")) if len(value) == 1 else None
     elif fact["source"].endswith("/cuda_visible_devices"):
         value = count_devices(value)
@@ -70,9 +70,9 @@ def _inputs(document: Document) -> Broken:
                     continue
                 fact = facts.get(name)
                 if fact is None or fact["source"] != source:
-                    yield f"{at}/derived/{metric}/inputs/{key}", f"is {source}, which states no {name}"
+                    yield f"{at}/derived/{metric}/inputs/{key}", f"is {source}, but the options have no {name} from there"
                 elif name in inputs and not _same(inputs[name], fact["value"]):
-                    yield f"{at}/derived/{metric}/inputs/{name}", f"is not the {fact['value']} that was stated"
+                    yield f"{at}/derived/{metric}/inputs/{name}", f"is not the stated {fact['value']}"
 
 
 def _cost(document: Document) -> Broken:
@@ -88,7 +88,7 @@ def _cost(document: Document) -> Broken:
         if printed or (fact is None and value is None):
             continue
         if fact is None or value is None or not _same(fact["value"], value) or source not in (None, fact["source"]):
-            yield f"/cost/{name}", "is not what the options state"
+            yield f"/cost/{name}", "is not the value that the options state"
     hours = None if cost["wall_time_s"] is None else cost["wall_time_s"] / _HOUR_S
     devices = cost["device_count"]
     device_hours = None if hours is None or devices is None else hours * devices
@@ -97,7 +97,7 @@ def _cost(document: Document) -> Broken:
     energy = _product(cost["power_w_per_device"], None if device_hours is None else device_hours * _HOUR_S)
     for name, wanted in (("device_hours", device_hours), ("amount", amount), ("energy_j", energy)):
         if not close(cost[name], wanted):
-            yield f"/cost/{name}", f"is {cost[name]}, its factors say {wanted}"
+            yield f"/cost/{name}", f"is {cost[name]}, but {wanted} by its factors"
     goodput = document["goodput"]
     if goodput is not None and cost["wall_time_s"] != goodput["wall_time_s"]:
         yield "/cost/wall_time_s", "is not the wall time of goodput"

@@ -1,4 +1,4 @@
-"""Rules of the statistics: counts, nulls, order, and what the registry says of a metric."""
+"""Rules of the statistics: counts, nulls, order, and agreement with the metric registry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _statistics(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
 def _metric_identity(document: Document) -> Broken:
     registry = load_registry()
     if document["derivation"]["registry"]["version"] != registry.version:
-        return  # names may have changed since: _registry_version says so
+        return  # names may have changed: ``_registry_version`` reports it
     for at, summary in summaries(document):
         for part in ("metrics", "derived"):
             for name, statistic in summary[part].items():
@@ -30,7 +30,7 @@ def _metric_identity(document: Document) -> Broken:
                 if metric is None:
                     yield f"{at}/{part}/{name}", f"is not a metric of registry version {registry.version}"
                 elif statistic["id"] != metric.id:
-                    yield f"{at}/{part}/{name}/id", f"is {statistic['id']}, the registry says {metric.id}"
+                    yield f"{at}/{part}/{name}/id", f"is {statistic['id']}, but {metric.id} in the registry"
         for number, entry in enumerate(summary["consistency"]):
             if entry["metric"] not in registry.by_name:
                 yield (
@@ -52,12 +52,12 @@ def _metric_window(document: Document) -> Broken:
 def _registry_version(document: Document) -> Broken:
     stated, known = document["derivation"]["registry"]["version"], load_registry().version
     if stated != known:
-        reason = f"metrics are of registry version {stated}, here is {known}: their names are not checked"
+        reason = f"is {stated}, not {known}: the names of metrics are not checked"
         yield "/derivation/registry/version", reason
 
 
 def _counted(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the statistics that were counted; an imported document may state any of its figures and no other."""
+    """Yield the statistics of a log; an imported document may state any of them without the others."""
     return iter(()) if is_import(document) else _statistics(document)
 
 
@@ -66,9 +66,9 @@ def _consistency_ratio(document: Document) -> Broken:
         for number, entry in enumerate(summary["consistency"]):
             here, ratio = f"{at}/consistency/{number}", entry["ratio"]
             if (ratio is None) != (entry["consistent"] is None):
-                yield f"{here}/consistent", "is null exactly where the ratio is"
+                yield f"{here}/consistent", "must be null if, and only if, the ratio is null"
             elif ratio is not None and None in (entry["reported"], entry["derived"]):
-                yield f"{here}/ratio", "has no two figures to come from"
+                yield f"{here}/ratio", "is given without both reported and derived"
             elif ratio is not None and not _is_ratio(ratio, entry["reported"], entry["derived"]):
                 yield f"{here}/ratio", "is not reported over derived"
 

@@ -1,4 +1,4 @@
-"""Turn curves, values by name and step in the order in which they were written, into the records of a run: one a step."""
+"""Turn curves (values by name and step, in written order) into a run with one record for each step."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from receipt_cli.importers.values import RecordValues, read_record
 from receipt_cli.importers.wandb_summary import ANY, DIALECTS
 
 MAX_RECORDS = 1_000_000
-"""Steps of a run beyond which an import is refused: its records are in memory."""
+"""Most steps of an imported run, because its records are in memory."""
 MAX_NAMES = 4_096
 _FIGURES = ("first", "last", "min", "max", "mean", "median")
 _HUGGING_FACE = frozenset({"train/epoch", "train/learning_rate"})
-"""Names that the Hugging Face Trainer gives the scalars that it writes to TensorBoard, without its step among them."""
+"""Scalar names that identify the Hugging Face Trainer in TensorBoard, where it writes no ``train/global_step``."""
 _TRAINING = {
     "loss": ("train_loss_step", "train_loss", "train/loss", "loss/train", "train/train_loss", "training_loss", "epoch_loss"),
     "train_accuracy": ("train_accuracy", "train_acc", "train/accuracy", "train/acc", "accuracy/train", "epoch_accuracy"),
@@ -63,17 +63,17 @@ _COMMON = {
     **{name: f"test_{kind}" for kind in ("loss", "accuracy") for name in (f"test_{kind}", f"test/{kind}", f"{kind}/test")},
     **{name: known for known, names in _TRAINING.items() for name in names},
 }
-"""Names in lower case that mean the same wherever people use them."""
+"""Lower-case name → metric, for names with the same meaning in all programs."""
 _KERAS = {"accuracy": "train_accuracy", "acc": "train_accuracy", "binary_accuracy": "train_accuracy"}
 _OPTIMIZER = re.compile(r"lr-[A-Za-z]{2,30}")
-"""Lightning's LearningRateMonitor, for the only parameter group of an optimizer."""
+"""Name of Lightning's LearningRateMonitor for an optimizer with one parameter group."""
 _EVALUATED = re.compile(r"(?i)(?:val|valid|validation|eval|test|metrics)[_/ ]")
 _MEAN = "mean_over_the_run"
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A record: its phase (empty: the primary one), the attempt in that phase, and the step."""
+    """Key of a record: its phase ("": the primary one), the attempt in that phase, and the step."""
 
     label: str
     attempt: int
@@ -88,9 +88,9 @@ class _Row:
 
 
 class Curves:
-    """The values of a run. ``own``: our own export wrote them, whose names say what they are.
+    """The values of a run. ``own``: our own export wrote them, so their names are registry names.
 
-    A step that a name goes back to begins another attempt, as in a log; of a value that was written twice the last counts.
+    If the step of a name decreases, another attempt begins, as in a log; the last value of a repeated step counts.
     """
 
     def __init__(self, foreign: ForeignRun, *, own: bool = False) -> None:
@@ -108,7 +108,7 @@ class Curves:
         return len(self._rows)
 
     def add(self, step: int, name: str, value: float | str, *, line: int = 0, clock: float = math.nan, label: str = "") -> None:
-        """Add a value (a number, or its text as written) of ``name`` at ``step``. Raises ``InputError`` for too many."""
+        """Add a value (a number, or its written text) of ``name`` at ``step``. Raises ``InputError`` for too many steps."""
         if self.own and not label:
             label, name = _without_label(name)
         text = value if isinstance(value, str) else _text(value)
@@ -137,7 +137,7 @@ class Curves:
         self._last[name] = value
 
     def declare(self, name: str, statistic: DeclaredStatistic, *, label: str = "", last: int | None = None) -> None:
-        """Add a statistic that the document states of a metric; it counts where no record has that metric."""
+        """Add a declared statistic of a metric, which is used if no record has the metric."""
         phase = self._declared.setdefault(label, DeclaredPhase(name=label or None))
         phase.last = last if phase.last is None else phase.last
         known = load_registry().by_name
@@ -147,9 +147,9 @@ class Curves:
             phase.others.setdefault(name.removeprefix("other/"), statistic)
 
     def add_figure(self, name: str, value: float, *, step: int = 0, label: str = "") -> None:
-        """Add ``summary/NAME/STATISTIC`` of our own exports, the first one; what we recomputed is recomputed again.
+        """Add the first ``summary/NAME/STATISTIC`` of our own exports; recomputed values are ignored and recomputed again.
 
-        ``step`` is the last one of the phase; 0 where it is unknown.
+        ``step`` is the last step of the phase, 0 if unknown.
         """
         inner, _, figure = name.removeprefix("summary/").rpartition("/")
         label, inner = _without_label(inner) if not label else (label, inner)
@@ -167,7 +167,7 @@ class Curves:
         foreign = self._foreign
         names = self._meanings()
         labels = sorted(dict.fromkeys(place.label for place in self._rows), key=lambda label: label == "")
-        for label in labels:  # the primary phase, which has no label, is the last: nothing else would end the one before it
+        for label in labels:  # the primary phase, without a label, comes last and so ends the one before it
             mine = sorted((place for place in self._rows if place.label == label), key=lambda p: (p.attempt, p.step))
             records = [(place, self._rows[place], self._record(place, names)) for place in mine]
             if len(labels) > 1:
@@ -195,9 +195,9 @@ class Curves:
         return read_record(_values(row.values), names, self._foreign.problems, row.line, f"/{place.step}")
 
     def _shares(self, place: _Place, values: RecordValues, printed: Set[str]) -> dict[str, RecordValues]:
-        """Return the values of a step by kind of event: what is of training, of an evaluation, and of the end.
+        """Return the values of a step by kind of event: training, evaluation and end.
 
-        ``printed`` are the metrics of the phase: where a loss is among them, a step record is one with a loss.
+        ``printed`` are the metrics of the phase: if they contain a loss, a step record must have a loss.
         """
         evaluation = _evaluations()
         shares: dict[str, RecordValues] = {kind: RecordValues(step=place.step) for kind in ("step", "eval", "end")}
@@ -213,13 +213,13 @@ class Curves:
         return shares if counted else {"header" if kind == "step" else kind: share for kind, share in shares.items()}
 
     def _is_step(self, share: RecordValues, printed: Set[str], evaluated: bool) -> bool:
-        """True for a step record; our own exports have no other records with a step, but for what an evaluation printed."""
+        """Return whether ``share`` is a step record; in our own exports all records are, except those of evaluations."""
         if "loss" in printed and (evaluated or not self.own):
             return "loss" in share.metrics
         return bool(share.metrics) or not printed - _evaluations()
 
     def _meanings(self) -> Names:
-        """Return the meaning of each name; of several names of one metric the likeliest one counts, the others are others."""
+        """Return the meaning of each name; only the likeliest name of a metric means it, the rest are other metrics."""
         if self.own:
             known = load_registry().by_name
             return Names({n: metric(n) if n in known else other(n.removeprefix("other/")) for n in self._names})
@@ -256,10 +256,10 @@ class Curves:
 
 
 def _drop_superseded(records: Sequence[tuple[_Place, Mapping[str, RecordValues]]]) -> None:
-    """Take out what an evaluation or an end says of an attempt at and behind the step where a later one begins.
+    """Remove values of evaluations and ends from the step on at which a later attempt begins.
 
-    An attempt begins with its first training record, for a name that has none with that name's own first value. The training
-    records themselves are left: that they are overtaken is counted where all restarts are.
+    An attempt begins with its first training record; for other names also with their own first value. Superseded training
+    records stay, because ``events`` counts them as for any restart.
     """
     begins = math.inf
     named: dict[str, float] = {}
@@ -278,12 +278,12 @@ def _drop_superseded(records: Sequence[tuple[_Place, Mapping[str, RecordValues]]
 
 @cache
 def _evaluations() -> frozenset[str]:
-    """Return the metrics of the registry's evaluation groups (see ``schemas/metrics``), and the time of an evaluation."""
+    """Return the metrics of evaluations: groups of the registry (see ``schemas/metrics``), and the evaluation time."""
     return frozenset(m.name for m in load_registry().metrics if 100 <= m.id < 120 or 170 <= m.id < 200 or m.id in (50, 149))
 
 
 def _without_label(name: str) -> tuple[str, str]:
-    """Return phase (empty: the primary one) and key of a name in our own exports."""
+    """Return (phase, key) of a name in our own exports; the phase "" is the primary one."""
     first, mark, rest = name.partition("/")
     if not mark or first in ("other", "derived", "summary"):
         return "", name

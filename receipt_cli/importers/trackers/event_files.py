@@ -1,4 +1,4 @@
-"""TensorBoard's event files: the scalars of a run, in one file or in those of a folder.
+"""Read the scalars of a run from TensorBoard's event files: one file, or the files of a folder.
 
 Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.tfrecord``.
 """
@@ -24,18 +24,18 @@ _OURS = ".receipt-"
 _SCALARS = "scalars"
 _FLOAT, _DOUBLE = 1, 2
 _KERAS = ("train", "validation")
-"""The two folders of one run that Keras writes."""
+"""The two folders in which Keras writes one run."""
 
 
 def is_event_file(head: bytes) -> bool:
-    """True for the first bytes of an event file."""
+    """Return whether ``head`` are the first bytes of an event file."""
     return is_record_head(head) and b"brain.Event:" in head
 
 
 def find(folder: Path) -> list[Path]:
-    """Return the event files of a run: those in ``folder``, or in the two folders that Keras writes; none where there are none.
+    """Return the event files of the run in ``folder``, or in the two folders that Keras writes; [] without a run.
 
-    Raises ``InputError`` for a folder of several runs.
+    Raises ``InputError`` for a folder with several runs.
     """
     runs = folders(folder)
     if len(runs) > 1:
@@ -52,7 +52,7 @@ def folders(folder: Path) -> list[Path]:
 
 
 def _inner(folder: Path) -> list[Path]:
-    """Return the folders of a run that have its files: itself, or the two that Keras writes."""
+    """Return the folders with a run's files: ``folder`` itself, or the two that Keras writes."""
     return [folder] if _files(folder) else [folder / name for name in _KERAS if _files(folder / name)]
 
 
@@ -103,7 +103,7 @@ def _read_event(foreign: ForeignRun, curves: Curves, event: bytes, prefix: str) 
 
 
 def _read_own_figures(curves: Curves, summary: bytes) -> None:
-    """Add the statistics that our own export writes as a table, a text of Markdown."""
+    """Add the statistics that our own export writes as a Markdown table."""
     for message in parts(summary, 1):
         if text(message, 1) != "figures":
             continue
@@ -118,7 +118,7 @@ def _read_own_figures(curves: Curves, summary: bytes) -> None:
 
 
 def _scalars(summary: bytes) -> Iterator[tuple[str, str | float]]:
-    """Yield tag and value of each scalar."""
+    """Yield (tag, value) of each scalar."""
     for message in parts(summary, 1):
         tag, number = "", None
         plugin = ""
@@ -157,9 +157,9 @@ def _tensor(tensor: bytes) -> str | float | None:
 
 
 def _single(data: bytes) -> str | float:
-    """Return a float32 as the shortest decimal text that means it: the digits beyond are of its binary form."""
+    """Return the shortest decimal text of a float32; further digits would come from its binary form."""
     number: float = struct.unpack("<f", data)[0]
-    if number - number != 0:  # neither NaN nor an infinity has digits
+    if number - number != 0:  # NaN or an infinity
         return number
     texts = (f"{number:.{digits}g}" for digits in range(6, 10))
     return next((shown for shown in texts if struct.pack("<f", float(shown)) == data), number)

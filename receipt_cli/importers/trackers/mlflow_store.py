@@ -1,7 +1,7 @@
-"""MLflow's tracking stores: an SQLite database, or the folders of files of older releases.
+"""Read MLflow's tracking stores: an SQLite database, or the folders of older releases.
 
-Tables: mlflow/store/tracking/dbmodels/models.py; files: mlflow/store/tracking/file_store.py. A database is read as it is, by
-``sqlite3`` and read-only: MLflow's own client refuses one of another release until it has been migrated.
+Tables: mlflow/store/tracking/dbmodels/models.py; files: mlflow/store/tracking/file_store.py. A database is read by
+``sqlite3``, read-only and without migration: MLflow's own client refuses a database of another release.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ FORMAT = "mlflow"
 MAGIC = b"SQLite format 3\0"
 _STATUS = {1: "RUNNING", 2: "SCHEDULED", 3: "FINISHED", 4: "FAILED", 5: "KILLED"}
 _SYSTEM = "system/"
-"""Begin of the names of MLflow's own samples of the machine, whose step counts them."""
+"""Prefix of MLflow's own machine metrics, whose step is the number of the sample."""
 _OURS = "receipt.run"
 _RENAMED = "receipt.metric."
-"""Begins the tags of our own exports that contain a metric's key, where MLflow does not allow it."""
+"""Prefix of the tags of our own exports with a metric's key that MLflow does not allow."""
 _SHOWN = 10
 
 
 @dataclass(slots=True)
 class StoredRun:
-    """One run of a store: ``metrics`` are name, value as text, milliseconds since 1970, and step, in the order of their times."""
+    """One run of a store; ``metrics`` are (name, value as text, milliseconds since 1970, step) in time order."""
 
     key: str
     name: str
@@ -50,7 +50,7 @@ class StoredRun:
 
 
 def is_database(path: Path) -> bool:
-    """True for a database with the tables of MLflow."""
+    """Return whether ``path`` is a database with MLflow's tables."""
     try:
         with _opened(path) as database:
             tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -60,12 +60,12 @@ def is_database(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """True for the folder of a run, of an experiment, or of all experiments."""
+    """Return whether ``path`` is the folder of a run, of an experiment, or of all experiments."""
     return bool(_run_folders(path))
 
 
 def keys(path: Path) -> list[tuple[str, str]]:
-    """Return id and name of each run that is not deleted, in the order of their starts. Raises ``InputError``."""
+    """Return (id, name) of each run that is not deleted; in a database by start time. Raises ``InputError``."""
     if path.is_dir():
         return [(folder.name, str(_meta(folder).get("run_name") or "")) for folder in _run_folders(path)]
     query = "SELECT run_uuid, coalesce(name, '') FROM runs WHERE lifecycle_stage = 'active' ORDER BY start_time, run_uuid"
@@ -77,7 +77,7 @@ def keys(path: Path) -> list[tuple[str, str]]:
 
 
 def choose(path: Path, wanted: str | None) -> str:
-    """Return the id of the run that ``wanted`` (an id, its beginning, or a name) means; the only run where it is None.
+    """Return the id of the run ``wanted`` (an id, its beginning, or a name), or of the only run if it is None.
 
     Raises ``InputError``.
     """
@@ -92,7 +92,7 @@ def choose(path: Path, wanted: str | None) -> str:
 
 
 def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Document]:
-    """Return a run of the store, and its document: the digest is that of the run's own rows, whatever else is stored."""
+    """Return a run of the store, and its document, whose digest covers only the run's own rows."""
     stored = _from_files(path, key) if path.is_dir() else _from_database(path, key)
     data = _rows(stored).encode("utf-8")
     document = Document(key, "", hashlib.sha256(data).hexdigest(), len(data))
@@ -104,7 +104,7 @@ def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Documen
     for name, value, at_ms, step in stored.metrics:
         if name.startswith(_SYSTEM):
             continue
-        if not own and counts[name] > 1 and name not in stepped:  # the client's default for a step that nobody passed
+        if not own and counts[name] > 1 and name not in stepped:  # step 0 is the client's default
             curves.add_last(name, value)
         elif step < 0:
             foreign.problems.add("record_without_step", None, f"{name[:64]}: step {step}")
@@ -113,7 +113,7 @@ def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Documen
                 step, _own_name(name, stored.tags) if own else name, value, clock=math.nan if own or at_ms <= 0 else at_ms / 1000
             )
     for name in sorted(name for name, count in counts.items() if not own and count > 1 and name not in stepped):
-        foreign.problems.add("values_without_step", None, f"{name[:64]}: {counts[name]} values at step 0: the last one counts")
+        foreign.problems.add("values_without_step", None, f"{name[:64]}: {counts[name]} values at step 0: used the last")
     curves.finish()
     foreign.run["name"] = stored.name or None
     foreign.add_fact("/git/commit", stored.tags.get("mlflow.source.git.commit"), "import:/tags/mlflow.source.git.commit")
@@ -126,7 +126,7 @@ def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Documen
 
 
 def _own_name(name: str, tags: Mapping[str, str]) -> str:
-    """Return the name of a metric, or of a figure (``summary/KEY/STATISTIC``), with the key that our own export renamed."""
+    """Return a name of our own export (or ``summary/KEY/STATISTIC``) with the original key, if the export renamed it."""
     if name.startswith("summary/"):
         key, _, statistic = name.removeprefix("summary/").rpartition("/")
         return f"summary/{tags.get(f'{_RENAMED}{key}', key)}/{statistic}"
@@ -146,7 +146,7 @@ def _add_run(foreign: ForeignRun, stored: StoredRun) -> None:
 
 
 def _typed(text: str) -> str | int | float | bool:
-    """Return a parameter, which MLflow stores as the text of a Python value."""
+    """Return the Python value of a parameter, which MLflow stores as text."""
     if text in ("True", "False"):
         return text == "True"
     for kind in (int, float):
@@ -159,7 +159,7 @@ def _typed(text: str) -> str | int | float | bool:
 
 
 def _rows(stored: StoredRun) -> str:
-    """Return the run's rows as text, one a line, in an order of their own."""
+    """Return the run's rows as text, one on each line, in sorted order."""
     rows = [repr(("run", stored.key, stored.name, stored.status, stored.started_ms, stored.finished_ms))]
     rows += [
         repr((kind, *item)) for kind, items in (("param", stored.params), ("tag", stored.tags)) for item in sorted(items.items())
@@ -169,7 +169,7 @@ def _rows(stored: StoredRun) -> str:
 
 
 class _opened:
-    """A connection that cannot write."""
+    """A read-only connection."""
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
@@ -201,14 +201,14 @@ def _from_database(path: Path, key: str) -> StoredRun:
 
 
 def _value(value: float | str) -> str:
-    """Return a value of the table, where MLflow writes the largest double for an infinity."""
+    """Return a value of the table as text; MLflow writes the largest double for an infinity."""
     if isinstance(value, str) or abs(value) < 1.7976931348623157e308:
         return value if isinstance(value, str) else repr(value)
     return "Infinity" if value > 0 else "-Infinity"
 
 
 def _run_folders(path: Path) -> list[Path]:
-    """Return the folders of runs at ``path`` and up to two levels below, those of deleted runs left out."""
+    """Return the folders of runs at ``path`` and up to two levels below, without deleted runs."""
     found = [path, *path.glob("*"), *path.glob("*/*")]
     folders = [f for f in found if f.name != ".trash" and (f / "meta.yaml").is_file() and (f / "metrics").is_dir()]
     return sorted(f for f in folders if _meta(f).get("lifecycle_stage", "active") == "active")
@@ -241,7 +241,7 @@ def _from_files(path: Path, key: str) -> StoredRun:
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each file below ``folder``; a slash in a name is a folder."""
+    """Yield (name, text) of each file below ``folder``; the name is the path with slashes."""
     for file in sorted(folder.glob("**/*")) if folder.is_dir() else ():
         if file.is_file():
             yield file.relative_to(folder).as_posix(), file.read_text("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Recognise what a tracker wrote by its first bytes or its files, and read the run in it."""
+"""Recognise a tracker's file or folder by its first bytes or files, and read its run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TITLES = {
     mlflow_store.FORMAT: "MLflow's database, or its folder of runs",
 }
 MAX_BYTES = 2 << 30
-"""Files of one run that are larger together are refused."""
+"""Most bytes of all files of one run."""
 _HEAD = 64
 
 
 def format_of(path: str) -> str | None:
-    """Return the format of a file or folder that a tracker wrote; None for anything else."""
+    """Return the format of a tracker's file or folder; None for any other path."""
     given = Path(path)
     if path == "-" or not given.exists():
         return None
@@ -52,9 +52,9 @@ _FOLDERS: dict[str, Callable[[Path], bool]] = {
 
 
 def runs_in(path: str) -> list[tuple[str, str | None]]:
-    """Return path and ``session`` of each run at ``path``: those of a store, and those in the folders below it.
+    """Return (path, ``session``) of each run at ``path``, in a store or in the folders below it.
 
-    A path that no tracker wrote is one run, whatever it is. Raises ``InputError``.
+    Any path that is not a tracker's is one run. Raises ``InputError``.
     """
     found, given = format_of(path), Path(path)
     if found == mlflow_store.FORMAT:
@@ -68,7 +68,7 @@ def runs_in(path: str) -> list[tuple[str, str | None]]:
 
 
 def read(path: str, format_name: str, session: str | None) -> tuple[ForeignRun, Document]:
-    """Return the run at ``path`` and its document; files beside it are the run's ``beside``. Raises ``InputError``."""
+    """Return the run at ``path`` and its first document; the run's ``beside`` has the others. Raises ``InputError``."""
     given = Path(path)
     if format_name == mlflow_store.FORMAT:
         key = mlflow_store.choose(given, session)
@@ -85,7 +85,7 @@ def read(path: str, format_name: str, session: str | None) -> tuple[ForeignRun, 
 
 
 def _documents(paths: list[Path]) -> list[Document]:
-    """Return name, digest and size of each file. Raises ``InputError`` for files that are too large together."""
+    """Return name, digest and size of each file. Raises ``InputError`` if their total size is too large."""
     documents: list[Document] = []
     names = Counter(path.name for path in paths)
     total = 0

@@ -1,4 +1,4 @@
-"""Tables of metrics as text: ``metrics.csv`` of Lightning, Keras's CSVLogger and our own export, JSON lines, Keras's History."""
+"""Read tables of metrics: CSV of Lightning, Keras's CSVLogger and our own export, JSON lines, Keras's History."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from receipt_cli.importers.values import as_number, spelled_number
 
 CSV, LINES, HISTORY = "metrics-csv", "metrics-jsonl", "keras-history"
 _STEPS = ("global_step", "trainer/global_step", "train/global_step", "step", "iteration", "iter", "steps", "epoch")
-"""Names of a column with the step, in lower case, the likeliest first; epochs count where there is nothing finer."""
+"""Lower-case names of the step column, likeliest first; the epoch is used only without a step."""
 _TIMES = ("timestamp", "_timestamp", "time", "ts", "wall_time")
 _OWN, _OWN_FIGURES = ("phase_index", "phase", "step"), ("phase_index", "phase", "metric", "source", "unit")
 _FIGURES = ("first", "last", "min", "max", "mean", "median")
 _SNIFFED = 8
 _MAX_COLUMNS = 4096
 _EARLIEST = 946_684_800.0
-"""Year 2000: a smaller time counts seconds of the run, not since 1970."""
+"""Year 2000 in seconds since 1970; a smaller time is counted from the start of the run."""
 
 
 def is_csv(text: str) -> bool:
-    """True for a header with a column of steps or epochs, and numbers below it."""
+    """Return whether ``text`` has a header with a step or epoch column, and numbers below it."""
     try:
         rows = list(csv.reader(islice(io.StringIO(text), _SNIFFED)))
     except csv.Error:
@@ -41,7 +41,7 @@ def is_csv(text: str) -> bool:
 
 
 def read_csv(foreign: ForeignRun, text: str) -> ForeignRun:
-    """Return the run of a table with one row for each step, or several with some columns each."""
+    """Return the run in a table with one or more rows for each step."""
     rows = csv.reader(io.StringIO(text))
     header = next(rows)[:_MAX_COLUMNS]
     own = tuple(header[:3]) == _OWN
@@ -58,7 +58,7 @@ def read_csv(foreign: ForeignRun, text: str) -> ForeignRun:
                 continue
             if len(row) != len(header):
                 foreign.unmatched += 1
-                foreign.problems.add("row_of_other_width", rows.line_num, f"{len(row)} cells, the header has {len(header)}")
+                foreign.problems.add("row_of_other_width", rows.line_num, f"{len(row)} cells, but the header has {len(header)}")
             elif figures:
                 _read_figures(curves, dict(zip(names, row, strict=True)))
             else:
@@ -69,7 +69,7 @@ def read_csv(foreign: ForeignRun, text: str) -> ForeignRun:
 
 
 def _producer(names: Sequence[str]) -> str | None:
-    """Return the program that writes tables with these columns, where they tell."""
+    """Return the program that writes tables with these columns, or None if unknown."""
     if names[0] == "epoch" and "step" not in names and list(names[1:]) == sorted(names[1:]) and {"loss", "val_loss"} & {*names}:
         return "Keras CSVLogger"
     return "Lightning CSVLogger" if {"epoch", "step"} <= {*names} else None
@@ -97,7 +97,7 @@ def _read_row(
 ) -> None:
     if not _is_step(row[at]):
         foreign.unmatched += 1
-        foreign.problems.add("record_without_step", line, f"{names[at]}: is no step", row[at])
+        foreign.problems.add("record_without_step", line, f"{names[at]}: not a step", row[at])
         return
     step = int(read_number(row[at].strip()) or 0)
     clock = next((time for number in times if (time := read_number(row[number])) is not None and time >= _EARLIEST), math.nan)
@@ -113,12 +113,12 @@ def _read_row(
 
 
 def _label(row: Sequence[str]) -> str:
-    """Return what tells the phases of our own table apart: the first one has no label of its own where it is alone."""
+    """Return the label of a row's phase in our own table: its name, else its number; "" for the first."""
     return row[1] or (f"phase{row[0]}" if row[0] != "0" else "")
 
 
 def _read_figures(curves: Curves, row: Mapping[str, str]) -> None:
-    """Add a row of our own table of figures; what was recomputed is left out. What is not in the registry has no unit."""
+    """Add a row of our own table of statistics, unless it was recomputed. Metrics outside the registry have no unit."""
     figures = {name: read_number(row[name]) for name in _FIGURES if row.get(name)}
     known = {name: value for name, value in figures.items() if value is not None}
     if row["source"] != "reported" or not known:
@@ -133,9 +133,9 @@ def _read_figures(curves: Curves, row: Mapping[str, str]) -> None:
 
 
 def records_of(text: str) -> list[tuple[int, Value]] | None:
-    """Return line and value of each JSON object of a file of JSON lines with steps; None for any other text.
+    """Return (line number, object) of each line of a file of JSON lines with steps; None for any other text.
 
-    The last line may be cut off: it is the value None then.
+    The value of a line that is not an object, such as a truncated last line, is None.
     """
     found: list[tuple[int, Value]] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -153,14 +153,14 @@ def records_of(text: str) -> list[tuple[int, Value]] | None:
 
 
 def read_lines(foreign: ForeignRun, records: Sequence[tuple[int, Value]]) -> ForeignRun:
-    """Return the run of a file of JSON lines, one object for each record."""
+    """Return the run in a file of JSON lines, one object for each record."""
     curves = Curves(foreign)
     for line, record in records:
         if not isinstance(record, dict):
             foreign.unmatched += 1
             if line == records[-1][0]:
                 foreign.cut = "the last line breaks off: the run ended while it was written, or goes on"
-            foreign.problems.add("record_is_no_object", line, "is no JSON object")
+            foreign.problems.add("record_is_no_object", line, "not a JSON object")
             continue
         found = _step_of(record)
         if found is None:
@@ -175,7 +175,7 @@ def read_lines(foreign: ForeignRun, records: Sequence[tuple[int, Value]]) -> For
 
 
 def _step_of(record: Mapping[str, Value]) -> tuple[str, int] | None:
-    """Return name and value of the step of a record."""
+    """Return (name, value) of a record's step, or None."""
     lowered = {key.lower(): key for key in record}
     for name in _STEPS:
         value = record.get(lowered.get(name, ""))
@@ -185,7 +185,7 @@ def _step_of(record: Mapping[str, Value]) -> tuple[str, int] | None:
 
 
 def _flat(record: Mapping[str, Value]) -> list[tuple[str, str]]:
-    """Return the numbers of a record, those of an inner object behind its name and a slash."""
+    """Return (name, text) of the numbers of a record, with those of a nested object as ``key/name``."""
     found: list[tuple[str, str]] = []
     for key, value in record.items():
         inner = {f"{key}/{name}": inner for name, inner in value.items()} if isinstance(value, dict) else {key: value}
@@ -198,7 +198,7 @@ def _number(value: Value) -> float | None:
 
 
 def is_history(document: Value) -> bool:
-    """True for an object of lists of numbers, all of one length, a loss among them."""
+    """Return whether ``document`` is an object of equally long lists of numbers, including a loss."""
     if not isinstance(document, dict) or not {"loss", "val_loss"} & document.keys():
         return False
     lists = [value for value in document.values() if isinstance(value, list)]
@@ -207,7 +207,7 @@ def is_history(document: Value) -> bool:
 
 
 def read_history(foreign: ForeignRun, document: Value) -> ForeignRun:
-    """Return the run of Keras's ``History.history``: a list for each metric, an element for each epoch, counted from 0."""
+    """Return the run in Keras's ``History.history``: metric → list with a value for each epoch, from 0."""
     curves = Curves(foreign)
     curves.keras = True
     for name, values in document.items() if isinstance(document, dict) else ():

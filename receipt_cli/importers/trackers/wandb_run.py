@@ -1,6 +1,6 @@
-"""W&B's run files (``run-ID.wandb``): history, configuration and exit code of a run that was recorded offline or online.
+"""Read W&B's run files (``run-ID.wandb``): history, configuration and exit code of an offline or online run.
 
-Messages: wandb/proto/wandb_internal.proto; framing: LevelDB's log format with the header of W&B and the CRC-32 of zlib.
+Messages: wandb/proto/wandb_internal.proto; framing: LevelDB's log format with W&B's header and zlib's CRC-32.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SUFFIX = ".wandb"
 _HEADER_BYTES = 7
 _BLOCK = 32768
 _FIRST, _LAST = (1, 2), (1, 4)
-"""Kinds of a part that begin a record, and that end one."""
+"""Kinds of the parts that begin a record, and of the parts that end one."""
 _HISTORY, _SUMMARY, _CONFIG, _RUN, _EXIT, _VERSION = 2, 3, 5, 17, 18, 21
-"""Fields of the message Record."""
+"""Field numbers of the message Record."""
 _STEPS = ("train/global_step", "trainer/global_step", "global_step", "step")
-"""Names of the training step, the likeliest first; W&B's own ``_step`` counts calls unless the program passes it."""
+"""Names of the training step, likeliest first; W&B's own ``_step`` counts calls unless the program sets it."""
 _UNFINISHED = "no exit of the run is recorded: the run ended before that was written, or goes on"
 _FIGURES = ("first", "last", "min", "max", "mean", "median")
 
@@ -86,7 +86,7 @@ class _Reading:
         self.summary: dict[str, Value] = {}
 
     def add(self, record: bytes) -> bool:
-        """Add a record; True for that of the exit."""
+        """Add a record; return whether it is the exit record."""
         for number, content in fields(record):
             if not isinstance(content, bytes):
                 continue
@@ -108,7 +108,7 @@ class _Reading:
         return False
 
     def _items(self, content: bytes, field: int) -> dict[str, Value]:
-        """Return the items of a message, nested keys joined by a slash."""
+        """Return the items of a message, with nested keys joined by slashes."""
         items: dict[str, Value] = {}
         for item in parts(content, field):
             key = text(item, 1) or "/".join(part.decode("utf-8", "replace") for part in parts(item, 2))
@@ -133,17 +133,17 @@ class _Reading:
 
     def _exit(self, content: bytes) -> None:
         code = next((signed(value) for number, value in fields(content) if number == 1 and isinstance(value, int)), 0)
-        if not self.curves.own and abs(code) < 1 << 31:  # ours writes one where it knows none
+        if not self.curves.own and abs(code) < 1 << 31:  # our export writes an exit code even if it is unknown
             self.foreign.run["exit_code"] = code
             self.foreign.completed = True if code == 0 else None
 
     def finish(self) -> None:
-        """Add the rows, whose step is the first of the usual names that the run has."""
+        """Add the rows to the curves, with the likeliest step name that the run has."""
         foreign, curves = self.foreign, self.curves
         names = {name for row in self.rows for name in row}
         step_name = "_step" if curves.own else next((name for name in _STEPS if name in names), "_step")
         if step_name == "_step" and not curves.own and self.rows:
-            foreign.problems.add("step_counts_calls", None, "no record has a training step: W&B's own _step is used")
+            foreign.problems.add("step_counts_calls", None, "no record has a training step: used W&B's own _step")
         for row in self.rows:
             self._add_row(row, step_name)
         if curves.own:
@@ -157,7 +157,7 @@ class _Reading:
         number = _number(row.get(step_name))
         if number is None or number != int(number) or number < 0:
             if any(isinstance(value, Number) for name, value in row.items() if not name.startswith("_")):
-                self.foreign.problems.add("record_without_step", None, f"{step_name} is missing, or no whole number")
+                self.foreign.problems.add("record_without_step", None, f"{step_name} is missing or not a whole number")
             return
         clock = _number(row.get("_timestamp"))
         for name, value in row.items():
@@ -166,7 +166,7 @@ class _Reading:
                 self.curves.add(int(number), name, str(printed), clock=float("nan") if clock is None else clock)
 
     def _own(self) -> None:
-        """Add figures and names of a run that we exported."""
+        """Add the statistics and names of a run that we exported."""
         for name, value in self.summary.items():
             figures = {key: _number(value.get(key)) for key in _FIGURES} if isinstance(value, dict) else {}
             known = {key: figure for key, figure in figures.items() if figure is not None}
@@ -179,7 +179,7 @@ class _Reading:
 
 
 def _plain(value: Value) -> object:
-    """Return a value of the configuration as Python has it."""
+    """Return the Python value of a configuration value."""
     if not isinstance(value, Number):
         return value
     try:
@@ -193,7 +193,7 @@ def _number(value: Value) -> float | None:
 
 
 def _records(file: BinaryIO) -> Iterator[bytes]:
-    """Yield each record. Raises ``_Cut`` where the file ends within one, and ``Malformed`` for a wrong checksum."""
+    """Yield each record. Raises ``_Cut`` if the file ends within one, and ``Malformed`` for a wrong checksum."""
     file.seek(_HEADER_BYTES)
     record, at, open_record = b"", _HEADER_BYTES, False
     while True:

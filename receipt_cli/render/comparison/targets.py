@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.fields import UNKNOWN
-from receipt_cli.render.receipt.metrics import metric_label
+from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import count, duration, significant
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.table import Column, write_table
 
 TARGET_HEAD = ("run", "reached", "step", "held from", "tokens", "samples", "time", "best")
 _REACHED = {True: "yes", False: "no", None: UNKNOWN}

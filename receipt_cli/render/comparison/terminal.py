@@ -19,10 +19,9 @@ from receipt_cli.render.comparison.words import (
     reason_text,
     stall_facts,
 )
-from receipt_cli.render.receipt.metrics import metric_label
-from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, write_table
+from receipt_cli.render.console import Column, Page, Span, write_table
+from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.style import Role, Style
 
 _MAX_REASONS = 8
 _MAX_NAMES = 4

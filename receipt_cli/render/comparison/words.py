@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from receipt_cli.render.fields import UNKNOWN
-from receipt_cli.render.receipt.metrics import metric_label
+from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import count, kind_of, measure, scale_for, significant
-from receipt_cli.render.terminal.style import Role
+from receipt_cli.render.style import Role
 
 VERDICTS: dict[str, tuple[str, Role]] = {
     "comparable": ("✓ comparable", "good"),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 
+from rich.cells import cell_len as cells
+
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.diff import differences
 from receipt_cli.documents.migrate import migrate
 from receipt_cli.documents.validate import has_errors, validate_bytes, validate_document
 from receipt_cli.errors import ReceiptError
 from receipt_cli.render.document import render_document
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import cells
+from receipt_cli.render.style import Style
 from tests.fuzz.feed import Feed, change
 from tests.fuzz.harness import ROOT
 

@@ -14,7 +14,7 @@ from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
 from receipt_cli.receipts.production import InvalidReceipt, Product, Request, open_streams, produce, produce_all, produce_from
 from receipt_cli.render.document import render_document
-from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.style import Style
 from tests.fuzz.feed import Feed
 from tests.fuzz.targets import layouts
 

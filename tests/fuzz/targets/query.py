@@ -11,7 +11,7 @@ from receipt_cli.errors import UsageError
 from receipt_cli.io.duckdb import Database
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.render.store import render_answer
-from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.style import Style
 from receipt_cli.store.files import Store
 from receipt_cli.store.index import open_store
 from receipt_cli.store.query import csv_text, names, records

@@ -170,6 +170,11 @@ def test_all_planned_steps_are_an_end(toy_receipt: Receipt) -> None:
     assert (document["failure"], document["checks"]["completed"]) == (None, True)
 
 
+def test_a_printed_exit_code_denies_completion_of_a_run_whose_loss_stays_nan(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(0, 5) + steps(5, 9, loss="nan") + "EXIT_CODE=1\n")
+    assert (reason(document), document["checks"]["completed"]) == ("nan_loss", False)
+
+
 def test_a_loss_that_stays_nan(toy_receipt: Receipt) -> None:
     failure = toy_receipt(steps(0, 5) + steps(5, 9, loss="nan") + DONE)["failure"]
     assert (failure["reason"], failure["category"], failure["line_number"]) == ("nan_loss", "numerics", 6)

@@ -59,7 +59,7 @@ def test_a_broken_pattern_has_a_caret() -> None:
 
 HELPED = [
     ("short literal", GOOD.replace("'loss '", "'ss '"), "at least 4 bytes"),
-    ("foreign path", GOOD.replace("grammar: small", "grammar: large"), "the path is the identity"),
+    ("foreign path", GOOD.replace("grammar: small", "grammar: large"), "id and version must match the path"),
     ("no sample", GOOD[: GOOD.index("    samples:")], "add a line"),
     ("slow", GOOD.replace(r"(?P<loss>\d[\d.]*+|nan)", r"(?P<loss>(?:\d|\d\d|\.)+|nan)(?!\S)"), "possessive"),
 ]
@@ -86,7 +86,7 @@ rules:
     fields: {step: {type: integer, at_least: 1}, loss: {}}
     samples: [{line: "step loss\\nrow: 1 2.5", fields: {step: 1, loss: 2.5}}]
 """
-    assert only(text, "rows/v1.yaml").reason == "rows: step: at_least is not for a table"
+    assert only(text, "rows/v1.yaml").reason == "rows: step: a table cannot have at_least"
 
 
 def test_where_a_rule_tells_digits_apart() -> None:
@@ -94,8 +94,8 @@ def test_where_a_rule_tells_digits_apart() -> None:
         return digit_dependence(Rule("a", "step", (b"loss",), pattern=pattern))
 
     assert told(r"loss: (?P<loss>\d[\d.]*+)") == ""
-    assert told(r"loss@1: (?P<loss>\d[\d.]*+) V2") == "behind ' v' 'loss@'"
-    assert told(r"step (?P<step>[1-9]\d*+) loss") == "behind 'step '"
+    assert told(r"loss@1: (?P<loss>\d[\d.]*+) V2") == "after ' v' 'loss@'"
+    assert told(r"step (?P<step>[1-9]\d*+) loss") == "after 'step '"
     assert told(r"step +(?P<step>[1-9]\d*+) loss") == "anywhere"
 
 

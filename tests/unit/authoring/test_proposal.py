@@ -124,7 +124,7 @@ WRONG = {
     "kosten=lose": "did you mean 'loss'",
     "kostne=loss": "did you mean 'kosten'",
     "kosten=time:sekunden": "units are",
-    "record=training": "a record is one of train, epoch, eval",
+    "record=training": "must be one of train, epoch, eval",
 }
 
 

@@ -216,6 +216,6 @@ rules:
 """
     (found,) = lint_grammar(text.encode(), "small/v1.yaml")
     assert found.reason == (
-        "train: 4.3 s for a hostile line of 65536 bytes, at most 0.25 s; the time grows with the length to the power of 2.0"
+        "train: takes 4.3 s for a hostile line of 65536 bytes, over 0.25 s; the time grows with the length to the power of 2.0"
     )
     assert "× n" in (found.snippet or "") and "possessive" in (found.help or "")

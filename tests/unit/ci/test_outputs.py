@@ -18,7 +18,7 @@ from receipt_cli.ci.log_locations import Place, Places
 from receipt_cli.ci.page import render_page
 from receipt_cli.ci.verdict import Verdict, rule
 from receipt_cli.errors import OutputError
-from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.style import Style
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "fixtures" / "receipts" / "receipt-1.0" / "valid" / "out_of_memory.json"
 

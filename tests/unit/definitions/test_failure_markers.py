@@ -19,7 +19,7 @@ from receipt_cli.errors import DataError
 def best(line: str) -> MarkerHit | None:
     """The hit that names the reason of this line alone: lowest rank, then first in the catalogue."""
     hits = [hit for hit in load_catalogue().search(line.encode()) if hit.marker.reason]
-    return min(hits, key=lambda hit: hit.marker.rank, default=None)
+    return min(hits, key=lambda hit: hit.marker.priority, default=None)
 
 
 REASONS = [
@@ -353,8 +353,8 @@ BROKEN = [
     ("unknown key", ("    rank: 1", "    rank: 1\n    rnk: 1"), "a.yaml:5 boom: unknown key 'rnk'"),
     ("missing key", ("    overcome_after: 2\n", ""), "a.yaml:5 boom: overcome_after missing"),
     ("reason", ("reason: traceback", "reason: oom"), 'a.yaml:5 boom: reason is none of "cuda_oom"'),
-    ("reason given", ("reason: null", "reason: killed"), "a.yaml:15 code: observation, restart, completion, exit_code, detail"),
-    ("reason missing", ("reason: traceback", "reason: null"), "a.yaml:5 boom: observation, restart, completion, exit_code"),
+    ("reason given", ("reason: null", "reason: killed"), "a.yaml:15 code: role exit_code cannot have a reason"),
+    ("reason missing", ("reason: traceback", "reason: null"), "a.yaml:5 boom: role error needs a reason"),
     ("category", ("category: code", "category: codes"), 'a.yaml:5 boom: category is none of "memory"'),
     ("role", ("role: error", "role: err"), 'a.yaml:5 boom: role is none of "cause"'),
     ("rank", ("rank: 1", "rank: 4"), "a.yaml:5 boom: rank breaks maximum: 3"),
@@ -374,9 +374,9 @@ BROKEN = [
     ("exit code sample", ("exit_code>\\d+)\n", "exit_code>\\d*)?\n"), None),
     ("counter sample", ("'raise Boom: a'", "'Boom: a'"), "a.yaml:5 boom: counter sample fires boom: 'Boom: a'"),
     ("counter sample of two", ("'raise Boom: a'", "'code=2'"), "a.yaml:5 boom: counter sample fires code: 'code=2'"),
-    ("atomic", ("(?&head)\\K", "(?>(?&head)\\K)"), "a.yaml:5 boom: (?&head) stands in a group other than"),
-    ("looked for", ("(?&head)\\K", "(?=(?:(?&head)))"), "a.yaml:5 boom: (?&head) stands in a group other than"),
-    ("possessive", ("(?&head)\\K", "(?:(?&head))?+\\K"), "a.yaml:5 boom: (?&head) stands in a group other than"),
+    ("atomic", ("(?&head)\\K", "(?>(?&head)\\K)"), "a.yaml:5 boom: (?&head) is in a group other than"),
+    ("looked for", ("(?&head)\\K", "(?=(?:(?&head)))"), "a.yaml:5 boom: (?&head) is in a group other than"),
+    ("possessive", ("(?&head)\\K", "(?:(?&head))?+\\K"), "a.yaml:5 boom: (?&head) is in a group other than"),
     ("plain group", ("(?&head)\\K", "(?:(?&head)|(?!x[(])y)\\K"), None),
     ("slow", ("\\KBoom: \\S", "\\KBoom: \\S|(?:a|aa)+#"), "a.yaml:5 boom: takes "),
 ]

@@ -240,6 +240,6 @@ def test_a_file_that_is_missing(tmp_path: Path) -> None:
     paths = write(tmp_path, {"rank0.log": lines(range(9))})
     with pytest.raises(InputError, match="no such log"):
         receipt([*paths, str(tmp_path / "rank1.log")])
-    with pytest.raises(ReceiptError, match="- goes alone"):
+    with pytest.raises(ReceiptError, match="- must be the only file"):
         receipt([*paths, "-"])
     assert receipt(paths * 2) == receipt(paths)

@@ -18,7 +18,7 @@ from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared, kep
 from receipt_cli.grammar.model import Rule, compile_pattern
 from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.candidates import Asked
-from receipt_cli.scan.layout import Echo
+from receipt_cli.scan.layout import BackrefCheck
 
 NOWHERE: frozenset[str] = frozenset()
 BLIND = [
@@ -167,7 +167,7 @@ def are_told_apart(record: bytes, other: bytes, compared: Compared) -> bool:
     """True where records that are equal but for their digits differ in what a pattern asks of these, unless behind a text."""
     asked = Asked.of(compared)
     masked = record.translate(MASK)
-    if any(Echo.of(record, *pair) != Echo.of(other, *pair) for pair in asked.pairs(masked)):
+    if any(BackrefCheck.of(record, *pair) != BackrefCheck.of(other, *pair) for pair in asked.pairs(masked)):
         return True
     possible = asked.possible_in(masked)
     return any(record.lower().startswith(text, at) != other.lower().startswith(text, at) for at, text in possible)

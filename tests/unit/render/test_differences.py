@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from receipt_cli.documents.diff import differences
 from receipt_cli.render.batch import render_change, render_quarantine, render_summary
+from receipt_cli.render.console import Page
 from receipt_cli.render.differences import MOST, count_kinds, write_differences
-from receipt_cli.render.terminal.page import Page
-from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.style import Style
 from receipt_cli.render.verification import Title, render_verification
 
 STYLE = Style(width=100)
@@ -18,10 +18,10 @@ def test_a_phase_that_repeats_the_summary_is_counted() -> None:
     page = Page(STYLE)
     write_differences(page, differences(OLD, NEW))
     lines = page.text().splitlines()
-    assert [line.split() for line in lines[1:4]] == [
+    assert [line.split() for line in lines[2:5]] == [
         ["~", "/summary/loss", "1.0", "1.5"], ["+", "/new", "–", '"x"'], ["-", "/gone", "2", "–"]
     ]  # fmt: skip
-    assert lines[4].strip() == "1 of the same in the primary phase: /phases"
+    assert lines[5].strip() == "1 of the same in the primary phase: /phases"
 
 
 def test_no_more_than_most_are_shown() -> None:

@@ -5,7 +5,7 @@ import pytest
 from receipt_cli.problems import Finding
 from receipt_cli.render.explain import render_explain
 from receipt_cli.render.findings import render_findings
-from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.style import Style
 
 SAMPLE = Finding(
     "error",
@@ -83,22 +83,25 @@ def test_snippet_and_caret(snippet: str, caret: int | None, want: list[str]) -> 
 
 
 def test_explain() -> None:
-    assert render_explain(EXPLANATION, Style(width=80)).replace("\u202f", " ") == (
-        "   grammar       score  step records  records\n"
-        "✓  nanochat@v2  21 400        21 400   21 602\n"
-        "     explains 21400 step records that no other grammar explains\n"
-        "   nanogpt@v1    0.500             0       12\n"
+    assert render_explain(EXPLANATION, Style(width=80)) == (
+        "   grammar      score  step records  records\n"
+        "────────────────────────────────────────────\n"
+        "✓  nanochat@v2  21400         21400    21602\n"
+        "   nanogpt@v1   0.500             0       12\n"
+        "nanochat@v2: explains 21400 step records that no other grammar explains\n"
         "\n"
         "rules of the chosen grammar\n"
         "  rule        event  matched  near misses\n"
-        "  train_step  step    21 400            3\n"
+        "  ───────────────────────────────────────\n"
+        "  train_step  step     21400            3\n"
         "  val         eval        86            0\n"
         "  end         end          –            –\n"
         "\n"
         "lines that look like metrics and match no rule\n"
-        "   line  text\n"
-        "  1 733  step 00733 | loss: 3.1\n"
-        "      9  lr 0.1\n"
+        "  line  text\n"
+        "  ────────────────────────────\n"
+        "  1733  step 00733 | loss: 3.1\n"
+        "     9  lr 0.1\n"
     )
 
 
@@ -114,6 +117,7 @@ def test_explain_two_chosen_grammars() -> None:
     assert render_explain({"candidates": CANDIDATES, "rules": rules}, Style(width=80)).endswith(
         "rules of the chosen grammars\n"
         "  grammar  rule  event  matched  near misses\n"
+        "  ──────────────────────────────────────────\n"
         "  a@v1     step  step         3            0\n"
         "  b@v2     step  step         3            0\n"
     )

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from receipt_cli.render.console import render_table
 from receipt_cli.render.explain import render_explain
 from receipt_cli.render.findings import render_findings
-from receipt_cli.render.receipt.summary import render_receipt
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.table import render_table
+from receipt_cli.render.receipt import render_receipt
+from receipt_cli.render.style import Style
 
 OUR_COLOURS = re.compile(r"\x1b\[(?:1|2|31|1;3[1-6]|32|33|36)m|\x1b\[0m|\x1b\]8;id=\d+;file://[!-~]*\x1b\\|\x1b\]8;;\x1b\\")
 UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}

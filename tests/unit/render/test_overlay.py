@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
+from rich.cells import cell_len as cells
 
 from receipt_cli.render.overlay import OverlaidRun, render_overlay
 from receipt_cli.render.plot import Curve
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import cells
+from receipt_cli.render.style import Style
 
 UP = OverlaidRun("up", {"loss": Curve("loss", list(range(100)), [float(n) for n in range(100)])}, {})
 DOWN = OverlaidRun("down", {"loss": Curve("loss", list(range(0, 200, 2)), [float(99 - n) for n in range(100)])}, {})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+from rich.cells import cell_len as cells
 
 from receipt_cli.render.plot import Curve, render_curves, render_ranges
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import cells
+from receipt_cli.render.style import Style
 
 RAMP = Curve("loss", list(range(100)), [n / 10 for n in range(100)])
 

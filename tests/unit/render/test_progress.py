@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from receipt_cli.render.terminal.progress import MIN_BYTES, BatchBar, ReadingBar, shows_progress
+from receipt_cli.render.progress import MIN_BYTES, BatchBar, ReadingBar, shows_progress
 
 
 class Terminal(io.StringIO):

@@ -173,22 +173,6 @@ def test_a_row_has_one_unit(metric: str, values: list[float], unit: str, want: l
     assert (found.unit, [found.format(value) for value in values]) == (unit, want)
 
 
-@pytest.mark.parametrize(
-    ("part", "total", "want"),
-    [
-        (0, 10, "0 %"),
-        (10, 10, "100 %"),
-        (1, 100000, "<0.1 %"),
-        (99999, 100000, ">99.9 %"),
-        (978, 1000, "97.8 %"),
-        (0, 0, "0 %"),
-        (5, 0, "0 %"),
-    ],
-)
-def test_share_rounds_neither_to_nothing_nor_to_all(part: int, total: int, want: str) -> None:
-    assert scale.share(part, total) == want
-
-
 METRICS = [
     "loss",
     "step_time_s",

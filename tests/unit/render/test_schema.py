@@ -3,7 +3,7 @@
 from receipt_cli.documents.schema_diff import Change
 from receipt_cli.documents.schema_fields import Field
 from receipt_cli.render.schema import render_changes, render_fields
-from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.style import Style
 
 STYLE = Style(width=80)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from receipt_cli.render.terminal.style import MIN_WIDTH, PIPE_WIDTH, ColorChoice, Style
+from receipt_cli.render.style import MIN_WIDTH, PIPE_WIDTH, ColorChoice, Style
 
 
 class Stream(io.StringIO):
@@ -96,20 +96,3 @@ def test_the_environment_of_the_process_is_the_default(monkeypatch: pytest.Monke
     monkeypatch.setenv("NO_COLOR", "1")
     style = Style.detect(Stream(True))
     assert (style.width, style.color) == (77, False)
-
-
-@pytest.mark.parametrize(
-    ("color", "role", "want"),
-    [
-        (True, "bad", "\x1b[1;31mx\x1b[0m"),
-        (True, "good", "\x1b[32mx\x1b[0m"),
-        (True, "plain", "x"),
-        (False, "bad", "x"),
-    ],
-)
-def test_paint(color: bool, role: str, want: str) -> None:
-    assert Style(color=color).paint("x", role) == want  # type: ignore[arg-type]
-
-
-def test_paint_nothing() -> None:
-    assert Style(color=True).paint("", "bad") == ""

@@ -3,8 +3,10 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from receipt_cli.render.terminal.text import CLEAN_LIMIT, cells, clean, elide, elide_middle, elide_start, pad, wrap
+from receipt_cli.render.console import elide, elide_middle, elide_start
+from receipt_cli.render.text import CLEAN_LIMIT, clean
 
 CLEANED = [
     ("plain text", "plain text"),
@@ -52,13 +54,6 @@ def test_clean_is_safe_and_idempotent(text: str, unicode: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "want"), [("", 0), ("abc", 3), ("日本", 4), ("\uff21", 2), ("e\u0301", 1), ("🙂", 2), ("–…×→█", 5)]
-)
-def test_cells(text: str, want: int) -> None:
-    assert cells(text) == want
-
-
-@pytest.mark.parametrize(
     ("text", "width", "want"),
     [
         ("abc", 3, "abc"),
@@ -90,30 +85,8 @@ def test_elide_elsewhere(text: str, width: int, middle: str, start: str) -> None
     assert (elide_middle(text, width), elide_start(text, width)) == (middle, start)
 
 
-def test_pad_counts_cells() -> None:
-    assert (pad("日", 4), pad("日", 4, right=True), pad("long", 2)) == ("日  ", "  日", "long")
-
-
-@pytest.mark.parametrize(
-    ("text", "width", "lines", "want"),
-    [
-        ("", 10, 2, []),
-        ("one two three", 20, 2, ["one two three"]),
-        ("one two three", 7, 3, ["one two", "three"]),
-        ("one two three four", 7, 2, ["one two", "three …"]),
-        ("abcdefghij x", 5, 3, ["abcd…", "x"]),
-        ("12\u202f345 tok", 6, 2, ["12\u202f345", "tok"]),
-    ],
-)
-def test_wrap(text: str, width: int, lines: int, want: list[str]) -> None:
-    assert wrap(text, width, lines) == want
-
-
-@given(st.text(), st.integers(1, 30), st.integers(1, 5))
-def test_wrap_and_elide_keep_to_the_width(text: str, width: int, lines: int) -> None:
+@given(st.text(), st.integers(1, 30))
+def test_what_is_cut_keeps_to_the_width(text: str, width: int) -> None:
     safe = clean(text)
     for shorten in (elide, elide_middle, elide_start):
-        assert cells(shorten(safe, width)) <= width
-    found = wrap(safe, width, lines)
-    assert len(found) <= lines
-    assert all(cells(line) <= width for line in found)
+        assert cell_len(shorten(safe, width)) <= width

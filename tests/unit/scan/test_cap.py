@@ -26,5 +26,5 @@ def test_a_record_at_the_cap_in_two_blocks(engine: Engine, more: int, end: bytes
     for cut in (len(step) + 1, len(step) + 40_000, len(step) + RECORD_CAP, len(step) + RECORD_CAP + more):
         body, lines = engine.finish(engine.scan([text[:cut], text[cut:]]))
         known = [(problem.kind, problem.line_number, problem.detail) for _, problem in body.problems.first]
-        said = ("record_too_long", 2, f"a record of {RECORD_CAP + more} bytes: the first {RECORD_CAP} were read")
+        said = ("record_too_long", 2, f"record of {RECORD_CAP + more} bytes: only the first {RECORD_CAP} were read")
         assert (known, lines) == ([said] if more > 0 else [], text.count(b"\n") + (not end))

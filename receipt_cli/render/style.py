@@ -18,17 +18,6 @@ MIN_WIDTH = 40
 MAX_WIDTH = 1000
 DEFAULT_HEIGHT = 24
 
-_SGR: dict[Role, str] = {
-    "heading": "1",
-    "strong": "1",
-    "dim": "2",
-    "good": "32",
-    "warn": "33",
-    "bad": "1;31",
-    "accent": "36",
-    "blue": "34",
-    "magenta": "35",
-}
 SERIES: tuple[Role, ...] = ("accent", "warn", "magenta", "good", "blue", "bad")
 """Colours of the curves of one plot, in order."""
 
@@ -68,11 +57,6 @@ class Style:
             height=_positive(env.get("LINES")) or rows or DEFAULT_HEIGHT,
             unicode=_is_utf8(getattr(stream, "encoding", None)),
         )
-
-    def paint(self, text: str, role: Role) -> str:
-        """Return ``text`` in the colours of ``role``, or as it is when colour is off."""
-        code = _SGR.get(role) if self.color else None
-        return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
 
 
 def _is_terminal(stream: TextIO) -> bool:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from receipt_cli.patterns import compile_later
 from receipt_cli.render.scale import byte_size, count
-from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.text import cells, clean, elide_middle
+from receipt_cli.render.style import Style
+from receipt_cli.render.text import clean
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
@@ -79,7 +78,8 @@ class ReadingBar(_Bar):
 
     def __init__(self, name: str, stream: TextIO, least: int = MIN_BYTES) -> None:
         super().__init__(stream)
-        self._name = elide_middle(clean(name, unicode=self._style.unicode), _NAME_WIDTH)
+        shown = clean(name, unicode=self._style.unicode)
+        self._name = shown if len(shown) <= _NAME_WIDTH else f"{shown[: _NAME_WIDTH // 2]}…{shown[1 - _NAME_WIDTH // 2 :]}"
         self._least = least
 
     def __call__(self, done: int, total: int) -> None:
@@ -118,19 +118,19 @@ class BatchBar(_Bar):
         return [label, BarColumn(), logs, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()]
 
 
-_PAINT = compile_later(r"\x1b\[[0-9;]*m")
-
-
 class Screen:
-    """The lines of one text on ``stream``, a terminal: a context manager, which leaves the terminal as it was.
+    """The lines of one text on ``stream``, a terminal, redrawn in place: a context manager, which leaves the terminal as it was.
 
     Writing to a closed terminal is not an error.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._lines: list[str] = []
-        self._drawn_at = (0, 0)
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(file=stream)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True, vertical_overflow="crop")
+        self._shown = ("", 0, 0)
 
     def __enter__(self) -> Screen:
         return self
@@ -143,45 +143,30 @@ class Screen:
 
         The same text on a terminal of the same size is not drawn again.
         """
-        columns, rows = self._size()
-        lines = text.splitlines()[: max(1, rows - 1)]
-        if lines == self._lines and (columns, rows) == self._drawn_at:
-            return
-        self._drawn_at = (columns, rows)
-        body = "".join(f"{line}\x1b[K\n" for line in lines)
-        self._write(f"{self._up(columns)}{body}\x1b[J")
-        self._lines = lines
+        from rich.text import Text
+
+        shown = (text, *self._console.size)
+        if shown != self._shown:
+            self._shown = shown
+            with contextlib.suppress(OSError, ValueError):
+                self._live.start()
+                self._live.update(Text.from_ansi(text), refresh=True)
 
     @property
     def rows(self) -> int:
         """Lines of a text that the terminal has room for."""
-        return max(1, self._size()[1] - 5)
+        return max(1, int(self._console.size.height) - 5)
 
     def clear(self) -> None:
         """Remove the text from the terminal."""
-        if self._lines:
-            self._write(f"{self._up(self._size()[0])}\x1b[J")
-        self._lines = []
+        self._shown = ("", 0, 0)
+        with contextlib.suppress(OSError, ValueError):
+            self._live.stop()
 
     def leave(self, message: str) -> None:
         """Keep the text on the terminal and print ``message``, if any, below it."""
-        if self._lines:
-            self._write(f"\n{message}\n" if message else "\n")
-        self._lines = []
-
-    def _up(self, columns: int) -> str:
-        """Return the escape sequence to the first line of the text; a terminal that became narrower has wrapped lines."""
-        height = sum(max(1, -(-cells(_PAINT.sub("", line)) // columns)) for line in self._lines)
-        return f"\r\x1b[{height}A" if height else ""
-
-    def _size(self) -> tuple[int, int]:
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            size = os.get_terminal_size(self._stream.fileno())
-            if size.columns and size.lines:
-                return size.columns, size.lines
-        return 80, 24
-
-    def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            self._stream.write(text)
-            self._stream.flush()
+        if self._live.is_started:
+            self._live.transient = False
+            with contextlib.suppress(OSError, ValueError):
+                self._live.stop()
+                self._console.print(message, markup=False, highlight=False)

@@ -1,1 +1,0 @@
-"""Render the sections of a receipt."""

@@ -1,1 +1,0 @@
-"""Styles, pages, tables and progress bars of a terminal."""
