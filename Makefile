@@ -139,7 +139,7 @@ wheel-check: $(DEV) ## build the wheel with the kernel and the pure one, install
 	$(PY) hatch_build.py kernel  # each build leaves its own in the checkout
 
 .PHONY: newcomer
-newcomer: $(DEV) $(COMPILED) ## install the wheel into a fresh environment; follow the tutorial, completion and man there, offline
+newcomer: $(DEV) $(COMPILED) ## install the wheel into a fresh environment; follow README, tutorial, completion and man there, offline
 	rm -rf build/newcomer
 	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/newcomer .
 	$(PY) -m venv build/newcomer/venv

@@ -75,6 +75,16 @@ def output_pattern(lines: list[str]) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
+def lay_out(name: str, root: Path, work: Path) -> None:
+    """Make the folder in which the commands of the page ``name`` run."""
+    for folder in ("fixtures", "grammars"):
+        shutil.copytree(root / folder, work / folder)
+    if name == "README.md":
+        shutil.copytree(root / "fixtures" / "logs" / "nanogpt", work / "logs")
+    for file, content in [*OWN.items(), *FILE.findall(PAGES[name])]:
+        (work / file).write_text(content)
+
+
 @pytest.fixture
 def shell(root: Path, tmp_path: Path) -> dict[str, str]:
     """An environment in which ``receipt`` is this checkout's, and nothing else of ours is set."""
@@ -109,12 +119,7 @@ def run(command: str, cwd: Path, env: dict[str, str]) -> tuple[int, str]:
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if BLOCK.search(page)])
 def test_commands_of_a_page_do_what_it_shows(name: str, root: Path, tmp_path: Path, shell: dict[str, str]) -> None:
     work = tmp_path / "work"
-    for folder in ("fixtures", "grammars"):
-        shutil.copytree(root / folder, work / folder)
-    if name == "README.md":
-        shutil.copytree(root / "fixtures" / "logs" / "nanogpt", work / "logs")
-    for file, content in [*OWN.items(), *FILE.findall(PAGES[name])]:
-        (work / file).write_text(content)
+    lay_out(name, root, work)
     wrong = []
     for command in read_commands(PAGES[name], name):
         code, output = run(command.text, work, shell)
