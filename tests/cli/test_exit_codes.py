@@ -102,11 +102,10 @@ def test_0_where_steps_were_read_and_nothing_tells_the_end(good: Path) -> None:
 def test_1_for_a_log_that_stops_before_its_run_ends(tmp_path: Path) -> None:
     log = tmp_path / "cut.log"
     log.write_text("max_iters = 500\n" + GOOD, "utf-8")
-    for arguments in (("check",), ("ci",)):
-        done = receipt(*arguments, str(log))
-        assert done.returncode == 1
-        assert (b"cut off" if arguments == ("check",) else b"truncated") in done.stdout
-        assert receipt(*arguments, "--allow-truncated", str(log)).returncode == 0
+    for command in ("check", "ci"):
+        done = receipt(command, str(log))
+        assert (done.returncode, b"cut off" in done.stdout) == (1, True)
+        assert receipt(command, "--allow-truncated", str(log)).returncode == 0
     log.write_text("max_iters = 500\n" + GOOD + STEP.format(50, "nan"), "utf-8")
     assert receipt("check", "--allow-truncated", str(log)).returncode == 1, "that allows nothing else"
 

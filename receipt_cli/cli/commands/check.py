@@ -13,6 +13,7 @@ from receipt_cli.analysis.checks import CORE, healthy, outcome
 from receipt_cli.ci.baseline import Baseline, hold_against
 from receipt_cli.ci.delivery import Targets, deliver
 from receipt_cli.ci.gates import DEFAULT, Gates
+from receipt_cli.ci.gates_file import read_gates
 from receipt_cli.ci.log_locations import Places
 from receipt_cli.ci.page import render_page
 from receipt_cli.ci.verdict import Verdict, rule
@@ -135,8 +136,6 @@ def _answer(document: Mapping[str, Any], ruled: Verdict, proven: bool, allow_unk
 def _read_gates(path: Path | None) -> Gates:
     if path is None:
         return DEFAULT
-    from receipt_cli.ci.gates_file import read_gates  # a reader of YAML, which few checks need
-
     checks: dict[str, Any] = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
     return read_gates(read_file(path), str(path), checks=list(checks), registry=load_registry())
 
