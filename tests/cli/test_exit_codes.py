@@ -105,7 +105,7 @@ def test_1_for_a_log_that_stops_before_its_run_ends(tmp_path: Path) -> None:
     for arguments in (("check",), ("ci",)):
         done = receipt(*arguments, str(log))
         assert done.returncode == 1
-        assert (b"cut off" if arguments == ("check",) else b"truncated") in done.stdout
+        assert b"cut off" in done.stdout
         assert receipt(*arguments, "--allow-truncated", str(log)).returncode == 0
     log.write_text("max_iters = 500\n" + GOOD + STEP.format(50, "nan"), "utf-8")
     assert receipt("check", "--allow-truncated", str(log)).returncode == 1, "that allows nothing else"
