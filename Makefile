@@ -7,7 +7,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# Hundreds of tests start the program, and each would compile all of it again.
+# Hundreds of tests start the program; without byte code files each start would compile all of it.
 unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
@@ -18,11 +18,11 @@ PYTHON ?=
 SIZE ?= 1GiB
 ROUNDS ?= 5
 INPUT =
-DEMO_LOG ?= fixtures/logs/hf-trainer/bar-merged-v5.log
+DEMO_LOG ?= fixtures/logs/hf-trainer/crash-callback-v5.log
 
 BIN := $(VENV)/bin
 PY := $(BIN)/python
-# Stamps: an environment is made once, and filled again only when pyproject.toml changed.
+# Stamp files: an environment is created once, and updated only after pyproject.toml changes.
 MADE := $(VENV)/.made
 CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
@@ -31,7 +31,7 @@ KERNEL := $(VENV)/.kernel
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 SELECTED := $(strip $(T)$(TESTS))
 CORE_TESTS := tests/unit tests/cli tests/golden tests/contract/test_schemas.py tests/contract/test_trust.py
-# An environment of its own under build/, with dependencies resolved one way: $(call fresh,FOLDER,RESOLUTION).
+# A fresh environment in build/FOLDER with the given dependency resolution: $(call fresh,FOLDER,RESOLUTION).
 define fresh
 	rm -rf build/$(1)
 	$(PY) -m venv build/$(1)
@@ -44,16 +44,11 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: $(CORE) ## install into .venv, parse a recorded training log, show its summary
+demo: $(CORE) ## install into .venv, parse the log of a failed run, show its card
 	@test -f '$(DEMO_LOG)' || { echo "make: $(DEMO_LOG) is missing; set DEMO_LOG=path/to/a.log" >&2; exit 1; }
-	@mkdir -p build
-	@set -e; \
-	say() { printf '\n$$ %s\n' "$$*"; }; \
-	say 'tail -n 3 $(DEMO_LOG)'; tail -n 3 '$(DEMO_LOG)'; \
-	say 'receipt parse $(DEMO_LOG) -o build/demo.receipt.json'; rm -f build/demo.receipt.json; \
-	$(BIN)/receipt parse '$(DEMO_LOG)' -o build/demo.receipt.json; \
-	say 'receipt show build/demo.receipt.json'; $(BIN)/receipt show build/demo.receipt.json; \
-	say 'receipt schema check build/demo.receipt.json'; $(BIN)/receipt schema check build/demo.receipt.json
+	@printf '\n$$ %s\n' '$(BIN)/receipt parse $(DEMO_LOG)'
+	@$(BIN)/receipt parse '$(DEMO_LOG)'
+	@printf '\n%s\n' 'The command is $(BIN)/receipt; try it with a log of yours.'
 
 .PHONY: test
 test: $(DEV) $(COMPILED) $(KERNEL) ## ruff, mypy --strict and the tests but the slow ones, side by side
@@ -72,13 +67,13 @@ explore: $(DEV) ## property tests on inputs never tried before (make test repeat
 	HYPOTHESIS_PROFILE=explore $(PYTEST) tests/property tests/unit
 
 .PHONY: setup
-setup: $(DEV) $(COMPILED) $(KERNEL) ## make .venv with everything that a change needs
+setup: $(DEV) $(COMPILED) $(KERNEL) ## make .venv with all tools for a change
 
 .PHONY: compile
-compile: $(COMPILED) ## compile grammars/ and schemas/, which are read as YAML where they have changed since
+compile: $(COMPILED) ## compile grammars/ and schemas/; files changed later are read as YAML
 
 .PHONY: kernel
-kernel: $(DEV) ## compile native/kernel.c into the package, where there is a C compiler; RECEIPT_KERNEL=0 removes it
+kernel: $(DEV) ## compile native/kernel.c into the package, if there is a C compiler; RECEIPT_KERNEL=0 removes it
 	$(PY) hatch_build.py kernel
 
 .PHONY: fuzz-kernel
@@ -105,7 +100,7 @@ goldens: $(DEV) ## rewrite golden files, the help in docs, the manual page and t
 	$(PYTEST) tests/golden tests/contract/test_matrix.py tests/contract/test_readme.py tests/contract/test_manual.py tests/api/test_typing.py --rewrite-goldens
 
 .PHONY: lint-grammars
-lint-grammars: $(DEV) ## let every shipped grammar prove itself
+lint-grammars: $(DEV) ## lint every shipped grammar
 	$(BIN)/receipt grammar lint
 
 .PHONY: freeze
@@ -113,7 +108,7 @@ freeze: $(DEV) ## write the digests of draft grammars and schemas into their ind
 	$(PY) tests/tools/freeze.py grammars/index.yaml schemas/index.yaml
 
 .PHONY: version
-version: $(DEV) ## set the version everywhere: VERSION=1.0.0rc1, a release with its date, or VERSION=1.0.0rc2.dev0, what comes next
+version: $(DEV) ## set the version everywhere: VERSION=1.0.0rc1, a release with its date, or VERSION=1.0.0rc2.dev0, the next one
 	$(PY) tests/tools/release.py set $(VERSION)
 	$(PY) hatch_build.py
 
@@ -144,7 +139,7 @@ wheel-check: $(DEV) ## build the wheel with the kernel and the pure one, install
 	$(PY) hatch_build.py kernel  # each build leaves its own in the checkout
 
 .PHONY: newcomer
-newcomer: $(DEV) $(COMPILED) ## install the wheel into a fresh environment; follow the tutorial, completion and man there, offline
+newcomer: $(DEV) $(COMPILED) ## install the wheel into a fresh environment; follow README, tutorial, completion and man there, offline
 	rm -rf build/newcomer
 	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/newcomer .
 	$(PY) -m venv build/newcomer/venv
@@ -153,7 +148,7 @@ newcomer: $(DEV) $(COMPILED) ## install the wheel into a fresh environment; foll
 	$(PY) hatch_build.py kernel  # the build leaves its own in the checkout
 
 .PHONY: release-check
-release-check: $(DEV) ## the release without the upload: sdist, both wheels, twine check, each Python that is here; PYTHONS=
+release-check: $(DEV) ## the release without the upload: sdist, both wheels, twine check, each installed Python; PYTHONS=
 	rm -rf build/release && mkdir -p build/release
 	$(PY) -m venv build/release/tools
 	build/release/tools/bin/python -m pip install --quiet --disable-pip-version-check build twine
@@ -176,7 +171,7 @@ release-check: $(DEV) ## the release without the upload: sdist, both wheels, twi
 	done
 
 .PHONY: sbom
-sbom: ## write build/sbom.cdx.json, a CycloneDX bill of the packages that an installation has
+sbom: ## write build/sbom.cdx.json, a CycloneDX bill of an installation's packages
 	rm -rf build/sbom && $(firstword $(PYTHON) python3) -m venv build/sbom
 	build/sbom/bin/python -m pip install --quiet --disable-pip-version-check .
 	$(firstword $(PYTHON) python3) -m venv build/cyclonedx
@@ -186,7 +181,7 @@ sbom: ## write build/sbom.cdx.json, a CycloneDX bill of the packages that an ins
 	@echo "build/sbom.cdx.json"
 
 .PHONY: bench
-bench: $(DEV) ## this program beside others on generated logs: one table; SIZE=1GiB ROUNDS=5
+bench: $(DEV) ## compare this program with others on generated logs: one table; SIZE=1GiB ROUNDS=5
 	$(PY) -m benchmarks.compare --size $(SIZE) --rounds $(ROUNDS)
 	$(MAKE) bench-real SIZE=12MB
 
@@ -202,34 +197,34 @@ bench-real: $(DEV) ## MB/s of the scan on real logs, a folder a row, into benchm
 	  --size $(if $(filter command line,$(origin SIZE)),$(SIZE),12MB) --results benchmarks/results/real_logs.md
 
 .PHONY: bench-lines
-bench-lines: $(DEV) ## what a line costs in a long log of each fixture, and how that grows, into benchmarks/results/lines.md; FOLDER=
+bench-lines: $(DEV) ## the cost of a line in a long log of each fixture, and its growth, into benchmarks/results/lines.md; FOLDER=
 	$(PY) -m benchmarks.stretched $(or $(FOLDER),fixtures/logs) --results benchmarks/results/lines.md
 
 .PHONY: bench-quick
-bench-quick: $(DEV) ## the same on 64 MiB, without memory and growth; SIZE= ROUNDS= INPUT=dense
+bench-quick: $(DEV) ## bench on 64 MiB, without memory and growth; SIZE= ROUNDS= INPUT=dense
 	$(PY) -m benchmarks.compare --size $(if $(filter command line,$(origin SIZE)),$(SIZE),64MiB) \
 	  --rounds $(if $(filter command line,$(origin ROUNDS)),$(ROUNDS),3) \
 	  $(addprefix --input ,$(INPUT)) --no-growth --results build/bench/results
 
 .PHONY: bench-peers
-bench-peers: $(DEV) ## install the Python programs that we are compared with, under build/
+bench-peers: $(DEV) ## install the Python programs of the comparison under build/
 	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --target build/bench/peers pygrok drain3
 	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --target build/bench/peers --no-deps mlperf-logging
 
 .PHONY: bench-start
-bench-start: $(DEV) ## how long commands take from nothing
+bench-start: $(DEV) ## the cold start of commands
 	$(PY) -m benchmarks.cold_start
 
 .PHONY: bench-emit
-bench-emit: $(DEV) ## what receipt_cli.emit costs in a training loop
+bench-emit: $(DEV) ## the cost of receipt_cli.emit in a training loop
 	$(PY) -m benchmarks.emit
 
 .PHONY: bench-run
-bench-run: $(DEV) ## what receipt run costs a job that prints ten thousand lines a second
+bench-run: $(DEV) ## the cost of receipt run for a job that prints ten thousand lines a second
 	$(PY) -m benchmarks.run_overhead
 
 .PHONY: bench-stages
-bench-stages: $(DEV) ## where the time of one parse goes; SIZE= INPUT=sparse
+bench-stages: $(DEV) ## the time of one parse by stage; SIZE= INPUT=sparse
 	$(PY) -m benchmarks.stages --size $(if $(filter command line,$(origin SIZE)),$(SIZE),64MiB) $(addprefix --input ,$(INPUT))
 
 .PHONY: bench-scaling
@@ -249,13 +244,13 @@ test-cuts: $(DEV) ## every fixture cut at 50 places: no figure that the whole lo
 	CUTS=$(or $(CUTS),50) $(PY) -m pytest -q tests/property/test_segmentation.py -k cut_log
 
 .PHONY: metamorphic
-metamorphic: $(DEV) ## logs appended, interleaved, one behind the other: how many give other figures; endings behind heads; FOLDER= JOBS= ARGS=--details
+metamorphic: $(DEV) ## logs appended, interleaved, concatenated: how many give other figures; endings after heads; FOLDER= JOBS= ARGS=--details
 	$(PY) -m benchmarks.metamorphic $(FOLDER) $(ARGS)
 	$(PY) -m benchmarks.metamorphic.heads --write
 	$(PY) -m benchmarks.metamorphic.table $(FOLDER) --jobs $(or $(JOBS),1) $(if $(FOLDER),,--write benchmarks/results/metamorphic.md)
 
 .PHONY: fuzz
-fuzz: $(DEV) ## fuzz every boundary, coverage-guided where atheris can be installed; TIME= seconds a process, TARGET=, SEED=, JOBS=, RESULTS=
+fuzz: $(DEV) ## fuzz every boundary, coverage-guided if atheris can be installed; TIME= seconds a process, TARGET=, SEED=, JOBS=, RESULTS=
 	-$(PY) -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'
 	$(PY) -m tests.fuzz $(TARGET) --seconds $(or $(TIME),60) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
 	  $(addprefix --results ,$(RESULTS))
@@ -270,7 +265,7 @@ cards: $(DEV) ## the cards of a folder's logs; fails if one has more than eight 
 	$(PY) -m benchmarks.cards $(or $(FOLDER),fixtures/logs)
 
 .PHONY: answers
-answers: $(DEV) ## does the card of a failed log name the line that tells why, and the last step? CORPUS= a folder with truth.jsonl
+answers: $(DEV) ## check that the card of a failed log names the line with the cause, and the last step; CORPUS= a folder with truth.jsonl
 	$(PY) -m benchmarks.answers $(or $(CORPUS),../shared/corpus) --details
 
 .PHONY: ledger-report
@@ -278,7 +273,7 @@ ledger-report: $(DEV) ## every labelled number and every second of the fixtures 
 	$(PY) -m benchmarks.ledger fixtures/logs $(or $(FOLDER),../shared/corpus) --write
 
 .PHONY: patterns
-patterns: $(DEV) ## the time of every pattern on the records that it takes longest for: one table
+patterns: $(DEV) ## the time of every pattern on its slowest records: one table
 	$(PY) -m benchmarks.patterns --whole
 
 .PHONY: torture
@@ -293,11 +288,11 @@ archive: $(DEV) ## derive an archive of many logs made of a folder's, twice; FOL
 	$(PY) -m benchmarks.archive $(or $(FOLDER),fixtures/logs) --logs $(or $(LOGS),10000)
 
 .PHONY: archive-edited
-archive-edited: $(DEV) ## derive edited copies of real logs: has each run path, name and time, each path its line? FOLDER= LOGS=2000
+archive-edited: $(DEV) ## derive edited copies of real logs: every run must have path, name and time, every path its line; FOLDER= LOGS=2000
 	$(PY) -m benchmarks.edited $(or $(FOLDER),../shared/corpus) --logs $(or $(LOGS),2000)
 
 .PHONY: archive-kill
-archive-kill: $(DEV) ## kill batches at random moments and resume them: is it the same store? FOLDER= KILLS=50
+archive-kill: $(DEV) ## kill batches at random moments and resume them: the store must be the same; FOLDER= KILLS=50
 	$(PY) -m benchmarks.kill $(or $(FOLDER),fixtures/logs) --kills $(or $(KILLS),50)
 
 .PHONY: test-all
@@ -321,12 +316,12 @@ test-lowest: $(MADE) ## the core's tests with the lowest version of each depende
 	build/lowest/bin/python -m pytest -n $(JOBS) $(or $(T),$(CORE_TESTS))
 
 .PHONY: test-newest
-test-newest: $(MADE) ## the same with the newest versions that can be had
+test-newest: $(MADE) ## the core's tests with the newest available version of each dependency
 	$(call fresh,newest,highest)
 	build/newest/bin/python -m pytest -n $(JOBS) $(or $(T),$(CORE_TESTS))
 
 .PHONY: audit
-audit: $(MADE) ## ask the Python advisory database about our dependencies: the lowest versions that we allow, and the newest
+audit: $(MADE) ## ask the Python advisory database about our dependencies: the lowest allowed versions, and the newest
 	rm -rf build/audit
 	$(PY) -m venv build/audit
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit uv

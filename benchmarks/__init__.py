@@ -1,1 +1,1 @@
-"""What ``receipt parse`` costs beside other programs on the same logs: inputs, peers, targets, profile, growth and guard."""
+"""Measure the cost of ``receipt parse`` against other programs on the same logs, and the quality of its answers."""

@@ -1,13 +1,12 @@
-"""The receipts of an earlier revision against those of the working tree: do they differ, at which JSON pointers, how often?
+"""Compare the receipts of an earlier revision with those of the working tree: count the differences by JSON pointer.
 
 python -m benchmarks.against REV FOLDER... [--ignore POINTER] [--ignore-details] [--examples 3] [--workers 2] [--json]
 
-Every log below the folders and below ``fixtures/`` is derived into two stores, by the package of git revision REV and by that of
-the working tree. Their receipts, and the logs in quarantine, are compared as bytes. A pointer is printed with ``*`` for each
-index and is ignored by ``--ignore`` in the same form. The package of REV is built once, under ``build/against/<commit>``,
-and its stores stay there.
+Every log below the folders and below ``fixtures/`` is derived into two stores, by the package of git revision REV and by the
+working tree. Receipts and quarantined logs are compared as bytes. Pointers have ``*`` for each index, also in
+``--ignore``. The package of REV is built once, in ``build/against/<commit>``, and its stores stay there.
 
-Exit codes: 0 if nothing differs, 1 if something does.
+Exit codes: 0 if nothing differs, 1 if something differs.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ DETAILS = (
     "/phases/*/summary/identities/*/detail",
     "/phases/*/summary/flags/*/detail",
 )
-"""Pointers of the sentences for readers in a receipt, which no program compares."""
+"""Pointers of sentences for readers, which no program compares."""
 TEXT = "(the text alone: equal values)"
 _INDEX = re.compile(r"/\d+(?=/|\Z)")
 
 
 @dataclass
 class Comparison:
-    """What differs between two stores: files by the store that has them, and places in the files of both."""
+    """Differences between two stores: files that only one of them has, and places in files of both."""
 
     same: int = 0
     changed: list[str] = field(default_factory=list)
@@ -58,12 +57,12 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Whether any file differs, or is in one store alone."""
+        """Whether any file differs or is in only one store."""
         return bool(self.changed or self.only_old or self.only_new)
 
 
 def compare(old: Mapping[str, bytes], new: Mapping[str, bytes], ignored: Collection[str], examples: int = 3) -> Comparison:
-    """Compare two stores, each given as the bytes of its files by name; ``ignored`` are pointers with ``*`` for indexes."""
+    """Compare two stores, given as file name → bytes; ``ignored`` are pointers with ``*`` for each index."""
     found = Comparison(only_old=sorted({*old} - {*new}), only_new=sorted({*new} - {*old}))
     for name in sorted({*old} & {*new}):
         changes = [] if old[name] == new[name] else list(_changes(old[name], new[name], ignored))
@@ -80,7 +79,7 @@ def compare(old: Mapping[str, bytes], new: Mapping[str, bytes], ignored: Collect
 
 
 def _changes(old: bytes, new: bytes, ignored: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield pointer and example of each difference of two JSON texts that is not ignored."""
+    """Yield (pointer, example) of each difference of two JSON texts that is not ignored."""
     listed = differences(json.loads(old), json.loads(new))
     if not listed:
         yield TEXT, f"{len(old)} bytes -> {len(new)} bytes"
@@ -96,7 +95,7 @@ def _shown(value: object) -> str:
 
 
 def build(revision: str) -> Path:
-    """Return the folder with the built tree of a git revision; it is made at the first call."""
+    """Return the folder with the built tree of a git revision, which the first call makes."""
     commit = _git("rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
     folder = KEPT / commit
     tree = folder / "tree"
@@ -128,25 +127,25 @@ def derive(tree: Path, folders: Sequence[str], store: Path, workers: int) -> dic
 
 
 def _state_of(folders: Sequence[str]) -> str:
-    """Return a key of the files below the folders that changes if any of them does."""
+    """Return a key that changes if any file below the folders changes."""
     files = sorted(path for folder in folders for path in [Path(folder), *Path(folder).rglob("*")] if path.is_file())
     stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return hashlib.sha256(json.dumps([list(folders), stats]).encode()).hexdigest()[:16]
 
 
 def name_logs(folders: Sequence[str]) -> dict[str, str]:
-    """Return paths of the files below the folders by the SHA-256 of their bytes, which receipts are named by."""
+    """Return SHA-256 → path of the files below the folders; receipts are named by this digest."""
     files = (path for folder in folders for path in [Path(folder), *Path(folder).rglob("*")] if path.is_file())
     return {hashlib.sha256(path.read_bytes()).hexdigest(): str(path) for path in files}
 
 
 def _named(text: str, logs: Mapping[str, str]) -> str:
-    """Return ``text`` with the log's path for its digest in the name of a receipt."""
+    """Return ``text``, the name of a receipt, with the log's path instead of its digest."""
     return re.sub(r"receipts/../([0-9a-f]{64})", lambda match: logs.get(match[1], match[0]), text)
 
 
 def print_comparison(found: Comparison, logs: Mapping[str, str], limit: int) -> None:
-    """Print every pointer that differs, the most frequent first, and files that only one store has."""
+    """Print every differing pointer, the most frequent first, and the files that only one store has."""
     for pointer, count in found.pointers.most_common():
         print(f"{count:7}  {pointer}")
         for example in found.examples[pointer]:

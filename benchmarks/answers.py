@@ -1,11 +1,10 @@
-"""Whether the card answers: for each log with a known cause, its first row names the line that tells it, and it shows the last
-step.
+"""Count the right cards: for a log with a known cause, the first row must give its line, and a row the last step.
 
 python -m benchmarks.answers CORPUS [--details]
 
-``CORPUS/truth.jsonl`` has one entry a line: ``path``, ``failure_line`` (text of the line; entries without one are left out) and
-``expect``, of which ``summary.steps.last`` is compared. What a rank prints before the text of a line, such as ``[rank3]:``, is
-no part of it: all ranks print the same. Exit code 1 if fewer than 90 % are right.
+``CORPUS/truth.jsonl`` has one entry per line: ``path``, ``failure_line`` (text of the line; entries without it are left out) and
+``expect``, of which ``summary.steps.last`` is compared. The prefix of a rank, such as ``[rank3]:``, is ignored, because all ranks
+print the same line. Exit code 1 if fewer than 90 % are right.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ _LINE = re.compile(r"\((?:log|[^()]+):(\d+)\)$")
 
 
 def words(line: str) -> str:
-    """Return a line without the rank that printed it."""
+    """Return a line without its rank prefix."""
     return _RANK.sub("", line).strip()
 
 
 def judge(log: Path, truth: dict[str, Any]) -> tuple[bool, bool, bool, str]:
-    """Return whether the card names the line, whether it names another one, whether it shows the step, and the card."""
+    """Return whether the card gives the line, whether it gives another line, whether it gives the step, and the card."""
     shown = card(produce(Request(path=str(log))).document, log.name)
     found = _LINE.search(shown.splitlines()[0])
     line = None

@@ -1,9 +1,9 @@
-"""An archive of many logs, made of the logs of a folder, and how long its receipts take: twice, and in how much memory.
+"""Build an archive of many logs from the logs of a folder, and measure time and memory of two batches over it.
 
 python -m benchmarks.archive FOLDER [--logs 10000] [--workers 2] [--engine local] [--largest BYTES] [--keep DIR]
 
-Each log of the archive is one of the folder's behind a first line of its own, so that no two are the same; every tenth is
-compressed. The second run has nothing to do, and must not touch a file of the store.
+Each log of the archive is one of the folder's after a unique first line, so that no two are equal; every tenth is compressed.
+The second run has nothing to do, and must not touch a file of the store.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MEASURE_S = 0.2
 
 @dataclass(frozen=True)
 class Run:
-    """One run over the archive. Memory is proportional set size: of what processes share, each counts its part."""
+    """One run over the archive. Memory is proportional set size: each process counts its part of shared memory."""
 
     seconds: float
     cpu_s: float
@@ -45,7 +45,7 @@ class Run:
 
 
 def make_archive(folder: Path, archive: Path, count: int, largest: int) -> int:
-    """Write ``count`` logs below ``archive``, made of the folder's up to ``largest`` bytes; return their bytes as text."""
+    """Write ``count`` logs below ``archive``, made from the folder's logs up to ``largest`` bytes; return their plain bytes."""
     texts = []
     for path in find_logs([str(folder)])[0]:
         data = Path(path).read_bytes()
@@ -66,7 +66,7 @@ def make_archive(folder: Path, archive: Path, count: int, largest: int) -> int:
 
 
 def run(archive: Path, store: Path, options: list[str]) -> Run:
-    """Derive the archive into the store in a process of its own, and measure it."""
+    """Derive the archive into the store in a separate process, and measure it."""
     command = [sys.executable, "-m", "receipt_cli", "rederive", str(archive), "--store", str(store), "--json", *options]
     before = os.times()
     started = time.monotonic()
@@ -92,7 +92,7 @@ def run(archive: Path, store: Path, options: list[str]) -> Run:
 
 
 class Memory(threading.Thread):
-    """Looks at a process and all below it from time to time."""
+    """Samples the memory and CPU time of a process and its descendants."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -102,11 +102,11 @@ class Memory(threading.Thread):
 
     @property
     def cpu_s(self) -> float:
-        """CPU seconds of all processes that were seen."""
+        """CPU seconds of all sampled processes."""
         return sum(self._cpu.values())
 
     def run(self) -> None:
-        """Measure until the process has ended."""
+        """Sample until the process ends."""
         with suppress(psutil.NoSuchProcess):
             leader = psutil.Process(self._pid)
             while leader.is_running() and leader.status() != psutil.STATUS_ZOMBIE:
@@ -124,7 +124,7 @@ class Memory(threading.Thread):
 
 
 def state_of(store: Path) -> dict[str, tuple[int, int, int]]:
-    """Return inode, size and time of change of every file of a store, but for its cache."""
+    """Return path → (inode, size, time of change) of every file of a store, without its cache."""
     found = ((path, path.stat()) for path in store.rglob("*") if path.is_file() and ".cache" not in path.parts)
     return {str(path): (status.st_ino, status.st_size, status.st_mtime_ns) for path, status in found}
 

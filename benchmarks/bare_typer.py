@@ -1,4 +1,4 @@
-"""A Typer application with two commands of one option each, and nothing else: what any start is measured against."""
+"""A Typer application with two commands of one option each, and nothing else: the baseline for start-up times."""
 
 from __future__ import annotations
 

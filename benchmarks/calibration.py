@@ -1,10 +1,10 @@
-"""How often ``receipt compare`` calls two equal runs different, and finds a run that is 2 % slower.
+"""Measure how often ``receipt compare`` calls two equal runs different, and how often it finds a run that is 2 % slower.
 
 ``python -m benchmarks.calibration --results benchmarks/results/calibration.json`` simulates pairs: step times around 1 s
-with a spread of 2 % that depend on the step before (autoregressive, coefficient *phi*), of which a share stalls, alone or
-five in a row. Real runs of a folder of logs are cut in two, as they are and turned around by a random number of steps.
-Each pair goes through ``compare_metrics``. A verdict *better* or *worse* of an equal pair is wrong, at most ``MOST`` of a
-hundred in every cell.
+with a spread of 2 %, each depending on the previous one (autoregressive, coefficient *phi*), with a share of stalls, single
+or five in a row. Real runs in a folder of logs are cut in halves, unchanged and rotated by a random number of steps. Each
+pair is compared by ``compare_metrics``. The verdict *better* or *worse* for an equal pair is wrong; each cell may have at
+most ``MOST`` wrong verdicts of a hundred.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 STEPS = (100, 300, 2000)
 DEPENDENCE = (0.0, 0.5, 0.9, 0.97)
 STALLS = ((0.0, 1), (0.02, 1), (0.05, 1), (0.05, 5))
-"""The share of stalled steps, and how many stall in a row."""
+"""(share of stalled steps, number of stalls in a row)."""
 MOST = 7.0
 SLOWER = 1.02
 _SPREAD = 0.02
@@ -42,7 +42,7 @@ _LEAST_REAL = 40
 
 
 def autoregressive(count: int, trials: int, phi: float, draw: np.random.Generator) -> Floats:
-    """Return series (trials, count) of mean 0 and variance 1."""
+    """Return autoregressive series [trials, count] of mean 0 and variance 1."""
     noise = draw.standard_normal((count, trials)) * math.sqrt(1 - phi * phi)
     made = np.empty((count, trials))
     made[0] = draw.standard_normal(trials)
@@ -52,7 +52,7 @@ def autoregressive(count: int, trials: int, phi: float, draw: np.random.Generato
 
 
 def step_times(count: int, trials: int, phi: float, share: float, row: int, draw: np.random.Generator) -> Floats:
-    """Return step times (trials, count) in seconds; a stall takes 0.2 s longer, and an exponential time of mean 1 s."""
+    """Return step times [trials, count] in seconds; a stall adds 0.2 s and an exponential time of mean 1 s."""
     begin = draw.random((trials, count)) < share / row
     slow = np.zeros((trials, count), np.bool_)
     for age in range(row):
@@ -73,7 +73,7 @@ def _statistic(values: Floats) -> dict[str, Any]:
 
 
 def simulated(trials: int) -> Iterator[dict[str, Any]]:
-    """Yield the cells of simulated pairs: shares of 100."""
+    """Yield the cells of simulated pairs, in percent."""
     for count in STEPS:
         for phi in DEPENDENCE:
             for share, row in STALLS:
@@ -96,7 +96,7 @@ def simulated(trials: int) -> Iterator[dict[str, Any]]:
 
 
 def real_series(folder: Path) -> Iterator[Floats]:
-    """Yield the steady step times of the logs of a folder, each series once."""
+    """Yield the distinct series of steady step times in the logs of a folder."""
     seen: set[bytes] = set()
     for path in sorted(folder.rglob("*")):
         if not path.is_file() or path.stat().st_size > _LARGE or path.suffix in (".md", ".tsv", ".jsonl"):
@@ -114,7 +114,7 @@ def real_series(folder: Path) -> Iterator[Floats]:
 
 
 def real(series: Sequence[Floats]) -> Iterator[dict[str, Any]]:
-    """Yield the cells of real runs: halves, and halves of the run turned around."""
+    """Yield the cells of real runs: halves of the run, and of the rotated run."""
     draw = np.random.default_rng(1)
     turned = [np.roll(values, draw.integers(len(values))) for values in series for _ in range(_SHIFTS)]
     for name, runs in (("halves", series), ("circular shifts", turned)):
@@ -128,7 +128,7 @@ def _percent(count: int, whole: int) -> float:
 
 
 def main(arguments: list[str]) -> int:
-    """Print both tables; return 1 where a cell has more than ``MOST`` wrong verdicts of 100."""
+    """Print both tables; return 1 if a cell has more than ``MOST`` wrong verdicts of 100."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=__doc__)
     parser.add_argument("--trials", type=int, default=400, help="pairs of a cell")
     parser.add_argument("--folder", type=Path, help="a folder with real logs")

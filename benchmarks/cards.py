@@ -1,4 +1,4 @@
-"""The card of each log below a folder; exit code 1 if one has more than eight lines or a line wider than 80 columns.
+"""Print the card of each log below a folder; exit code 1 if one has more than eight lines or a line wider than 80 columns.
 
 python -m benchmarks.cards FOLDER
 """
@@ -30,7 +30,7 @@ def logs(folder: Path) -> Iterator[Path]:
 
 
 def card(document: dict[str, Any], log: str) -> str:
-    """Return the card of a receipt as a pipe gets it."""
+    """Return the card of a receipt as printed to a pipe."""
     return render_card(document, Style(width=WIDTH), log=log)
 
 

@@ -1,10 +1,10 @@
-"""How long commands take from nothing: the median of cold processes, beside a bare Typer application.
+"""Measure the cold start of commands against a bare Typer application.
 
     python -m benchmarks.cold_start [--runs 10] [--input NAME]...
 
-The commands run in turn; ``ratio`` is the median, over the rounds, of a command's processor time ÷ that of
-``benchmarks/bare_typer.py``; ``bound`` is what it may be. The first round, which fills the cache of bytecode, is not
-counted. Definitions are compiled when the package is built.
+The commands run in turn; ``ratio`` is the median over the rounds of a command's CPU time ÷ the CPU time of
+``benchmarks/bare_typer.py``; ``bound`` is its limit. The first round fills the bytecode cache and is not counted. The
+package must have compiled definitions.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ COMMANDS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "receipt parse 29 kB": ((*RECEIPT, "parse", "--json", LOG_29KB), 2.5),
 }
 SIZES = ("1MB", "30MB")
-"""Sizes of the logs that are parsed besides."""
+"""Sizes of the logs that are also parsed."""
 SOURCES = ("dense", "hf", "sparse", "bars", "mllog", "ranks")
 Times = tuple[float, float]
-"""Wall and processor time, in seconds."""
+"""(wall time, CPU time), in seconds."""
 
 
 def once(arguments: Sequence[str], environ: dict[str, str]) -> Times:
@@ -51,7 +51,7 @@ def once(arguments: Sequence[str], environ: dict[str, str]) -> Times:
 
 
 def rounds(commands: dict[str, Sequence[str]], runs: int, environ: dict[str, str]) -> dict[str, list[Times]]:
-    """Return the times of ``runs`` processes of each command, one of each in turn, after a round that is not counted."""
+    """Return the times of ``runs`` processes of each command, run in turn after an uncounted round."""
     times: dict[str, list[Times]] = {name: [] for name in commands}
     for number in range(runs + 1):
         for name, arguments in commands.items():

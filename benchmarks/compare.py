@@ -1,9 +1,9 @@
-"""This program beside others on the same logs: one table of ratios, each taken within one round of one run.
+"""Compare this program with others on the same logs: one table of ratios, each taken within one round of one run.
 
     python -m benchmarks.compare [--size 1GiB] [--rounds 5] [--input NAME]... [--no-growth] [--results FOLDER]
 
-Before anything is timed, the receipt and the hand-written loop must show the figures that the generator knows. A slow
-peer reads a shorter log and is compared in time a byte. No absolute time is judged.
+Before the measurement, the receipt and the hand-written loop must show the generator's values. A slow peer reads a
+shorter log and is compared in time per byte. No absolute time is judged.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from benchmarks.peers import PEERS, Peer, input_path, last_differences, missing,
 from benchmarks.targets import ONE, OPTIONS, SOURCES, TARGETS, TWO, Row, row, table
 
 MLLOG_SHARE = 4
-"""0.9 million events are a quarter of the other logs in bytes."""
+"""The mllog input is 1 / ``MLLOG_SHARE`` of the other logs in bytes: 0.9 million events at 1 GiB."""
 
 
 def size_of(source: str, size: int) -> int:
-    """Return the bytes of the input ``source`` where the others have ``size``."""
+    """Return the bytes of the input ``source`` if the others have ``size``."""
     return size // MLLOG_SHARE if source == "mllog" else size
 
 
 class Measured:
-    """All cases of one input: their samples, what they read, and what there is to say about them."""
+    """All cases of one input, with their samples, input sizes and notes."""
 
     def __init__(self, source: str, size: int) -> None:
         self.source = source
@@ -56,11 +56,11 @@ class Measured:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Plain bytes that each case reads."""
+        """Case → plain bytes that it reads."""
         return {case.name: case.size for case in self.cases}
 
     def check(self) -> list[str]:
-        """Read the input once with everything that shows figures; return what is wrong. Failed cases are left out."""
+        """Run each case that prints values once; return the wrong values, and drop failed cases."""
         wrong = []
         for case in list(self.cases):
             output = CACHE / "checked.out"
@@ -89,7 +89,7 @@ class Measured:
         return []
 
     def _count(self, name: str, output: Path, want: int) -> None:
-        """Note where a peer that says how many records it read did not read all."""
+        """Add a note if a peer that prints its number of records did not read all."""
         if output.stat().st_size > 1_000_000:
             return  # decompressed text
         for line in output.read_text(errors="replace").splitlines():
@@ -104,12 +104,12 @@ class Measured:
         self.samples = rounds(self.cases, count, self.source)
 
     def rows(self) -> list[Row]:
-        """Return the lines of the table that are about this input."""
+        """Return the table rows about this input."""
         own = [target for target in TARGETS if target.source == self.source]
         return [row(target, self.samples, self.sizes, self.notes, self.wrong) for target in own]
 
     def document(self) -> dict[str, Any]:
-        """Return everything that was measured, as JSON has it."""
+        """Return all measurements as JSON values."""
         return {
             name: {
                 "bytes": self.sizes[name],
@@ -122,7 +122,7 @@ class Measured:
 
 
 def cases_table(measured: Sequence[Measured]) -> str:
-    """Return all cases with their medians, as a Markdown table."""
+    """Return a Markdown table of all cases with their medians."""
     lines = ["| input | command | bytes read | wall | MB/s | processor | peak memory |", "|---|---|--:|--:|--:|--:|--:|"]
     for one in measured:
         for name, samples in one.samples.items():
@@ -136,7 +136,7 @@ def cases_table(measured: Sequence[Measured]) -> str:
 
 
 def save(folder: Path, name: str, text: str, document: dict[str, Any]) -> None:
-    """Write the tables and the samples beside each other."""
+    """Write the tables and the samples to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.md").write_text(text)
     (folder / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
@@ -163,7 +163,7 @@ def _bullets(lines: Sequence[str]) -> str:
 
 
 def main() -> int:
-    """Measure, print the table, keep the results; exit 1 when a receipt or a loop shows a wrong figure."""
+    """Measure, print the table, keep the results; exit 1 if a receipt or a loop shows a wrong value."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=parse_size, default="1GiB")
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,9 +1,9 @@
-"""Runs the command line and counts its work: calls of the package's functions, calls into C, and searches of patterns.
+"""Run the command line and count its work: calls of the package's functions, calls into C, and pattern searches.
 
     python -m benchmarks.counting OUTPUT parse LOG …
 
-Counts do not depend on the machine's speed; they differ a little between versions of Python. Threads are counted,
-worker processes are not.
+Counts do not depend on the machine's speed, but differ a little between Python versions. Threads are counted, worker
+processes are not.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ CALLS, C_CALLS, PATTERNS = "calls", "c_calls", "pattern_calls"
 
 
 class Counts:
-    """Counts of each thread, kept apart so that no two of them write to one."""
+    """Counts by thread, so that no two threads write to the same counter."""
 
     def __init__(self) -> None:
         self.threads: dict[int, Counter[str]] = {}
 
     def see(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Take one event, as ``sys.setprofile`` gives it; only what the package does counts."""
+        """Count one event of ``sys.setprofile``, if the package's code caused it."""
         if event not in ("call", "c_call") or not frame.f_globals.get("__name__", "").startswith(PACKAGE):
             return
         counts = self.threads.setdefault(threading.get_ident(), Counter())

@@ -1,11 +1,10 @@
-"""An archive of edited copies of real logs: has every run its path and name, and every path its line?
+"""Derive an archive of edited copies of real logs, and check the paths, names and outcomes of all files and runs.
 
 python -m benchmarks.edited FOLDER [--logs 2000] [--workers 2] [--largest BYTES]
 
-A copy has another name, other seeds, and other last digits in a tenth of its decimal numbers; its steps and its structure stay.
-The archive contains the logs themselves too: of every copy there must be as many runs as of its log, and a time where its log
-has one. Each file of the archive must have a line of ``receipt store build --json`` with an outcome, and a
-reason if it is left out.
+A copy has another name, other seeds, and other last digits in a tenth of its decimal numbers; steps and structure stay. The
+archive contains the logs too: each copy must have as many runs as its log, and a time if its log has one. Each file of the
+archive must have a line of ``receipt store build --json`` with an outcome, and a reason if it is left out.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ _SEED = re.compile(rb"(?i)(seed\w*['\"]?[ =:]{1,3})(\d{1,9})\b")
 _DECIMAL = re.compile(rb"(?<![\d.:])\d{1,6}\.\d{2,12}(?![\d.:])")
 _SHARE = 0.1
 NO_LOGS = {"about.md": b"# About\n", "job.err": b"", "model.safetensors": b"\x08\0\0\0\0\0\0\0{}", ".hidden.log": b"step 1\n"}
-"""Files of the archive that are no logs: each must have a line with its reason."""
+"""Files of the archive that are not logs: each must have a line with its reason."""
 
 
 @dataclass
 class Outcome:
-    """What was counted, and what went wrong."""
+    """Counts, and faults."""
 
     files: int = 0
     receipts: int = 0
@@ -46,7 +45,7 @@ class Outcome:
 
 
 def edited(text: bytes, chance: random.Random) -> bytes:
-    """Return a log with other seeds and other last digits in a tenth of its decimal numbers, of the same length."""
+    """Return an equally long log with other seeds, and other last digits in a tenth of its decimal numbers."""
 
     def digits(found: re.Match[bytes]) -> bytes:
         number = found[0]
@@ -59,7 +58,7 @@ def edited(text: bytes, chance: random.Random) -> bytes:
 
 
 def make(folder: Path, archive: Path, count: int, largest: int, chance: random.Random) -> dict[str, str]:
-    """Write the folder's logs of up to ``largest`` bytes and ``count`` edited copies; return the log of each copy."""
+    """Write the folder's logs up to ``largest`` bytes and ``count`` edited copies; return copy → log."""
     found = [Path(path) for path in find_logs([str(folder)])[0]]
     texts = {path.relative_to(folder).as_posix(): path.read_bytes() for path in found if path.stat().st_size <= largest}
     copies: dict[str, str] = {}
@@ -82,7 +81,7 @@ def _write(path: Path, text: bytes) -> None:
 
 
 def examine(archive: Path, store: Path, copies: dict[str, str], workers: int) -> Outcome:
-    """Derive the archive and return what was found."""
+    """Derive the archive and return the outcome."""
     outcome = Outcome(files=sum(path.is_file() for path in archive.rglob("*")))
     command = [sys.executable, "-m", "receipt_cli", "rederive", str(archive), "--store", str(store), "--json"]
     done = subprocess.run([*command, "--workers", str(workers)], stdout=subprocess.PIPE, check=False)

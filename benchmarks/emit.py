@@ -1,12 +1,11 @@
-"""What ``receipt_cli.emit`` costs in a training loop: the same loop with and without, in turn.
+"""Measure the cost of ``receipt_cli.emit`` in a training loop: the same loop with and without it, in turn.
 
     python -m benchmarks.emit [--count 100000] [--rounds 7] [--threads 4]
 
-Each row is one thing a step does. The cost is the processor's time of the loop with it less that of the loop without,
-over the number of steps: the median of the rounds, and the least. What is put off (summing spans up, columns of records)
-is in it. The rows of several threads count all their steps; there the processor's time also holds what they wait for one
-another. ``import`` is the time of a fresh interpreter that imports the library, less that of one that does nothing, with
-compiled files there. Bounds are for an idle machine.
+Each row is one operation of a step. Its cost is the CPU time of the loop with it minus the CPU time of the loop without it,
+per step: the median and the least of the rounds. Deferred work (sums of spans, columns of records) is included. Rows of
+several threads count the steps of all threads, and their CPU time includes waiting for each other. ``import`` is the time of
+a fresh interpreter that imports the library, minus an empty one's, with bytecode present. Bounds are for an idle machine.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Loop = Callable[[int], None]
 
 
 class Row(NamedTuple):
-    """One thing that a step does: the loop with it (made anew each round), the loop without, and the bound in µs."""
+    """One operation of a step: the loop with it (made for each round), the loop without it, and the bound in µs."""
 
     name: str
     make: Callable[[], Loop]
@@ -53,7 +52,7 @@ def bare_metrics(count: int) -> None:
 
 
 def spans() -> Loop:
-    """Return a loop with one span a step."""
+    """Return a loop with one span per step."""
     tracker = GoodputTracker()
 
     def loop(count: int) -> None:
@@ -65,7 +64,7 @@ def spans() -> Loop:
 
 
 def nested() -> Loop:
-    """Return a loop with two spans a step, one in the other."""
+    """Return a loop with two nested spans per step."""
     tracker = GoodputTracker()
 
     def loop(count: int) -> None:
@@ -77,7 +76,7 @@ def nested() -> Loop:
 
 
 def records() -> Loop:
-    """Return a loop that records three metrics and a count of tokens a step."""
+    """Return a loop that records three metrics and a token count per step."""
     tracker = TemporalPerformanceTracker(max_steps=10**9)
     tracker.start_run()
 
@@ -89,7 +88,7 @@ def records() -> Loop:
 
 
 def lines() -> Loop:
-    """Return a loop that prints three metrics a step, to memory."""
+    """Return a loop that prints three metrics per step to memory."""
     printer = StepPrinter(io.StringIO())
 
     def loop(count: int) -> None:
@@ -108,7 +107,7 @@ ROWS = (
 
 
 def processor_time(loop: Loop, count: int, threads: int) -> float:
-    """Return the seconds of processor time that ``threads`` threads take for ``count`` steps, all together."""
+    """Return the total CPU seconds of ``threads`` threads for ``count`` steps."""
     gc.collect()
     begun = time.process_time()
     if threads == 1:
@@ -123,7 +122,7 @@ def processor_time(loop: Loop, count: int, threads: int) -> float:
 
 
 def cost(row: Row, count: int, rounds: int, threads: int) -> tuple[float, float]:
-    """Return the median and the least cost of a step in µs."""
+    """Return the median and the least cost per step in µs."""
     costs = []
     for turn in range(rounds + 1):
         without = processor_time(row.without, count, threads)
@@ -134,7 +133,7 @@ def cost(row: Row, count: int, rounds: int, threads: int) -> tuple[float, float]
 
 
 def import_time(rounds: int) -> tuple[float, float]:
-    """Return the median and the least processor time of the import in ms."""
+    """Return the median and the least CPU time of the import in ms."""
     costs = []
     with tempfile.TemporaryDirectory() as folder:
         environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

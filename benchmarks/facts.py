@@ -1,4 +1,4 @@
-"""What a generated log says, known before anything reads it: the figures that a receipt of it must show."""
+"""The printed values of a generated log, known before it is read, and the statistics that its receipt must show."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class Facts:
         self._attempts: list[int] = []
 
     def begin(self) -> None:
-        """Note that another attempt begins, which warms up anew."""
+        """Begin another attempt, with its own warm-up."""
         self._attempts.append(self.records)
 
     def steps(self, first: int | None, count: int) -> None:
-        """Note ``count`` step records, numbered from ``first`` on; None where the log does not number them."""
+        """Add ``count`` step records, numbered from ``first``; None if the log does not number them."""
         if first is not None:
             self.first_step = first if self.first_step is None else self.first_step
             self.last_step = first + count - 1
         self.records += count
 
     def add(self, name: str, values: Values, *, steady: bool = False) -> None:
-        """Note values of the metric ``name``; the statistics of a ``steady`` one leave out the warm-up."""
+        """Add values of the metric ``name``; with ``steady``, its statistics exclude the warm-up."""
         self._columns.setdefault(name, []).append(values)
         if steady:
             self._steady.add(name)
 
     def document(self) -> dict[str, Any]:
-        """Return the figures as JSON has them."""
+        """Return the statistics as JSON values."""
         metrics = {}
         warm = np.ones(self.records, np.bool_)
         for begin, end in pairwise([*(self._attempts or [0]), self.records]):
@@ -54,7 +54,7 @@ class Facts:
 
 
 def _figures(printed: Values, windowed: Values) -> dict[str, float | None]:
-    """Return the statistics of a receipt; ``first`` and ``last`` are of all values, the others of ``windowed``."""
+    """Return the statistics of a receipt: ``first`` and ``last`` of all ``printed`` values, the others of ``windowed``."""
     finite = windowed[np.isfinite(windowed)]
     known = finite.size > 0
     return {

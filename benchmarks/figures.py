@@ -1,4 +1,4 @@
-"""Figures of a log beside those that are known of it: nothing is timed that does not read right."""
+"""Compare the values read from a generated log with its known values, so that only correct readers are timed."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 
 STATISTICS = ("record_count", "nonfinite_count", "first", "last", "min", "max", "median", "mean")
 TOLERANCE = 1e-12
-"""Relative; of means, and of figures that a loop rescales in floating point."""
+"""Largest relative error of means, and of values that a loop rescales in floating point."""
 
 
 def load_facts(log: Path) -> dict[str, Any]:
-    """Return what was noted beside a generated log."""
+    """Return the facts kept beside a generated log."""
     facts: dict[str, Any] = json.loads(facts_path(log).read_text())
     return facts
 
 
 def facts_path(log: Path) -> Path:
-    """Return the file beside ``log`` that holds its facts."""
+    """Return the path of the facts beside ``log``."""
     return log.with_name(log.name + ".facts.json")
 
 
 def differences(facts: Mapping[str, Any], found: Mapping[str, Any], *, exact: bool) -> list[str]:
-    """Return a line for each figure of ``facts`` that ``found`` does not show; both are as generators note them.
+    """Return a line for each value in ``facts`` that differs in ``found``; both are documents of ``Facts``.
 
-    With ``exact``, all but the mean must be the same float64, and a step number is compared; else ``TOLERANCE`` holds.
+    With ``exact``, step numbers are compared, and all values except means must be equal; else ``TOLERANCE`` applies.
     """
     wrong = []
     for name in ("record_count", "first", "last") if exact else ("record_count",):
@@ -54,6 +54,6 @@ def _same(want: float | None, got: float | None, *, exact: bool) -> bool:
 
 
 def receipt_figures(receipt: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a receipt that ``differences`` compares."""
+    """Return the values of a receipt in the form that ``differences`` compares."""
     summary = receipt["summary"]
     return {"steps": summary["steps"], "metrics": summary["metrics"]}

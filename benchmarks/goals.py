@@ -1,9 +1,9 @@
-"""The goals of speed and memory in one interleaved run: whole commands in turn, one of each in every round.
+"""Measure the goals of speed and memory in one interleaved run: whole commands in turn, one of each in every round.
 
     python -m benchmarks.goals [--size 256MiB] [--rounds 3] [--folder CORPUS] [--memory 1GiB] [--results FILE]
 
-Nothing is timed before every generated log reads right. Without ``--folder`` real logs are not measured, and the archive
-is made of the fixtures. Ratios are taken within one round; the table shows their median, least and greatest.
+Every generated log must be read correctly before any timing. Without ``--folder`` no real logs are measured, and the archive
+is made from the fixtures. Ratios are taken within one round; the table shows their median, least and greatest.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ STARTED = {
     "receipt parse of a 29 kB log": (("parse", "--json", str(ROOT / "fixtures/logs/autoresearch/five-minutes.log")), 2.5),
     "receipt --help": (("--help",), 1.7),
 }
-"""Commands whose start is measured, and how many times as long as a bare Typer application each may take."""
+"""Name → (command, largest CPU time ÷ a bare Typer application's)."""
 ARCHIVES = {"fixtures": (7 << 20, 1600), "real logs of 8 kB": (24_000, 1600), "real logs of 60 kB": (300_000, 1000)}
-"""By archive: bytes of the largest log in it, and how many logs it has."""
+"""Archive → (bytes of its largest log, number of logs)."""
 FIXTURES = "fixtures"
 REAL_SIZE = "12MB"
 WORKERS = {"one worker": 2.0, "two workers": 1.4}
-"""How many times as long as another program so many workers may take."""
+"""Workers → largest wall time ÷ another program's."""
 
 
 class Goal(NamedTuple):
-    """One line of the table: values of all rounds, and the bound that the median is held to."""
+    """One row of the table: values of all rounds, and the bound for their median."""
 
     name: str
     values: Sequence[float]
@@ -50,7 +50,7 @@ class Goal(NamedTuple):
     note: str = ""
 
     def line(self) -> str:
-        """Return the line in Markdown."""
+        """Return the row in Markdown."""
         value = statistics.median(self.values)
         met = value <= self.bound if self.at_most else value >= self.bound
         spread = f"{min(self.values):.3g}–{max(self.values):.3g}" if len(self.values) > 1 else ""
@@ -59,7 +59,7 @@ class Goal(NamedTuple):
 
 
 def checked(sources: Sequence[str], size: int) -> list[str]:
-    """Parse each generated log once; return what its receipt shows wrong."""
+    """Parse each generated log once; return the wrong values in its receipt."""
     wrong = []
     for source in sources:
         sample = run(receipt_case("check", source, size, "--workers", "1"), CACHE / "checked.out")
@@ -70,7 +70,7 @@ def checked(sources: Sequence[str], size: int) -> list[str]:
 
 
 def cases(sources: Sequence[str], size: int, large: int | None) -> dict[str, Case]:
-    """Return the commands of one round on generated logs, by name; on a ``large`` one of dense steps, too."""
+    """Return name → command of one round on generated logs, including a ``large`` log of dense steps."""
     made = {source: receipt_case(source, source, size, "--workers", "1") for source in sources}
     peers = {peer.name: peer for peer in PEERS["dense"]}
     made["wc"] = peer_case(peers["wc -l"], "sparse", size)
@@ -82,12 +82,12 @@ def cases(sources: Sequence[str], size: int, large: int | None) -> dict[str, Cas
 
 
 def dense_sizes(size: int, large: int | None) -> list[int]:
-    """Return the sizes at which dense logs are set beside other programs."""
+    """Return the sizes at which dense logs are compared with other programs."""
     return [size] if large in (None, size) else [size, large]
 
 
 def starts() -> dict[str, list[float]]:
-    """Return the processor time of each command of ``STARTED`` ÷ that of a bare Typer application, of one round."""
+    """Return the CPU time of each command of ``STARTED`` ÷ a bare Typer application's, of one round."""
     base = Case("bare Typer", (sys.executable, str(ROOT / "benchmarks" / "bare_typer.py"), "hello"), 1, environ())
     ratios: dict[str, list[float]] = {name: [] for name in STARTED}
     for _ in range(STARTS):
@@ -99,7 +99,7 @@ def starts() -> dict[str, list[float]]:
 
 
 def real_rates(folder: Path) -> list[float]:
-    """Return MB/s of the scan of each kind of real log."""
+    """Return the scan speed in MB/s of each kind of real log."""
     command = [sys.executable, "-m", "benchmarks.real_logs", str(folder), "--size", REAL_SIZE, "--rounds", "1", "--json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     rates: list[float] = json.loads(done.stdout)
@@ -107,7 +107,7 @@ def real_rates(folder: Path) -> list[float]:
 
 
 def measure(options: argparse.Namespace) -> list[Goal]:
-    """Run all rounds and return the lines of the table."""
+    """Run all rounds and return the rows of the table."""
     sources = list(GENERATORS)
     samples: dict[str, list[Sample]] = {}
     started: dict[str, list[float]] = {name: [] for name in STARTED}
@@ -150,7 +150,7 @@ def measure(options: argparse.Namespace) -> list[Goal]:
 
 
 def archives(folder: Path | None) -> dict[str, float]:
-    """Return the logs a second of one batch of each archive."""
+    """Return the logs per second of one batch of each archive."""
     from benchmarks import archive
 
     found = {}
@@ -165,7 +165,7 @@ def archives(folder: Path | None) -> dict[str, float]:
 
 
 def quotients(samples: dict[str, list[Sample]], over: str, under: str) -> list[float]:
-    """Return how many times as long one command took as another one, round by round."""
+    """Return the wall time of ``over`` ÷ the wall time of ``under`` in each round."""
     return [a.wall / b.wall for a, b in zip(samples[over], samples[under], strict=True)]
 
 
@@ -184,7 +184,7 @@ def lines(samples: dict[str, list[Sample]], sizes: dict[str, int], sources: Sequ
 
 
 def main() -> int:
-    """Measure, print the table and keep it; exit 1 where a generated log does not read right."""
+    """Measure, print the table and keep it; exit 1 if a generated log is read wrongly."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=parse_size, default="256MiB")
     parser.add_argument("--rounds", type=int, default=3)

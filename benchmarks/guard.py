@@ -1,9 +1,9 @@
-"""Guards against growing work: what one more kilobyte of log costs in counted calls, against bounds that are kept.
+"""Guard against growing work: compare the counted calls for one more kilobyte of log with kept bounds.
 
     python -m benchmarks.guard [--write] [--input NAME]...
 
-Two logs of one kind and different sizes are read; the difference of the counts over the difference of the sizes is free
-of the cost of starting. Times play no part. ``--write`` keeps what was counted, times ``SLACK``, as the new bounds.
+Two logs of one kind and different sizes are read; the difference of the counts over the difference of the sizes excludes
+the cost of the start. No time is measured. ``--write`` keeps the counts × ``SLACK`` as the new bounds.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from benchmarks.inputs import ROOT, write
 
 BOUNDS = ROOT / "benchmarks" / "guard.json"
 SLACK = 1.5
-"""Room for another version of Python and for small changes; doing work a record again is far beyond it."""
+"""Bound ÷ count: enough for another Python version and small changes, far too little for repeated work per record."""
 SIZES = (50_000, 20_000_000, 32_000_000)
-"""Bytes of a log that only fills the caches, and of the two that are compared: large enough to be read as large logs are."""
+"""Bytes of a log that only fills the caches, and of the two compared logs, large enough to be read like large logs."""
 SOURCES = ("dense", "sparse", "hf", "bars", "mllog", "ranks")
 Counts = dict[str, float]
 
 
 def count(source: str) -> Counts:
-    """Return calls a kilobyte of the log ``source``, by kind of call, between two sizes of it."""
+    """Return kind of call → calls per kilobyte of the log ``source``, between two sizes of it."""
     with tempfile.TemporaryDirectory() as folder:
         logs = [Path(folder) / f"{size}.log" for size in SIZES]
         for log, size in zip(logs, SIZES, strict=True):
@@ -41,7 +41,7 @@ def count(source: str) -> Counts:
 
 
 def _counts(log: Path, folder: Path) -> dict[str, int]:
-    """Return the counts of one parse by one worker."""
+    """Return the counts of one parse with one worker."""
     output = folder / "counts.json"
     options = ("-o", str(folder / "receipt.json"), "--workers", "1")
     command = (sys.executable, "-m", "benchmarks.counting", str(output), "parse", str(log), *options)
@@ -61,18 +61,18 @@ def beyond(source: str, counted: Mapping[str, float], bounds: Mapping[str, Mappi
 
 
 def load_bounds() -> dict[str, dict[str, float]]:
-    """Return the bounds that are kept, by input and kind of call."""
+    """Return the kept bounds, by input and kind of call."""
     bounds: dict[str, dict[str, float]] = json.loads(BOUNDS.read_text())
     return bounds
 
 
 def _bound(value: float) -> float:
-    """Return ``value`` with slack, rounded up to three decimals, and at least a call in twenty kilobytes."""
+    """Return ``value`` × ``SLACK``, rounded up to three decimals, but at least one call in twenty kilobytes."""
     return max(0.05, math.ceil(value * SLACK * 1000) / 1000)
 
 
 def main() -> int:
-    """Print the counts; exit 1 when one is above its bound."""
+    """Print the counts; exit 1 if one is above its bound."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--input", action="append", choices=SOURCES, help="may be repeated")

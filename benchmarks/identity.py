@@ -1,10 +1,10 @@
-"""Records read by layout and by the kernel against every record through the patterns: the same columns, or a difference.
+"""Check that reading records by layout and kernel gives the same columns as reading every record by patterns.
 
 python -m benchmarks.identity FOLDER [--copies 1000] [--receipts]
 
-Every file of the folder is read both ways, three times over so that its layouts are known, and so are copies of its
-files with other digits, more and fewer of them, other bytes and lines in another order. With ``--receipts`` instead, the
-receipts of all its logs are derived into two stores, with the kernel and without it, and compared as bytes.
+Every file of the folder is read both ways, three times in a row so that its layouts are learned. So are copies with other
+digits, other numbers of digits, other bytes, and lines in another order. With ``--receipts`` instead, the receipts of all
+logs are derived into two stores, with and without the kernel, and compared as bytes.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from receipt_cli.scan.segment import KEPT_HITS, SegmentBody
 
 LARGEST = 16 << 20
 PIECE = 512 << 10
-"""A mutated copy is of so many bytes of its file."""
+"""Bytes of a file in a mutated copy."""
 
 
 def read_both(grammars: Sequence[Grammar], blocks: Sequence[bytes]) -> tuple[Any, Any]:
-    """Return what a log gives by layout and by the patterns alone, as plain values that compare (NaN equals NaN)."""
+    """Return the columns of a log read by layout and by patterns only, as comparable values (NaN equals NaN)."""
     results = []
     for by_layout in (True, False):
         engine = Engine(grammars, load_catalogue(), by_layout=by_layout)
@@ -48,7 +48,7 @@ def read_both(grammars: Sequence[Grammar], blocks: Sequence[bytes]) -> tuple[Any
 
 
 def find_difference(left: Any, right: Any, path: str = "") -> str | None:
-    """Return where two plain values differ first, or None."""
+    """Return the path of the first difference of two plain values, or None."""
     if isinstance(left, dict) and isinstance(right, dict):
         for key in [*left, *(key for key in right if key not in left)]:
             if key not in left or key not in right:
@@ -64,7 +64,7 @@ def find_difference(left: Any, right: Any, path: str = "") -> str | None:
 
 
 def plain_body(body: SegmentBody) -> dict[str, Any]:
-    """Return what whole records gave as plain values that compare: NaN equals NaN, and 0 is not -0."""
+    """Return the results of whole records as comparable values: NaN equals NaN, and 0 differs from -0."""
     counts = {
         name: getattr(body, name) for name in ("records", "lines", "blank", "undecodable", "step_like", "nul_count", "nul_line")
     }
@@ -87,7 +87,7 @@ def plain_body(body: SegmentBody) -> dict[str, Any]:
 
 
 def plain_columns(columns: Any) -> dict[str, Any]:
-    """Return the columns of a rule as plain values that compare."""
+    """Return the columns of a rule as comparable values."""
     numbers = {
         f"{kind} {name}": [list(column.rows), [_number(value) for value in column.values]]
         for kind in ("numbers", "unregistered")
@@ -110,7 +110,7 @@ _RUN = re.compile(rb"\d+")
 
 
 def stretch(record: bytes, rng: random.Random, share: float = 0.3) -> bytes:
-    """Return ``record`` with other numbers of digits in a share of its runs of them."""
+    """Return ``record`` with other numbers of digits in a ``share`` of its runs of digits."""
 
     def stretched(run: re.Match[bytes]) -> bytes:
         size = rng.choice((1, 1, 2, 2, 3, 4, 6, 9, 15, 17, 30))
@@ -120,7 +120,7 @@ def stretch(record: bytes, rng: random.Random, share: float = 0.3) -> bytes:
 
 
 def mutate(log: bytes, rng: random.Random) -> bytes:
-    """Return a piece of ``log`` with some digits, numbers of digits, bytes and lines changed."""
+    """Return a piece of ``log`` with some changed digits, numbers of digits, bytes and lines."""
     start = rng.randrange(max(1, len(log) - PIECE))
     lines = log[start : start + PIECE].split(b"\n")
     for _ in range(rng.randrange(1, 60)):
@@ -150,7 +150,7 @@ def mutate(log: bytes, rng: random.Random) -> bytes:
 
 
 def compare_receipts(folder: Path) -> int:
-    """Derive the receipts of all runs of a folder's logs with the kernel and without it; return 1 when a byte differs."""
+    """Derive the receipts of all runs in a folder's logs with and without the kernel; return 1 if a byte differs."""
     with tempfile.TemporaryDirectory() as stores:
         found: list[dict[str, bytes]] = []
         for kernel in ("1", "0"):
@@ -167,7 +167,7 @@ def compare_receipts(folder: Path) -> int:
 
 
 def main() -> int:
-    """Compare; return 1 when anything differs."""
+    """Compare; return 1 if anything differs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--copies", type=int, default=1000)

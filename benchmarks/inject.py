@@ -1,10 +1,10 @@
-"""What one foreign event in a healthy log changes of its receipt: a number that is wrong is worse than one that is missing.
+"""Put one foreign event into healthy logs and judge their receipts: a wrong number is worse than a missing one.
 
     python -m benchmarks.inject [--kinds A,B] [--logs TEXT] [--trainers 30] [--json FILE] [--against FILE] [--details]
 
-Each kind of ``tests/tools/injections.py`` is put into the smallest healthy log of each of so many trainers, and of ten small
-scripts; ``--logs`` takes all fixtures whose name contains a text instead. The table counts verdicts by kind. With ``--against``
-an earlier ``--json`` the exit code is 1 if a verdict became worse, and these are listed.
+Each kind in ``tests/tools/injections.py`` is put into the smallest healthy log of each of ``--trainers`` trainers and of ten
+small scripts; ``--logs`` takes all fixtures whose name contains TEXT instead. The table counts verdicts by kind. With
+``--against`` and an earlier ``--json`` file, verdicts that became worse are listed, and the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST = 200_000
 
 
 def healthy(part: str | None, trainers: int, path: Path) -> Iterator[Log]:
-    """Yield the logs: those whose name contains ``part``, or one of each of so many trainers, evenly, and the scripts."""
+    """Yield the logs whose name contains ``part``, else one of each of ``trainers`` trainers, evenly chosen, and the scripts."""
     found: dict[str, list[Log]] = {}
     for file in sorted(FIXTURES.glob("*/*.log"), key=lambda file: (file.stat().st_size, file)):
         name = f"{file.parent.name}/{file.stem}"
@@ -43,13 +43,13 @@ def healthy(part: str | None, trainers: int, path: Path) -> Iterator[Log]:
 
 
 def row(log: Log, name: str, path: Path) -> dict[str, Any] | None:
-    """Return what became of a log with an event of a kind in it."""
+    """Return the verdict on a log with an event of kind ``name`` in it."""
     verdict = judge(log, name, path)
     return verdict and {"log": log.name, "kind": name, **verdict._asdict()}
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return how often each verdict was passed on each kind; the worst are the last columns."""
+    """Return a table of verdict counts by kind; the worst verdicts are the last columns."""
     counts = Counter((row["kind"], row["word"]) for row in rows)
     kinds = [name for name in KINDS if any(row["kind"] == name for row in rows)]
     head = f"{'kind':26}" + "".join(f"{word:>10}" for word in VERDICTS)
@@ -62,7 +62,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def worse(rows: Sequence[Mapping[str, Any]], earlier: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return each verdict that is worse than that of an earlier result."""
+    """Return each verdict that is worse than in an earlier result."""
     before = {(row["log"], row["kind"]): row["word"] for row in earlier}
     ranks = {word: number for number, word in enumerate(VERDICTS)}
     both = [(row, before.get((row["log"], row["kind"]))) for row in rows]

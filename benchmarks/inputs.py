@@ -1,4 +1,4 @@
-"""Logs to measure on: generated once, kept under ``build/bench/`` with their facts, also compressed.
+"""Generate the logs for measurements once, and keep them in ``build/bench/`` with their facts, also compressed.
 
 python -m benchmarks.inputs NAME SIZE FILE      write one log
 """
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / "build" / "bench"
 SEED = 20_250_301
 VERSION = 1
-"""Raised when a generator changes: logs of another version are written anew."""
+"""Version of the generators; logs of another version are written again."""
 COMPRESSORS = {"gz": ("gzip", "-6", "-c"), "zst": ("zstd", "-3", "-q", "-c")}
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 1 << 10, "MI": 1 << 20, "GI": 1 << 30}
 
@@ -31,7 +31,7 @@ def parse_size(text: str) -> int:
 
 
 def print_size(size: int) -> str:
-    """Return ``size`` in the unit that makes it shortest: ``1 GiB``, ``10 GB``."""
+    """Return ``size`` in the unit with the shortest text: ``1 GiB``, ``10 GB``."""
     for factor, unit in ((1 << 30, "GiB"), (10**9, "GB"), (1 << 20, "MiB"), (10**6, "MB")):
         if size >= factor and size % factor == 0:
             return f"{size // factor} {unit}"
@@ -39,28 +39,28 @@ def print_size(size: int) -> str:
 
 
 def log_path(name: str, size: int, suffix: str = "") -> Path:
-    """Return where the log of ``name`` at ``size`` bytes is kept; ``suffix`` is ``gz`` or ``zst``."""
+    """Return the path of the kept log of ``name`` at ``size`` bytes; ``suffix`` is ``gz`` or ``zst``."""
     return CACHE / f"{name}-{size}-v{VERSION}.log{'.' + suffix if suffix else ''}"
 
 
 def input_is_kept(name: str, size: int) -> bool:
-    """True when the plain log of ``name`` is there already."""
+    """Return whether the plain log of ``name`` exists."""
     return log_path(name, size).exists()
 
 
 def ensure(name: str, size: int, suffix: str = "") -> Path:
-    """Return the log, written first where it is not there yet, with its facts beside the plain one."""
+    """Return the path of the log; write it first if it is missing, with its facts beside the plain log."""
     path = log_path(name, size, suffix)
     if not path.exists():
         if suffix:
             _compress(ensure(name, size), path, suffix)
-        else:  # in a process of its own: the peak memory of a child counts what its parent held when it began
+        else:  # in a separate process: a child's peak memory includes its parent's at its start
             subprocess.run([sys.executable, "-m", "benchmarks.inputs", name, str(size), str(path)], cwd=ROOT, check=True)
     return path
 
 
 def write(name: str, size: int, path: Path, *, facts: bool = True) -> None:
-    """Write the log of ``name``, a little over ``size`` bytes, and its facts; no half-written file is left."""
+    """Write the log of ``name``, slightly over ``size`` bytes, and its facts, each atomically."""
     from benchmarks.facts import Facts
     from benchmarks.generators import GENERATORS
 

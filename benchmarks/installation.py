@@ -1,4 +1,4 @@
-"""Copies of this program with another number of grammars installed, to see what a grammar costs that a log does not need."""
+"""Install copies of this program with other numbers of grammars, to measure the cost of an unneeded grammar."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from benchmarks.inputs import ROOT
 
 ALWAYS = "generic"
 NEEDED = "megatron-lm"
-"""The grammar of the logs that are read: it is the first that is installed."""
+"""The grammar of the read logs; it is installed first."""
 RULES = 10
-"""Rules of one made-up grammar."""
+"""Default number of rules of a made-up grammar."""
 
 
 def install(folder: Path, grammars: int, rules: int = RULES) -> None:
-    """Make ``folder`` hold the package with that many grammars: the shipped ones, then made-up ones of ``rules`` rules.
+    """Install the package into ``folder`` with ``grammars`` grammars: shipped ones, then made-up ones of ``rules`` rules.
 
-    With ``rules`` other than ``RULES``, ten shipped grammars are installed and the rest are made up.
+    If ``rules`` is not ``RULES``, ten shipped grammars are installed, and the rest are made up.
     """
     shutil.rmtree(folder, ignore_errors=True)
     package = folder / "receipt_cli"
@@ -30,7 +30,7 @@ def install(folder: Path, grammars: int, rules: int = RULES) -> None:
     shutil.copytree(ROOT / "grammars", target)
     index = yaml.safe_load((target / "index.yaml").read_text())["grammars"]
     index.sort(key=lambda entry: (entry["id"] not in (ALWAYS, NEEDED), entry["id"], entry["version"]))
-    shipped = 1 + (min(grammars, 10) if rules != RULES else grammars)  # one that holds no rules is always there
+    shipped = 1 + (min(grammars, 10) if rules != RULES else grammars)  # the vocabulary, which has no rules, is always installed
     for entry in index[shipped:]:
         (target / entry["path"]).unlink()
     kept = index[:shipped]
@@ -47,7 +47,7 @@ def install(folder: Path, grammars: int, rules: int = RULES) -> None:
 
 
 def _made_up(number: int, rules: int) -> str:
-    """Return the text of a grammar that no log is written in; each of its rules has a literal of its own."""
+    """Return the text of a grammar that reads no log; each of its rules has a unique literal."""
     head = {
         "grammar": f"made-up-{number}",
         "version": 1,

@@ -1,10 +1,10 @@
-"""A batch that is killed at random moments and started again, against one that was left alone: the same store, byte by byte.
+"""Kill a batch at random moments and restart it: its store must equal an undisturbed batch's, byte by byte.
 
 python -m benchmarks.kill FOLDER [--kills 50] [--workers 2] [--engine local]
 
-Every kill is SIGKILL: of the leading process alone, of it and all its workers, or of one worker. After each, every file in
-the store must be whole, and the very file that the quiet batch wrote. A batch that ends before it is killed is compared as a
-whole, and the next one begins with an empty store.
+Every kill is SIGKILL: of the leading process only, of it and all its workers, or of one worker. After each kill, every file
+in the store must equal the undisturbed batch's file. If a batch ends before its kill, the whole store is compared, and the
+next batch begins with an empty store.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ import psutil
 VICTIMS = ("leader", "everybody", "worker")
 LEFT_OUT = ".cache"
 DONE = (0, 3)
-"""How a batch ends that was not killed: all logs have their receipts, or some are in quarantine."""
+"""Exit codes of a batch that was not killed: all logs have receipts, or some are in quarantine."""
 
 
 @dataclass
 class Outcome:
-    """What was done, and what went wrong."""
+    """Counts of the kills, and faults."""
 
     kills: Counter[str] = field(default_factory=Counter)
     completed: int = 0
@@ -44,26 +44,26 @@ class Outcome:
 
 
 def files_of(store: Path) -> dict[str, bytes]:
-    """Return the bytes of every file of a store, by its path there; of the cache none."""
+    """Return path → bytes of every file of a store, without its cache."""
     found = (path for path in sorted(store.rglob("*")) if path.is_file())
     names = ((path.relative_to(store), path) for path in found)
     return {name.as_posix(): path.read_bytes() for name, path in names if name.parts[0] != LEFT_OUT}
 
 
 def start(folder: Path, store: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start a batch in a process group of its own."""
+    """Start a batch in its own process group."""
     command = [sys.executable, "-m", "receipt_cli", "rederive", str(folder), "--store", str(store), *options]
     with _said(store).open("wb") as said:
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True)
 
 
 def _said(store: Path) -> Path:
-    """Return the file, beside the store, with what the last batch printed on stderr."""
+    """Return the file beside the store with the stderr of the last batch."""
     return store.with_suffix(".stderr")
 
 
 def kill(batch: subprocess.Popen[bytes], victim: str, chance: random.Random) -> None:
-    """Kill the leader, everybody of its group and below it, or one of those below it."""
+    """Kill the leader, or its group and descendants, or one descendant."""
     with contextlib.suppress(psutil.NoSuchProcess):
         leader = psutil.Process(batch.pid)
         below = leader.children(recursive=True)
@@ -76,7 +76,7 @@ def kill(batch: subprocess.Popen[bytes], victim: str, chance: random.Random) -> 
 
 
 def kill_and_resume(folder: Path, work: Path, kills: int, options: Sequence[str], seed: int = 0) -> Outcome:
-    """Kill batches over ``folder`` so many times, in the folder ``work``; return what was found."""
+    """Kill batches over ``folder`` ``kills`` times, with stores in ``work``; return the outcome."""
     chance, outcome = random.Random(seed), Outcome()
     quiet, store = work / "quiet", work / "killed"
     before = time.monotonic()
@@ -106,23 +106,23 @@ def kill_and_resume(folder: Path, work: Path, kills: int, options: Sequence[str]
 
 
 def _finish(batch: subprocess.Popen[bytes], store: Path, want: dict[str, bytes], outcome: Outcome) -> None:
-    """Let a batch end, hold its whole store against the quiet one's, and clear it away."""
+    """Let a batch end, compare its whole store with the undisturbed one, and delete it."""
     code, found = batch.wait(), files_of(store)
     if code not in DONE:
         outcome.wrong.append(f"a batch ended with {code}: {_said(store).read_text(errors='replace')[-2000:]}")
     outcome.wrong += [*_wrong(found, want), *(f"{name} is missing" for name in want.keys() - found.keys())]
     outcome.completed += 1
-    while store.exists():  # workers of a leader that was killed may still write
+    while store.exists():  # workers of a killed leader may still write
         shutil.rmtree(store, ignore_errors=True)
 
 
 def _wrong(found: dict[str, bytes], want: dict[str, bytes]) -> list[str]:
-    """Return the files that the quiet batch did not write, or otherwise."""
+    """Return the files that the undisturbed batch did not write, or wrote differently."""
     return [f"{name} is {'another' if name in want else 'new'}" for name, data in found.items() if want.get(name) != data]
 
 
 def print_and_exit(wrong: Sequence[str]) -> NoReturn:
-    """Print how many differences there are, and the first of them; exit with 1 where there is one, else with 0."""
+    """Print the number of differences and the first of them; exit with 1 if there are any, else with 0."""
     print(f"{len(wrong)} differences")
     for text in wrong[:20]:
         print(f"  {text}")

@@ -1,9 +1,9 @@
-"""How often each law of evidence names something on real logs, and on which: it costs a figure wherever it is wrong.
+"""Count the problems that each law of evidence reports on real logs: a wrong one costs a value.
 
     python -m benchmarks.laws FOLDER... [--results FILE] [--details]
 
-Every log below the folders is read alone, with all grammars. Counted are the problems that a law names, by their kind; *null* is
-how many figures they make null. ``--details`` prints each problem, to be read beside the log.
+Every log below the folders is read separately with all grammars. Problems are counted by law and kind; *null* is the number
+of values that they make null. ``--details`` prints each problem, to be checked against the log.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LAWS = {
 }
 LARGEST = 4_000_000
 SHOWN = 12
-"""Logs that a row of the table names."""
+"""Most logs that a row of the table lists."""
 KEPT = (".json", ".md", ".yaml", ".py")
-"""Ends of files that stand beside logs."""
+"""Endings of files that are kept beside logs."""
 
 
 class Named(NamedTuple):
-    """What a problem names of a log."""
+    """One problem of a log."""
 
     log: str
     kind: str
@@ -48,13 +48,13 @@ class Named(NamedTuple):
 
 
 def logs_of(folder: Path) -> list[Path]:
-    """Return the logs below a folder, but for those too large to be read again and again."""
+    """Return the logs below a folder, without those that are too large to read repeatedly."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in NOT_LOGS)
     return [path for path in files if not path.name.endswith(KEPT) and path.stat().st_size <= LARGEST]
 
 
 def named_of(path: Path, name: str) -> Iterator[Named]:
-    """Yield what the laws name of each run of a log; nothing of a log without a receipt."""
+    """Yield the laws' problems of each run in a log; none for a log without a receipt."""
     try:
         runs = receipt_cli.read_all(path, unrecognised=True)
     except (ReceiptError, UnicodeError):
@@ -72,7 +72,7 @@ def _named(name: str, problem: dict[str, Any]) -> Named:
 
 
 def table(found: list[Named], count: int) -> str:
-    """Return a row for each law and kind: on how many of ``count`` logs it fires, how many figures are null, and where."""
+    """Return a row for each law and kind: number of its logs of ``count``, number of null values, and log names."""
     lines = ["| law | kind | logs | of all | problems | null | on |", "|--:|---|--:|--:|--:|--:|---|"]
     for law, kinds in LAWS.items():
         for kind in kinds:
@@ -114,7 +114,7 @@ BEGIN, END = "<!-- tables: python -m benchmarks.laws -->", "<!-- end of the tabl
 
 
 def put(path: Path, text: str) -> None:
-    """Put the tables into a file; what is written around its marks stays."""
+    """Write the tables between the marks in a file; the text around the marks stays."""
     old = path.read_text("utf-8") if path.exists() else f"# How often each law fires\n\n{BEGIN}\n{END}\n"
     before, _, rest = old.partition(BEGIN)
     path.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{rest.partition(END)[2]}", "utf-8")

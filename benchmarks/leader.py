@@ -1,9 +1,9 @@
-"""What the leading process of a batch takes for an archive of a million logs: memory and file operations, workers simulated.
+"""Measure memory and file operations of a batch's leading process for a million logs, with simulated workers.
 
 python -m benchmarks.leader [--logs 1000000]
 
-The listing is generated, and an engine answers at once what workers would: a digest of each log, then a receipt. So what is
-measured is the leading process alone: of a first batch, and of a second one in the same process, which reads the cache.
+The listing is generated, and an engine gives the workers' answers at once: a digest of each log, then a receipt. So only the
+leading process is measured: in a first batch, and in a second batch in the same process, which reads the cache.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _OPERATIONS = ("open", "os.mkdir", "os.rename", "os.remove", "os.listdir", "os.s
 
 
 class Simulated:
-    """An engine whose workers answer at once, without a file."""
+    """An engine whose workers answer at once, without reading a file."""
 
     workers = 2
 
     def run(
         self, work: Callable[..., Any], items: Sequence[Any], sizes: Sequence[int], kinds: Sequence[int] = ()
     ) -> Iterator[tuple[int, Any]]:
-        """Yield the answer for each item: for a log its identity, for a task its receipt."""
+        """Yield the answer for each item: the identity of a log, or the receipt of a task."""
         for number, (item, size) in enumerate(zip(items, sizes, strict=True)):
             if isinstance(item, Task):
                 receipt = f"receipts/{item.sha256[:2]}/{item.sha256}.1.json"
@@ -43,11 +43,11 @@ class Simulated:
                 yield number, Identity(hashlib.sha256(item.name.encode()).hexdigest(), size)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 def listing(count: int) -> Listing:
-    """Return ``count`` logs in folders of a thousand, with states as long as those of files."""
+    """Return ``count`` logs in folders of a thousand, with states as long as real ones."""
     names = (f"cluster-{n // 100_000:02d}/job-{n // 1000:06d}/rank{n % 1000:03d}.log" for n in range(count))
     state = "40000 1795406728579000000 1795406728579000000"
     logs = (Log(name, f"/archive/{name}", False, 40_000 + n % 977, f"{state} {n}", True) for n, name in enumerate(names))

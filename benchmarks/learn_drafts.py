@@ -1,12 +1,12 @@
-"""What ``receipt grammar learn`` makes of real logs: does each draft pass the lint, and read what generic reading reads?
+"""Check the drafts of ``receipt grammar learn`` for real logs: do they pass the lint, and read as much as generic reading?
 
     python -m benchmarks.learn_drafts [FOLDER] [--family NAME]... [--jobs N] [--write]
 
-FOLDER (default: the environment variable RECEIPT_LOGS) holds ``<kind>/<family>/<log>`` and ``truth.jsonl``, whose lines
-are ``{"path": …, "expect": {"summary.steps.record_count": …}}``. Logs without a record of training are left out: by the truth,
-or, where there is none, by what the full program reads. A draft is good when it passes the lint, reads steps, and has every
-figure of generic reading (``--grammar generic``); where that refuses the log, steps are enough. ``--write`` writes the table
-to ``benchmarks/results/learn_drafts.json``. The exit code is 1 when fewer than nine in ten drafts are good.
+FOLDER (default: the environment variable RECEIPT_LOGS) contains ``<kind>/<family>/<log>`` and ``truth.jsonl``, whose lines are
+``{"path": …, "expect": {"summary.steps.record_count": …}}``. Logs without training records, by the truth or else by the full
+program, are left out. A draft is good if it passes the lint, reads steps, and has every value of generic reading
+(``--grammar generic``); if that refuses the log, steps are enough. ``--write`` writes the table to
+``benchmarks/results/learn_drafts.json``. The exit code is 1 if fewer than nine in ten drafts are good.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from receipt_cli.io.source import Source
 RESULT = Path(__file__).resolve().parent / "results" / "learn_drafts.json"
 WANTED = 0.9
 LONG = 300
-"""Characters of a line of a pattern above which a draft is not called readable."""
+"""Longest line of a pattern, in characters, in a readable draft."""
 
 
 def measure(path: str, known: bool) -> dict[str, Any] | None:
-    """Return what the draft of one log is; None for one without records. ``known``: it has records."""
+    """Return the result for the draft of one log; None without records. ``known``: the log has records."""
     if not known:
         try:
             with closing(Source(path)) as source:
@@ -70,7 +70,7 @@ def measure(path: str, known: bool) -> dict[str, Any] | None:
 
 
 def _has_records(expected: dict[str, Any] | None) -> bool | None:
-    """Return whether a log has records of training; None where nobody counted them."""
+    """Return whether a log has training records by its truth; None without a truth."""
     if expected is None:
         return None
     return bool(expected.get("summary.steps.record_count")) or expected.get("checks.has_steps") is True

@@ -1,15 +1,14 @@
-"""What is left of a trainer's logs when nobody knows the trainer: generic reading and learning, family by family.
+"""Measure generic reading and learning on the logs of each trainer family, with the family's grammars removed.
 
     python -m benchmarks.leave_one_out [FOLDER] [--family NAME]... [--details] [--generic-only] [--jobs N] [--write]
 
-FOLDER (default: the environment variable RECEIPT_LOGS) holds ``<kind>/<family>/<log>`` and, where somebody counted by
-hand, ``truth.jsonl``: ``{"path": …, "expect": {"summary.steps.record_count": …, "summary.metrics.loss.first": …}}``.
-For each family its grammars are taken out of what ships, the spellings that only its trainers print included. A log is
-right when the step count and the first and last loss are those of the truth, or, without one, those of the receipt
-that the full program makes; it is wrong when one of them is another number, and missing when less is said. Logs that
-neither a truth nor a shipped grammar reads, and those that a grammar of another family reads, are not counted. The
-exit code is 1 when a number is wrong. ``--write`` writes the table to
-``benchmarks/results/leave_one_out.json`` and ``.md``.
+FOLDER (default: the environment variable RECEIPT_LOGS) contains ``<kind>/<family>/<log>`` and, for logs counted by hand,
+``truth.jsonl``: ``{"path": …, "expect": {"summary.steps.record_count": …, "summary.metrics.loss.first": …}}``.
+The family's grammars are removed from the shipped ones, and the spellings that only its trainers print. A log is right if
+the step count and the first and last loss equal the truth, or without one, the full program's receipt; it is wrong if one
+of them is another number, and missing if values are missing. Logs without a truth that no shipped grammar reads, and
+logs that a grammar of another family reads, are not counted. The exit code is 1 if a number is wrong. ``--write`` writes the
+table to ``benchmarks/results/leave_one_out.json`` and ``.md``.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ from receipt_cli.learn.vocabulary import load_vocabulary  # noqa: E402
 
 FIELDS = ("summary.steps.record_count", "summary.metrics.loss.first", "summary.metrics.loss.last")
 Figures = tuple[float | None, float | None, float | None]
-"""Step records, first and last loss; no steps is 0, no loss None."""
+"""(step records, first loss, last loss); 0 without steps, None without a loss."""
 RESULTS = Path(__file__).resolve().parent / "results"
 NO_LOGS = {"MANIFEST.tsv", "README.md", "truth.jsonl"}
 
 
 def figures(derivation: engine.Derivation) -> Figures:
-    """Return what a derivation says of the primary phase."""
+    """Return the figures of a derivation's primary phase."""
     if derivation.primary is None:
         return 0, None, None
     summary = derivation.summaries[derivation.primary]
@@ -56,7 +55,7 @@ def figures(derivation: engine.Derivation) -> Figures:
 
 
 def full(path: Path) -> tuple[Figures | None, list[str]]:
-    """Return what the full program reads, None where generic reading did it, and the grammars that it chose."""
+    """Return the full program's figures, None if generic reading read the log, and its chosen grammars."""
     try:
         with closing(Source(str(path))) as source:
             derivation = engine.derive(source)
@@ -69,7 +68,7 @@ def full(path: Path) -> tuple[Figures | None, list[str]]:
 
 
 def expected(truth: dict[str, Any] | None, read: Figures | None) -> dict[str, float | None] | None:
-    """Return what a reading must say, by field, or None when nobody knows."""
+    """Return field → required value of a reading, or None if unknown."""
     wanted: dict[str, float | None] = {}
     if truth is not None:
         wanted = {field: truth[field] for field in FIELDS if field in truth}
@@ -80,9 +79,9 @@ def expected(truth: dict[str, Any] | None, read: Figures | None) -> dict[str, fl
 
 
 def verdict(wanted: dict[str, float | None], got: Figures | None, counted: bool) -> str:
-    """Return ``right``, ``missing``, ``wrong``, or ``more``: right, and a loss that the full program does not read.
+    """Return ``right``, ``missing``, ``wrong``, or ``more``: right, with a loss that the full program does not read.
 
-    ``counted``: ``wanted`` was counted by hand, so that a loss it has not is none.
+    ``counted``: ``wanted`` was counted by hand, so the log has no loss if ``wanted`` has none.
     """
     have = dict(zip(FIELDS, got if got is not None else (0, None, None), strict=True))
     if all(have[field] == value for field, value in wanted.items()):
@@ -95,9 +94,9 @@ def verdict(wanted: dict[str, float | None], got: Figures | None, counted: bool)
 
 
 def read_without(path: Path, removed: set[str]) -> Figures | str | None:
-    """Return what generic reading gives of ``path`` when the grammars ``removed`` do not ship.
+    """Return the figures of ``path`` by generic reading without the grammars ``removed``; None if the log is refused.
 
-    The id of a grammar of another family where that reads steps of it: then generic reading does not run.
+    Returns the id of another family's grammar if that reads steps, because generic reading does not run then.
     """
     rest = tuple(grammar for grammar in shipped() if grammar.id not in removed)
     vocabulary = vocabulary_without(removed)
@@ -113,7 +112,7 @@ def read_without(path: Path, removed: set[str]) -> Figures | str | None:
 
 
 def learn_without(path: Path, removed: set[str]) -> Figures | None:
-    """Return what a learned grammar reads of the log that it was learned from."""
+    """Return the figures of a log by the grammar learned from it; None if none is learned."""
     try:
         return figures(propose(str(path), "learned", vocabulary=vocabulary_without(removed)).derivation)
     except ReceiptError:
@@ -121,7 +120,7 @@ def learn_without(path: Path, removed: set[str]) -> Figures | None:
 
 
 def vocabulary_without(removed: set[str]) -> Any:
-    """Return the vocabulary without the spellings that the removed trainers brought."""
+    """Return the vocabulary without the spellings of the removed trainers."""
     trainers = {grammar.trainer for grammar in shipped() if grammar.id in removed} | removed
     return load_vocabulary(definition("generic"), fallback.WHERE, load_registry(), trainers)
 
@@ -202,20 +201,20 @@ def sums(table: dict[str, dict[str, int]]) -> dict[str, int]:
 
 
 def shown(total: dict[str, int]) -> list[str]:
-    """Return the columns of a table: those of learning only where it was measured."""
+    """Return the columns of the table; those of learning only if it was measured."""
     learned = any(count for column, count in total.items() if column.startswith("learn"))
     return [column for column in COLUMNS if learned or not column.startswith("learn")]
 
 
 def shares(total: dict[str, int]) -> dict[str, float]:
-    """Return the share of the known logs that generic reading and learning get right."""
+    """Return the shares of known logs that generic reading and learning read right."""
     asked = {"generic": total["known"] - total["generic other"], "learn": total["known"]}
     found = {how: total[f"{how} right"] + total[f"{how} more"] for how in asked}
     return {how: found[how] / max(1, logs) for how, logs in asked.items() if f"{how} wrong" in shown(total)}
 
 
 def publish(table: dict[str, dict[str, int]]) -> None:
-    """Write the counts by family as JSON and as a table in Markdown."""
+    """Write the counts by family as JSON and as a Markdown table."""
     total = sums(table)
     columns = shown(total)
     rows = {family: {c: counts.get(c, 0) for c in columns} for family, counts in sorted(table.items())}
@@ -237,7 +236,7 @@ def publish(table: dict[str, dict[str, int]]) -> None:
 
 
 def show(table: dict[str, dict[str, int]]) -> int:
-    """Print the counts by family and in all; return the exit code."""
+    """Print the counts by family and in total; return the exit code."""
     total = sums(table)
     print(f"{'family':20}" + "".join(f"{column:>16}" for column in shown(total)))
     for family, counts in {**table, "TOTAL": total}.items():

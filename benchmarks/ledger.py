@@ -1,12 +1,12 @@
-"""Accounts of the logs in folders: whether the ledger of numeric cells closes, which keys are dropped, where the time went.
+"""Check the logs in folders: whether the ledger of numeric cells closes, which keys are dropped, and the goodput classes.
 
     python -m benchmarks.ledger [FOLDER...] [--write]
 
-Reads every log below the folders (by default the fixtures). Its labelled numbers are counted a second time, record by
-record and by a tokenizer of its own (``close``); each dropped key is printed with its cells and logs, and marked where
-the metric registry has an alias for it; then the goodput of each run with stamps. Exit code 1 where a ledger does not
-close, a dropped key is a metric, the classes of a run do not add up to its wall time, or goodput is above 95 % beside a
-bottleneck or a stall of more than 5 %. ``--write`` keeps the counts in ``benchmarks/results/ledger.md``.
+Reads every log below the folders (by default the fixtures). Labelled numbers are counted a second time, record by record, by
+a separate tokenizer (``close``). Each dropped key is printed with its cells and logs, and marked if the metric registry has
+an alias for it; then follows the goodput of each run with timestamps. Exit code 1 if a ledger does not close, a dropped key
+is a metric, the classes of a run do not add up to its wall time, or goodput is above 95 % despite a bottleneck or a stall
+of more than 5 %. ``--write`` keeps the counts in ``benchmarks/results/ledger.md``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ FIXTURES = ROOT / "fixtures" / "logs"
 RESULTS = ROOT / "benchmarks" / "results" / "ledger.md"
 SUFFIXES = (".log", ".txt", ".out", ".jsonl")
 HIGH = 0.95
-"""Goodput beside which nothing may hold the run up."""
+"""Goodput above which no bottleneck or stall may exist."""
 HELD = 0.05
-"""Share of a step, or of the wall time, from which on something does."""
+"""Share of a step or of the wall time above which a bottleneck or a stall counts."""
 SIGNS = frozenset("+-.0123456789")
 SOURCES = (".py", ".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".go", ".rs", ".java", ".lua", ".jl")
 LETTERS = string.ascii_letters + "/%"
@@ -45,7 +45,7 @@ ENDS = frozenset(" \t,;|)]}\"'<\n")
 
 
 def labelled(text: str) -> list[tuple[str, int]]:
-    """Return label and place of each number in a record, walking over it sign by sign: ``LABEL: NUMBER``, ``LABEL=NUMBER``."""
+    """Return (label, offset) of each ``LABEL: NUMBER`` and ``LABEL=NUMBER`` in a record, read character by character."""
     found: list[tuple[str, int]] = []
     for at, sign in enumerate(text):
         if sign not in ":=":
@@ -68,10 +68,10 @@ def labelled(text: str) -> list[tuple[str, int]]:
 
 @dataclass
 class Closing:
-    """What a second count of a log found: numbers ``outside`` of the ledger, and the parts that ``differ`` from it.
+    """Result of the second count of a log: numbers ``outside`` the ledger, and the parts that ``differ`` from it.
 
-    ``compared`` is false where neighbours decide what a cell is (tables, blocks), or several launches or versions of a
-    grammar share the records: there only the places of the numbers are checked.
+    ``compared`` is false if other records decide the meaning of a cell (tables, blocks), or if several launches or versions
+    of a grammar share the records: then only the places of the numbers are checked.
     """
 
     numbers: int = 0
@@ -129,7 +129,7 @@ def _is_alone(reading: Reading) -> bool:
 
 
 def held_up(document: dict[str, Any]) -> str | None:
-    """Return what holds a run up that says a goodput above ``HIGH``; None where nothing does."""
+    """Return the bottleneck or stall of a run whose goodput is above ``HIGH``, or None."""
     goodput = document["goodput"]
     if goodput is None or goodput["goodput_ratio"] <= HIGH:
         return None
@@ -145,7 +145,7 @@ def held_up(document: dict[str, Any]) -> str | None:
 
 
 def gap_of(document: dict[str, Any]) -> float | None:
-    """Return how far the classes of goodput are from the wall time, as a share of it; None where there is no goodput."""
+    """Return the difference of the goodput classes' sum from the wall time, as a share of it; None without goodput."""
     goodput = document["goodput"]
     if goodput is None:
         return None
@@ -155,7 +155,7 @@ def gap_of(document: dict[str, Any]) -> float | None:
 
 @dataclass
 class Accounts:
-    """What the logs of a folder contain, and all that is ``wrong`` with it."""
+    """Counts over the logs of a folder, and all faults in ``wrong``."""
 
     name: str
     logs: int = 0
@@ -196,7 +196,7 @@ class Accounts:
 
 
 def read_folder(folder: Path) -> Accounts:
-    """Return the accounts of every log below a folder; what is no log is counted as refused."""
+    """Return the accounts of every log below a folder; other files are counted as refused."""
     accounts = Accounts("fixtures" if folder.resolve() == FIXTURES else folder.name)
     for path in sorted(p for p in folder.rglob("*") if p.suffix in SUFFIXES and p.is_file() and p.name != "truth.jsonl"):
         try:
@@ -208,7 +208,7 @@ def read_folder(folder: Path) -> Accounts:
 
 
 def page(every: list[Accounts]) -> str:
-    """Return the counts as Markdown: names of folders and keys, and no text of a log."""
+    """Return the counts as Markdown, with names of folders and keys, but no text of a log."""
     lines = ["# The ledger of numeric cells", "", "`python -m benchmarks.ledger FOLDER... --write` writes this page.", ""]
     lines += ["| logs of | logs | refused | cells read | other | dropped | counted again | compared key by key |"]
     lines += ["|---|--:|--:|--:|--:|--:|--:|--:|"]

@@ -1,4 +1,4 @@
-"""What a result was measured on."""
+"""Describe the machine of a measurement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _processor() -> str:
 
 
 def commit() -> str:
-    """Return the short commit of this checkout, with ``-dirty`` where tracked files of the program differ from it."""
+    """Return the short commit of this checkout, with ``-dirty`` if tracked files of the program were changed."""
 
     def git(*words: str) -> str:
         done = subprocess.run(("git", "-C", str(ROOT), *words), capture_output=True, text=True, check=False)

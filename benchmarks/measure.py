@@ -1,4 +1,4 @@
-"""Whole processes, measured in turn: wall time, processor time and peak memory of each, as the kernel counts them."""
+"""Measure whole processes in turn: wall time, CPU time and peak memory, as counted by the kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One command on one input. ``size`` is what it reads, in bytes of plain text; ``stdin`` is fed to it where given."""
+    """One command on one input of ``size`` bytes of plain text; ``stdin``, if given, is its standard input."""
 
     name: str
     command: tuple[str, ...]
@@ -25,7 +25,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One run: seconds of wall and processor time, peak memory in bytes, exit code."""
+    """One run: wall and CPU seconds, peak memory in bytes, exit code."""
 
     wall: float
     cpu: float
@@ -34,7 +34,7 @@ class Sample:
 
 
 def run(case: Case, output: Path | None = None) -> Sample:
-    """Run a command once; its output goes to the file ``output`` and its errors to ``output``.err, or nowhere."""
+    """Run a command once; write stdout to the file ``output`` and stderr to ``output``.err, or discard both."""
     environ = {**os.environ, **case.environ}
     errors = os.devnull if output is None else f"{output}.err"
     with open(output or os.devnull, "wb") as sink, open(errors, "wb") as told, open(case.stdin or os.devnull, "rb") as source:
@@ -47,12 +47,12 @@ def run(case: Case, output: Path | None = None) -> Sample:
 
 
 def tell(text: str) -> None:
-    """Say on standard error what goes on."""
+    """Print progress on stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 def rounds(cases: Sequence[Case], count: int, label: str) -> dict[str, list[Sample]]:
-    """Run all cases once to warm up, then ``count`` rounds of A B C …; return the samples by name, in order of rounds."""
+    """Run all cases once to warm up, then ``count`` rounds of A B C …; return name → samples in order of rounds."""
     samples: dict[str, list[Sample]] = {case.name: [] for case in cases}
     for turn in range(count + 1):
         for case in cases:
@@ -64,11 +64,11 @@ def rounds(cases: Sequence[Case], count: int, label: str) -> dict[str, list[Samp
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> tuple[float, float, float]:
-    """Return median, least and greatest of the ratios of two cases, each within one round."""
+    """Return median, least and greatest ratio of two cases, each taken within one round."""
     values = [a / b for a, b in zip(over, under, strict=True)]
     return statistics.median(values), min(values), max(values)
 
 
 def per_byte(samples: Sequence[Sample], size: int) -> list[float]:
-    """Return wall seconds a byte of each sample."""
+    """Return the wall seconds per byte of each sample."""
     return [sample.wall / size for sample in samples]

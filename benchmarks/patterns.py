@@ -1,8 +1,8 @@
-"""Every pattern that ships against the records that it takes longest for: python -m benchmarks.patterns [--rows 20]
+"""Time every shipped pattern on its worst records: python -m benchmarks.patterns [--rows 20]
 
-For each rule, marker and pattern in code, ``receipt_cli.authoring.redos`` makes records of 64 KiB from the pattern itself, and
-the CPU time of the worst is told, with the power of the length that it grows with. Patterns in code are called as the code
-calls them (``match`` from the beginning, or a search). Then records that pass the gates of all rules at once are read.
+For each rule, marker and pattern in code, ``receipt_cli.authoring.redos`` makes records of 64 KiB from the pattern itself. The
+table has the CPU time of the worst record and the exponent of its growth with length. Patterns in code are called as in the
+code (``match`` from the beginning, or a search). Then records that contain literals of all rules are read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from receipt_cli.scan.extraction import PatternTimeout, extract
 
 RESULT = Path(__file__).resolve().parents[1] / "build" / "patterns.json"
 BOX_S = 2
-"""CPU seconds after which a call of a pattern in code is broken off."""
+"""CPU seconds after which a call of a pattern in code is aborted."""
 MOST_FOUND = 1000
 _FLAGS = re.I | re.X | re.S | re.M
 _READERS: tuple[tuple[str, Callable[[bytes], object], str], ...] = (
@@ -47,7 +47,7 @@ _READERS: tuple[tuple[str, Callable[[bytes], object], str], ...] = (
     ("redact.log_tail", redact.log_tail, "mask"),
     ("redact.mask_secrets", lambda record: redact.mask_secrets(record.decode("latin-1")), "mask"),
 )
-"""What looks at a whole record with several patterns, and in which modules these stand."""
+"""(name, function that searches a whole record with several patterns, module of these patterns)."""
 
 
 _BOUNDED = {
@@ -61,11 +61,11 @@ _BOUNDED = {
     "masking.stated._NAME": 128,  # the name of a field
     "masking.wrapped._NO_REST": 400,
 }
-"""Patterns in code that never get a whole record, and the length that they get at most."""
+"""Pattern in code that never gets a whole record → its longest input."""
 
 
 class Row(NamedTuple):
-    """One pattern: CPU seconds of its worst record of 64 KiB, expected where one took too long before, and how it is made."""
+    """One pattern: CPU seconds of its worst record of 64 KiB, extrapolated if shorter ones took too long, and that record."""
 
     seconds: float
     exponent: float
@@ -74,18 +74,18 @@ class Row(NamedTuple):
 
 
 class _Late(Exception):
-    """A call was broken off."""
+    """A call was aborted."""
 
 
 def measure(name: str, call: Callable[[Attack, int], object], attacks: list[Attack], size: int = HOSTILE_BYTES) -> Iterator[Row]:
-    """Yield the row of one pattern; nothing without attacks."""
+    """Yield the row of one pattern; none without attacks."""
     found = worst_growth(call, attacks, size, HOSTILE_BOUND_S, full=True)
     if found is not None:
         yield Row(found.at(size), found.exponent, name, found.attack.describe())
 
 
 def rules() -> Iterator[Row]:
-    """Yield a row a rule of the shipped grammars."""
+    """Yield a row for each rule of the shipped grammars."""
     for grammar in shipped(with_samples=True):
         for rule in (*grammar.rules, *grammar.ignore):
 
@@ -97,7 +97,7 @@ def rules() -> Iterator[Row]:
 
 
 def markers() -> Iterator[Row]:
-    """Yield a row a marker of the catalogue."""
+    """Yield a row for each marker of the catalogue."""
     for marker in load_catalogue().markers:
         source, needed = marker.pattern.pattern.decode("latin-1"), marker.literals[0].decode("latin-1")
         made = pattern_attacks(source, flags=marker.pattern.flags & _FLAGS, needed=needed)
@@ -105,7 +105,7 @@ def markers() -> Iterator[Row]:
 
 
 def patterns_in_code() -> dict[str, tuple[re.Pattern[Any], frozenset[str]]]:
-    """Return the compiled patterns of all modules by name, and the methods that their modules call of them."""
+    """Return name → compiled pattern and its called methods, for the patterns of all modules."""
     found: dict[str, tuple[re.Pattern[Any], frozenset[str]]] = {}
     for info in pkgutil.walk_packages(receipt_cli.__path__, "receipt_cli."):
         if info.name.endswith(("__main__", "._native")) or ".ray_engine" in info.name:
@@ -149,7 +149,7 @@ def _compiled(value: object, name: str, depth: int) -> Iterator[tuple[str, re.Pa
 
 
 def _boxed(call: Callable[[], object]) -> None:
-    """Call, for at most ``BOX_S`` CPU seconds; Python's own engine looks for signals while it matches."""
+    """Run ``call`` for at most ``BOX_S`` CPU seconds; Python's engine handles signals while it matches."""
     signal.setitimer(signal.ITIMER_PROF, BOX_S)
     try:
         call()
@@ -165,7 +165,7 @@ def _attacks_on(pattern: re.Pattern[Any]) -> list[Attack]:
 
 
 def in_code() -> Iterator[Row]:
-    """Yield a row a pattern in code, called as its module calls it."""
+    """Yield a row for each pattern in code, called as in its module."""
     for name, (pattern, methods) in patterns_in_code().items():
         anchored = bool(methods) and methods <= {"match", "fullmatch"}
         text = isinstance(pattern.pattern, str)
@@ -188,7 +188,7 @@ def in_code() -> Iterator[Row]:
 
 
 def readers() -> Iterator[Row]:
-    """Yield a row a function that looks at a whole record."""
+    """Yield a row for each function that searches a whole record."""
     known = patterns_in_code()
     for name, function, module in _READERS:
         made = [attack for place, (pattern, _) in known.items() if place.startswith(module) for attack in _attacks_on(pattern)]
@@ -201,7 +201,7 @@ def readers() -> Iterator[Row]:
 
 
 def whole_records() -> Iterator[Row]:
-    """Yield the rows of records that pass every gate, each filled up in another way, through all rules and markers."""
+    """Yield a row for each record with literals of all rules and markers, filled up in several ways."""
     engine = Engine(shipped(), load_catalogue(), by_layout=False)
     gates = b" ".join(sorted({*engine.rules_by_literal, *engine.markers_by_literal})).decode("latin-1")
     fillers = (" ", "0", "a", "a ", "a:1 ", "a=1 ", "1,", "| ", ": ", "{", '"', "'", "(", "[", "=", "\x01")
@@ -214,7 +214,7 @@ def whole_records() -> Iterator[Row]:
 
 
 def main() -> int:
-    """Print the table; 1 where a pattern takes longer than it may."""
+    """Print the table; return 1 if a pattern exceeds its bound."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.patterns", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=int, default=20)
     parser.add_argument("--only", choices=["rules", "markers", "code", "readers"], help="one part of the table")

@@ -1,4 +1,4 @@
-"""The commands that are measured: this program, and others that read the same logs. What is not installed is left out."""
+"""The measured commands: this program, and other installed programs that read the same logs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from benchmarks.measure import Case
 
 FILES = Path(__file__).resolve().parent / "peer_files"
 EXTRA = CACHE / "peers"
-"""Where ``make bench-peers`` installs the Python peers."""
+"""Folder in which ``make bench-peers`` installs the Python peers."""
 LAST = CACHE / "last.receipt.json"
-"""The receipt that this program wrote last."""
+"""Path of the last receipt written by this program."""
 MIB = 1 << 20
 _NUMBER = "([-+.0-9A-Za-z]+)"
 DENSE_PATTERN = (
@@ -36,7 +36,7 @@ LNAV_QUERY = (
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another program. ``limit`` is the most bytes that it is given: a slow one reads a shorter log, compared per byte."""
+    """Another program. ``limit`` is its largest input in bytes: a slow program reads a shorter log, compared per byte."""
 
     name: str
     make: Callable[[Path], tuple[str, ...]]
@@ -44,7 +44,7 @@ class Peer:
     program: str | None = None
     module: str | None = None
     figures: bool = False
-    """True when it prints the figures of a receipt as JSON."""
+    """Whether it prints the values of a receipt as JSON."""
 
 
 def _program(*words: str) -> Callable[[Path], tuple[str, ...]]:
@@ -94,11 +94,11 @@ PEERS: dict[str, tuple[Peer, ...]] = {
     "dense.gz": (Peer("gzip -dc", _program("gzip", "-dc"), program="gzip"),),
     "dense.zst": (Peer("zstd -dc", _program("zstd", "-dc", "-q"), program="zstd"),),
 }
-"""What is measured beside this program, by input."""
+"""Input → programs that are compared with this one."""
 
 
 def environ() -> dict[str, str]:
-    """Return the variables under which everything runs: this checkout, and caches of its own, bytecode's included."""
+    """Return the environment of all commands: this checkout, and separate caches, including bytecode."""
     return {
         "PYTHONPATH": os.pathsep.join((str(ROOT), str(EXTRA))),
         "PYTHONDONTWRITEBYTECODE": "",
@@ -108,24 +108,24 @@ def environ() -> dict[str, str]:
 
 
 def receipt_command(log: Path | str, *options: str) -> tuple[str, ...]:
-    """Return ``receipt parse`` of this checkout on ``log``; it writes the receipt to a file, as a job would."""
+    """Return the command ``receipt parse`` of this checkout on ``log``, which writes the receipt to a file like a job."""
     return (sys.executable, "-m", "receipt_cli", "parse", str(log), "-o", str(LAST), *options)
 
 
 def last_differences(source: str, size: int) -> list[str]:
-    """Return a line for each figure of the input ``source`` that the receipt written last does not show."""
+    """Return a line for each value of the input ``source`` that differs in the last receipt."""
     facts = load_facts(input_path(source.partition(".")[0], size))
     return differences(facts, receipt_figures(json.loads(LAST.read_text())), exact=True)
 
 
 def receipt_case(name: str, source: str, size: int, *options: str) -> Case:
-    """Return this program on the input ``source`` (as ``PEERS`` names it) at ``size`` bytes."""
+    """Return the case of this program on the input ``source`` (a key of ``PEERS``) at ``size`` bytes."""
     log = input_path(source, size)
     return Case(name, receipt_command(log, *options), plain_size(source, size), environ())
 
 
 def input_path(source: str, size: int) -> Path:
-    """Return the log of ``source``, made where it is missing; ``dense.gz`` is the log ``dense``, compressed."""
+    """Return the log of ``source``, written if missing; ``dense.gz`` is the log ``dense``, compressed."""
     name, _, suffix = source.partition(".")
     return ensure(name, size, suffix)
 
@@ -145,13 +145,13 @@ def missing(peer: Peer) -> str | None:
 
 
 def peer_case(peer: Peer, source: str, size: int) -> Case:
-    """Return a peer on its share of the input ``source``."""
+    """Return the case of a peer on its share of the input ``source``."""
     share = min(size, peer.limit or size)
     return Case(peer.name, peer.make(input_path(source, share)), plain_size(source, share), environ())
 
 
 def versions() -> dict[str, str]:
-    """Return what the other programs call themselves, by name."""
+    """Return name → version text of the other programs."""
     asked = {
         "wc": ("wc", "--version"),
         "rg": ("rg", "--version"),

@@ -1,7 +1,7 @@
-"""A seeded store of 300 runs in four lanes, with changes that are known, or with none; and how well they are found.
+"""Make seeded stores of 300 runs in four lanes, with or without known changes, and measure how well these are found.
 
 ``python -m benchmarks.planted DIR --seed 1`` writes the store. ``python -m benchmarks.planted --trials 50`` counts, over
-seeds, planted changes that are found and rightly attributed, and alarms where nothing changed.
+seeds, the planted changes that are found and correctly attributed, and the false alarms.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ LANES = ("8xh100-base", "64xh100-large", "1xa100-small", "8xmi300-base")
 RUNS = 75
 FAILURE = {"reason": "unknown", "category": "unknown", "line_number": None, "message": "exit code 1", "log_tail": []}
 FAILURE["markers"] = []
-"""What a receipt states of a run that ended with exit code 1 and without a word."""
+"""``failure`` of a receipt of a run that ended with exit code 1 without a message."""
 PLANTS = {
     ("8xh100-base", "tokens_per_s", "step"): "/header/software/torch",
     ("64xh100-large", "peak_memory_bytes", "creep"): "/header/software/packages/flash-attn",
     ("8xmi300-base", "tokens_per_s", "step"): "/header/hardware/accelerators",
 }
-"""Lane, metric and kind of each planted change, and the field that changed with it."""
+"""(lane, metric, kind) of a planted change → the field that changed with it."""
 SPIKE = ("1xa100-small", 41)
-"""The lane and run with a single slow run, which is no change."""
+"""(lane, index) of a single slow run, which is not a change."""
 
 
 def documents(seed: int, *, planted: bool = True, runs: int = RUNS) -> Iterator[dict[str, Any]]:
-    """Yield ``runs`` receipts a lane: throughput with 1 % noise and some dependence, memory with 0.3 %, one failed in fifty."""
+    """Yield ``runs`` receipts for each lane: correlated throughput with 1 % noise, memory with 0.3 %, one in fifty failed."""
     base = SAMPLE.read_bytes()
     start = datetime(2026, 1, 1, 6, tzinfo=UTC)
     for number, lane in enumerate(LANES):
@@ -47,7 +47,7 @@ def documents(seed: int, *, planted: bool = True, runs: int = RUNS) -> Iterator[
         wave = 0.0
         for i in range(runs):
             wave = 0.3 * wave + draw.gauss(0, 0.01)
-            document = json.loads(base)  # which is quicker than to copy it
+            document = json.loads(base)  # faster than a copy
             speed, memory = 1e6 * (number + 1) * (1 + wave), 60e9 * (1 + draw.gauss(0, 0.003))
             header = document["header"]
             header["git"]["commit"] = hashlib.sha1(f"{seed} {i // 3}".encode()).hexdigest()
@@ -96,7 +96,7 @@ def write_store(folder: Path, seed: int, *, planted: bool = True) -> None:
 
 
 def count(trials: int) -> None:
-    """Print how many planted changes are found and attributed, and how many alarms are false."""
+    """Print the numbers of planted changes found and attributed, and of false alarms."""
     registry = load_registry()
     found = attributed = strange = alarms = looked = 0
     for seed in range(trials):

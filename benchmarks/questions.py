@@ -1,10 +1,10 @@
-"""Seconds, wall and processor's, of the first and later questions to a store, and of ``receipt store ls``.
+"""Measure wall and CPU seconds of first and later queries to a store, and of ``receipt store ls``.
 
 python -m benchmarks.questions FOLDER [--receipts 10000]
 
-The logs of the folder are derived; their receipts are then stored again and again under other digests, each with a place and
-its kept row, as ``receipt store build`` does. Each command is a process of its own; the least of three runs counts, but for first
-questions, which are asked once: with the rows that the batch kept, and without any cache.
+The logs of the folder are derived; their receipts are then stored repeatedly under other digests, each with a place and its
+kept row, like ``receipt store build``. Each command is a separate process; the least of three runs counts, except for first
+queries, which run once: with the rows that the batch kept, and without any cache.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ QUESTION = "SELECT grammar_id, count(*), median(loss_last) FROM runs GROUP BY AL
 
 
 def seconds(*arguments: str, times: int = 1) -> str:
-    """Return the least wall time and the least processor time of ``receipt`` with these arguments, as text."""
+    """Return the least wall time and the least CPU time of ``receipt`` with these arguments, as text."""
     taken: list[tuple[float, float]] = []
     for _ in range(times):
         before, used = time.monotonic(), _processor_time()
@@ -47,7 +47,7 @@ def _processor_time() -> float:
 
 
 def copies(store: Store, count: int) -> Iterator[dict[str, Any]]:
-    """Yield ``count`` receipts: those of logs with one run, in turns, each under a digest of its own."""
+    """Yield ``count`` receipts of logs with one run, in turns, each under a new digest."""
     documents = [json.loads(receipt.path.read_bytes()) for receipt in store.receipts()]
     single = [each for each in documents if (each["derivation"].get("launches") or {"count": 1})["count"] == 1]
     for number, document in enumerate(islice(cycle(single), count)):

@@ -1,10 +1,10 @@
-"""How fast real logs are scanned: the largest log of each folder, repeated to one size, and a line for each folder.
+"""Measure the scan speed of real logs: the largest log of each folder, repeated to one size.
 
     python -m benchmarks.real_logs FOLDER [--size 12MB] [--rounds 2] [--results FILE] [--json]
 
-MB a second of processor time of the scan alone, with all grammars, the best of some rounds. Each round has an engine of its
-own, which learns the log's layouts anew; the patterns are compiled before. ``for Python`` is the share of the records
-that the kernel hands back.
+The speed is MB per CPU second of the scan only, with all grammars, the best of the rounds. Each round has a new engine, which
+learns the log's layouts; patterns are compiled before. ``for Python`` is the share of records that the kernel does not
+read.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from receipt_cli.scan.segment import SegmentBody
 
 BLOCK = 1 << 20
 SMALLEST = 2000
-"""Bytes of the smallest log that stands for a folder."""
+"""Bytes of the smallest log that may represent a folder."""
 
 
 class Rate(NamedTuple):
-    """One folder: how fast its largest log is scanned, and which share of its records Python reads."""
+    """One folder: the scan speed of its largest log, and the share of its records that Python reads."""
 
     folder: str
     size: int
@@ -43,7 +43,7 @@ class Rate(NamedTuple):
 
 
 def folders(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield each folder that contains logs, and the text of its largest one."""
+    """Yield each folder with logs, and the text of its largest log."""
     for folder in sorted(path for path in root.rglob("*") if path.is_dir()):
         logs = [path for path in folder.iterdir() if path.is_file() and path.name not in NOT_LOGS]
         for log in sorted(logs, key=lambda path: path.stat().st_size, reverse=True):
@@ -57,7 +57,7 @@ def folders(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def scan(blocks: list[bytes]) -> tuple[float, SegmentBody, int]:
-    """Return the processor time of one scan, what it found, and how many records Python read."""
+    """Return the CPU time of one scan, its result, and the number of records that Python read."""
     engine = Engine(shipped(), load_catalogue())
     read, count = engine.read_record, 0
 
@@ -73,7 +73,7 @@ def scan(blocks: list[bytes]) -> tuple[float, SegmentBody, int]:
 
 
 def measure(folder: str, text: bytes, size: int, rounds: int) -> Rate:
-    """Return how fast ``text``, repeated to ``size`` bytes, is scanned."""
+    """Return the scan speed of ``text``, repeated to ``size`` bytes."""
     whole = (text * (size // len(text) + 1))[:size]
     blocks = [whole[at : at + BLOCK] for at in range(0, len(whole), BLOCK)]
     scan([text[:size]])
@@ -84,7 +84,7 @@ def measure(folder: str, text: bytes, size: int, rounds: int) -> Rate:
 
 
 def report(rates: list[Rate], size: int) -> str:
-    """Return the table, the least and the median, and what was measured on, as Markdown."""
+    """Return the table, the least and the median speed, and the machine, as Markdown."""
     values = [rate.rate for rate in rates]
     lines = [
         f"# Real logs, each repeated to {print_size(size)}: MB a second of processor time, scan alone",

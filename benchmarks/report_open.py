@@ -1,9 +1,9 @@
-"""Milliseconds from navigation to a drawn page, of the overview and the table of runs of a report, in a headless Chromium.
+"""Measure the milliseconds from navigation to a drawn page for the pages of a report, in a headless Chromium.
 
     python -m benchmarks.report_open REPORT [--times 5]
 
-A page is drawn when its script has run: panels or rows are there, and the browser has laid them out. Each line
-has the least and the largest of several openings.
+The pages are the overview and the table of runs. A page is drawn after its script has made panels or rows and the browser
+has laid them out. Each line has the least and the largest time of several openings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LAID_OUT = "new Promise(done => requestAnimationFrame(() => setTimeout(() => do
 
 
 def opened(page: Page, address: str) -> float:
-    """Return the milliseconds from the navigation to the page laid out."""
+    """Return the milliseconds from navigation to layout of the page."""
     page.call("Page.navigate", url="about:blank")
     page.call("Page.navigate", url=address)
     page.wait("document.documentElement?.dataset.ready === 'yes'")

@@ -1,4 +1,4 @@
-"""A seeded store for looking at reports: the planted lanes, with failures, signs of drift and texts of every kind.
+"""Write a seeded store to look at reports: the planted lanes, with failures, signs of drift and texts of every kind.
 
 ``python -m benchmarks.report_store DIR --runs 1250`` writes four lanes of 1,250 runs; ``--hostile`` puts markup into every text.
 """
@@ -26,7 +26,7 @@ REASONS = (
 
 
 def varied(seed: int, *, runs: int = RUNS, hostile: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the planted receipts: one in twelve failed with a reason, some with near misses or inconsistent throughput."""
+    """Yield the planted receipts; one in twelve has a failure reason, some have near misses or inconsistent throughput."""
     draw = random.Random(seed)
     failed = json.loads(OOM.read_text(encoding="utf-8"))["failure"]
     for number, document in enumerate(documents(seed, runs=runs)):
@@ -65,7 +65,7 @@ def _contradict(document: dict[str, Any]) -> None:
 
 
 def _poison(document: dict[str, Any]) -> None:
-    """Put markup into the texts that a log or a header may hold."""
+    """Put markup into the texts that come from a log or a header."""
     document["run"]["name"] += MARKUP
     document["run"]["preset"] = MARKUP
     document["header"]["git"]["message"] = MARKUP

@@ -1,13 +1,13 @@
-"""Round trips: what ``receipt export`` writes of each log and ``receipt import`` reads again gives the same figures?
+"""Check round trips: ``receipt import`` must read the same values from the output of ``receipt export``.
 
     python -m benchmarks.round_trips [FOLDER...] [--jobs N] [--write] [--details]
 
-Every log below the folders (by default the fixtures) is derived, exported with its curves to TensorBoard, W&B and MLflow (where
-it is installed) and with its figures to CSV, and imported again. Of each metric of the primary phase first, last, min, max, mean
-and median are compared, of printed and of other metrics. A figure differs where it is another number, or is there on one side
-alone. The last step is compared where there are curves: a tracker has no place for a step whose record has no metric, or one of
-an evaluation alone. Logs without a receipt or a metric are left out. Exit code 1 where a figure differs. ``--write`` keeps the
-table in ``benchmarks/results/round_trips.md``.
+Every log below the folders (by default the fixtures) is derived, exported with its curves to TensorBoard, W&B and MLflow (if
+installed) and with its statistics to CSV, and imported again. First, last, min, max, mean and median of each printed and
+other metric of the primary phase are compared. A value differs if it is another number or exists on one side only. The last
+step is compared if there are curves: trackers have no place for a step without metrics, or with metrics of an evaluation
+only. Logs without a receipt or a metric are left out. Exit code 1 if a value differs. ``--write`` keeps the table in
+``benchmarks/results/round_trips.md``.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ _SHOWN = 5
 
 @dataclass
 class Trip:
-    """One log in one format and back: how many figures there were, and the ones that differ."""
+    """One log exported to one format and imported again: the number of values, and those that differ."""
 
     log: str
     form: str
     figures: int = 0
     differ: list[str] = field(default_factory=list)
     steps: str = ""
-    """The last step before and after, where it is another."""
+    """The last step before and after, if it differs."""
 
 
 def trips(log: str, forms: Sequence[Name], empty: str | None) -> list[Trip]:
-    """Return the round trips of a log; none where it has no receipt or no metric. ``empty`` is a new database of MLflow's."""
+    """Return the round trips of a log; [] without a receipt or a metric. ``empty`` is a new MLflow database."""
     try:
         document, product = read_given(log, environ={}, progress=lambda _: nullcontext(), masked=False, workers=1)
     except ReceiptError:
@@ -88,7 +88,7 @@ def trips(log: str, forms: Sequence[Name], empty: str | None) -> list[Trip]:
 
 
 def figures(document: dict[str, Any]) -> dict[str, float | None]:
-    """Return the figures of the primary phase that are known, each under its block, metric and name."""
+    """Return (block, metric, statistic) → value for the known values of the primary phase."""
     summary = document["summary"] or {}
     entries = ((block, name, entry) for block in BLOCKS for name, entry in (summary.get(block) or {}).items())
     named = {f"{block}/{name} {key}": entry[key] for block, name, entry in entries for key in STATISTICS}
@@ -96,7 +96,7 @@ def figures(document: dict[str, Any]) -> dict[str, float | None]:
 
 
 def differences(before: dict[str, float | None], after: dict[str, float | None]) -> list[str]:
-    """Return what is not the same on both sides."""
+    """Return the values that differ."""
     names = sorted(before.keys() | after.keys())
     return [f"{name}: {before.get(name)} → {after.get(name)}" for name in names if before.get(name) != after.get(name)]
 
@@ -110,7 +110,7 @@ def new_database(path: Path) -> str:
 
 
 def table(found: Sequence[Trip], logs: int, forms: Sequence[str]) -> str:
-    """Return the figures as Markdown."""
+    """Return the results as Markdown."""
     lines = [
         "# Round trips", "",
         "First, last, min, max, mean and median of each metric of the primary phase, exported and imported again.",

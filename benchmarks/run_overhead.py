@@ -1,9 +1,9 @@
-"""What ``receipt run`` costs a job that prints ten thousand lines a second: our CPU time as a share of the command's.
+"""Measure the cost of ``receipt run`` for a job that prints ten thousand lines per second: our CPU time ÷ the command's.
 
-The command computes all the time, as a trainer does, and prints lines of 120 bytes evenly, each flushed. On a machine that
-is not idle it gets less than a core, and prints as much all the same: then the share of a core says more than that of its
-time. Our CPU time is that of the wrapping process while the command runs, from ``/proc``; what it costs to start
-(interpreter, header) and to parse the log in the end is told apart. Run on Linux.
+The command computes all the time, like a trainer, and prints lines of 120 bytes evenly, each flushed. On a busy machine it
+gets less than a core, but prints as much: then our share of a core is more meaningful than our share of its time. Our CPU
+time is the wrapping process's while the command runs, from ``/proc``; the cost of the start (interpreter, header) and of the
+final parse is reported separately. Runs on Linux only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ os.write(2, f"used {used.user + used.system} {printed}\n".encode())
 
 
 def cpu_s(pid: int) -> float:
-    """Return the CPU seconds that ``receipt run`` has used: its threads, and its process that copies the output."""
+    """Return the CPU seconds used by ``receipt run``: its threads, and its process that copies the output."""
     own = Path(f"/proc/{pid}/cmdline").read_bytes()
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     ours = [pid, *(int(child) for child in children if Path(f"/proc/{child}/cmdline").read_bytes() == own)]
@@ -48,7 +48,7 @@ def cpu_s(pid: int) -> float:
 
 
 def measure(terminal: bool, seconds: float, rate: int) -> dict[str, float]:
-    """Run the command once under ``receipt run``; return CPU seconds of it and of us, and the lines it printed."""
+    """Run the command once under ``receipt run``; return its CPU seconds and ours, and its number of lines."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "burn.py").write_text(COMMAND)
@@ -81,7 +81,7 @@ def measure(terminal: bool, seconds: float, rate: int) -> dict[str, float]:
         job.returncode = os.waitstatus_to_exitcode(status)
         assert job.returncode == 0, (folder / "err").read_text()
         used, printed = (float(word) for word in (folder / "err").read_text().split("used ")[1].split()[:2])
-        assert (folder / "job.log").read_bytes().count(b"\n") == printed + 1  # and the line about what it used
+        assert (folder / "job.log").read_bytes().count(b"\n") == printed + 1  # without the line about its CPU time
         assert (folder / "job.receipt.json").exists(), (folder / "err").read_text()
         receipt = json.loads((folder / "job.receipt.json").read_bytes())
         assert receipt["run"]["exit_code"] == 0
@@ -96,7 +96,7 @@ def measure(terminal: bool, seconds: float, rate: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the share of our CPU time for a pipe and for a terminal, the median of some rounds."""
+    """Print our share of CPU time for a pipe and for a terminal, as the median of the rounds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rate", type=int, default=10_000, help="lines a second")

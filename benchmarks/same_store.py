@@ -1,10 +1,9 @@
-"""The receipts of a folder, made in several orders, by one and two workers, here and by Ray: is it one and the same store?
+"""Check that the store of a folder does not depend on the order of logs, the number of workers, or the engine.
 
 python -m benchmarks.same_store FOLDER [--engine local --engine ray] [--workers 1 --workers 2] [--order given …]
 
-Every log of the folder is named, in its order, in the reverse one and in a random one, and with them two that are broken.
-Everything in the stores but their caches is compared, byte by byte. At the end the first store is
-derived again in place, and must stay as it is.
+Every log of the folder, and two broken logs, are given in sorted, reverse and random order. Everything in the stores except
+their caches is compared byte by byte. At the end the first store is derived again in place, and must not change.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ ORDERS = ("given", "reversed", "shuffled")
 
 
 def derive(logs: Sequence[str], store: Path, workers: int, engine: str, *more: str) -> float:
-    """Derive the logs in a process of its own and return the seconds it took."""
+    """Derive the logs in a separate process and return its seconds."""
     options = ["--store", str(store), "--workers", str(workers), "--engine", engine, *more]
     before = time.monotonic()
     command = [sys.executable, "-m", "receipt_cli", "rederive", *logs, *options]
@@ -39,7 +38,7 @@ def derive(logs: Sequence[str], store: Path, workers: int, engine: str, *more: s
 
 
 def digest_of(store: Path) -> tuple[str, int, int]:
-    """Return the digest of all names and bytes of a store, and how many receipts and records of quarantine it holds."""
+    """Return the digest of all names and bytes of a store, and its numbers of receipts and quarantine records."""
     total = hashlib.sha256()
     files = files_of(store)
     for name, data in sorted(files.items()):

@@ -1,8 +1,8 @@
-"""Runs the command line with a thread beside it that looks, a thousand times a second, where every thread is.
+"""Run the command line with a thread that samples the position of every thread a thousand times per second.
 
     python -m benchmarks.sampling OUTPUT parse LOG …
 
-Only this process is seen, not its workers. A call that holds the interpreter's lock is seen when it returns.
+Only this process is sampled, not its workers. A call that holds the interpreter's lock is sampled at its return.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ WAITING = "(waiting)"
 ELSEWHERE = "(elsewhere)"
 _WAITS = {"threading", "queue", "selectors", "concurrent.futures._base", "multiprocessing.connection"}
 PERIOD = 0.001
-"""Seconds between two looks."""
+"""Seconds between two samples."""
 
 
 class Sampler(threading.Thread):
-    """Counts where the threads are: ``own`` by place, ``total`` by every function of the package on a stack."""
+    """Counts the positions of threads: ``own`` by place, ``total`` by every function of the package on a stack."""
 
     def __init__(self, main: int) -> None:
         super().__init__(daemon=True)
@@ -36,7 +36,7 @@ class Sampler(threading.Thread):
         self._main = main
 
     def run(self) -> None:
-        """Look until ``done`` is set."""
+        """Sample until ``done`` is set."""
         while not self.done.wait(PERIOD):
             self.looks += 1
             for ident, frame in sys._current_frames().items():

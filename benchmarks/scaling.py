@@ -1,4 +1,4 @@
-"""How time and memory grow: over the size of a log, over the grammars that are installed, and over their patterns.
+"""Measure the growth of time and memory with the size of a log, the number of grammars, and the number of patterns.
 
 python -m benchmarks.scaling [--size 1GiB] [--rounds 3] [--only size|grammars|patterns]
 """
@@ -19,17 +19,17 @@ from benchmarks.peers import environ, input_path, last_differences, plain_size, 
 from benchmarks.targets import ONE, OPTIONS, Row
 
 STEPS = (1, 10, 100, 1000)
-"""Sizes of the curve: a hundredth of the size asked for, a tenth, itself, and ten times."""
+"""Sizes of the curve, in hundredths of ``--size``."""
 GRAMMARS = (1, 10, 40, 80, 100)
 PATTERNS = (1, 10, 40)
-"""Rules of each of ten made-up grammars beside ten shipped ones."""
+"""Numbers of rules of each of ten made-up grammars, installed with ten shipped ones."""
 MEMORY_BOUND, MEMORY_STRETCH = 200.0, 100.0
 GRAMMAR_SOURCES = ("sparse", "dense")
 LARGEST_FOR_GRAMMARS = 256 << 20
 
 
 def over_sizes(size: int, count: int) -> tuple[list[Row], dict[str, Any]]:
-    """Measure the sparse log at the sizes of ``STEPS``, the last one ten times ``size``; what is not kept is deleted."""
+    """Measure the sparse log at the sizes of ``STEPS``, up to ten times ``size``; delete logs that are not kept."""
     sizes = [size * step // 100 for step in STEPS]
     fresh = [each for each in sizes if not input_is_kept("sparse", each)]
     try:
@@ -87,14 +87,14 @@ def over_patterns(size: int, count: int) -> dict[str, Any]:
 
 
 def growth_rows(size: int, count: int) -> tuple[list[Row], dict[str, Any]]:
-    """Return the lines of the table about memory and growth, and all samples."""
+    """Return the table rows about memory and growth, and all samples."""
     rows, sizes = over_sizes(size, min(count, 3))
     more, grammars = over_grammars(min(size, LARGEST_FOR_GRAMMARS), count)
     return [*rows, *more], {"sizes": sizes, "grammars": grammars}
 
 
 def _installed(name: str, folder: Path, source: str, size: int) -> Case:
-    """Return this program as it is installed in ``folder``; ``-P`` keeps the checkout off the path."""
+    """Return the case of the program installed in ``folder``; ``-P`` keeps the checkout off the path."""
     interpreter, *rest = receipt_command(input_path(source, size), *OPTIONS[ONE])
     return Case(name, (interpreter, "-P", *rest), plain_size(source, size), {**environ(), "PYTHONPATH": str(folder)})
 
@@ -104,7 +104,7 @@ def _walls(samples: Sequence[Sample]) -> list[float]:
 
 
 def _curve(cases: Sequence[Case], samples: dict[str, list[Sample]]) -> str:
-    """Return the medians of a curve, a line for each point."""
+    """Return the medians of a curve, one line for each point."""
     lines = [f"{'':<32} {'wall':>10} {'s per GB':>9} {'MB':>6}"]
     for case in cases:
         wall = statistics.median(_walls(samples[case.name]))

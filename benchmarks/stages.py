@@ -1,9 +1,9 @@
-"""Where the time of one parse goes, seen by looking at the threads a thousand times a second.
+"""Profile one parse by sampling its threads a thousand times per second.
 
     python -m benchmarks.stages [--size 64MiB] [--input NAME]... [--workers N]
 
-Shares are of the whole process, imports included. ``own`` is time in a module itself and in what it calls outside the
-package, by thread; ``total`` is time below a function on the main thread.
+Shares are of the whole process, including imports. ``own`` is time in a module itself and in its calls outside the
+package, by thread; ``total`` is time in and below a function on the main thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.inputs import CACHE, ROOT, parse_size, print_size
 from benchmarks.peers import LAST, PEERS, environ, input_path, plain_size
 
 MODULES, FUNCTIONS = 25, 45
-"""Lines that are shown."""
+"""Most lines that are shown of each kind."""
 
 
 def profile(source: str, size: int, workers: int) -> str:
@@ -55,7 +55,7 @@ def _by_module(places: dict[str, int]) -> Counter[str]:
 
 
 def _module(parts: list[str], known: list[str]) -> str:
-    """Return the module of ``module.Class.function``: the first part, two for what is in a folder."""
+    """Return the module of ``module.Class.function``: the first part, or the first two in a folder."""
     return ".".join(parts[:2]) if (ROOT / "receipt_cli" / parts[0]).is_dir() and len(known) > 1 else parts[0]
 
 

@@ -1,10 +1,10 @@
-"""What a line costs in a long log of each trainer: the training of every log in a folder, repeated, its counters going on.
+"""Measure the cost per line in long logs of each trainer: the training part of every log, repeated with continued counters.
 
     python -m benchmarks.stretched FOLDER [--sizes 1MB,4MB] [--results FILE]
 
-The lines from the first record that counts to the last are repeated; steps and epochs go on from one copy to the next, all
-else stays. Microseconds of processor time for each line more of the longer log, whole parse with all grammars; *growth* is
-how many times as much a line costs in the longer log: about 1, and 4 where the time grows with the square.
+The lines from the first to the last record with a counter are repeated; steps and epochs continue from one copy to the next,
+the rest stays. The cost is CPU microseconds for each additional line of the longer log, in a whole parse with all grammars;
+*growth* is the cost per line in the longer log ÷ the shorter one: about 1, or 4 if the time grows quadratically.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from receipt_cli.scan.book import examine
 from receipt_cli.scan.engine import Engine
 
 STEPS, EPOCHS = ("step", "iteration"), ("epoch", "epoch_number")
-"""Fields that go on, and those that go on by the epochs."""
+"""Counter fields that continue by steps, and by epochs."""
 LONGEST = 8000
-"""Bytes of a record whose counters go on."""
+"""Longest record, in bytes, whose counters are continued."""
 ROUNDS = 2
-"""How often each log is read; the fastest counts."""
+"""Readings of each log; the fastest counts."""
 SMALLEST = 500
 """Bytes of the smallest log."""
 
 Counter = tuple[int, int, int]
-"""Where a number begins and ends in a line, and which of the two kinds it counts."""
+"""(start, end, kind) of a number in a line; the kind is 0 for steps, 1 for epochs."""
 
 
 class Cost(NamedTuple):
-    """One log: what a line of it costs, and how that grows; ``lines`` and ``seconds`` are those of the longer one."""
+    """One log: the cost per line and its growth; ``lines`` and ``seconds`` are of the longer log."""
 
     name: str
     lines: int
@@ -51,7 +51,7 @@ class Cost(NamedTuple):
 
 
 def counters_of(engine: Engine, line: bytes) -> Iterator[Counter]:
-    """Yield the numbers by which records of a line count steps and epochs."""
+    """Yield the step and epoch numbers of the records of a line."""
     if not line.strip() or len(line) > LONGEST or b"\r" in line:
         return
     for _, rule, events in examine(line, engine._candidates(line).rules).read:
@@ -62,7 +62,7 @@ def counters_of(engine: Engine, line: bytes) -> Iterator[Counter]:
 
 
 def stretch(engine: Engine, text: bytes, size: int) -> tuple[bytes, int] | None:
-    """Return a log whose training is repeated to about ``size`` bytes, and its lines; None where nothing counts."""
+    """Return a log with training repeated to about ``size`` bytes, and its number of lines; None without counters."""
     lines = text.split(b"\n")
     found = [sorted({*counters_of(engine, line.rstrip(b"\r"))}) for line in lines]
     counting = [number for number, counters in enumerate(found) if counters]
@@ -90,7 +90,7 @@ def _counted_on(line: bytes, counters: list[Counter], passed: list[int], copy: i
 
 
 def measure(engine: Engine, path: Path, name: str, sizes: tuple[int, int]) -> Cost | None:
-    """Return what a line costs in the log at ``path``; None where it cannot be stretched or read."""
+    """Return the cost per line in the log at ``path``; None if it cannot be stretched or read."""
     measured = []
     try:
         text = b"".join(Source(str(path)).blocks())
@@ -115,7 +115,7 @@ def _seconds(log: Path) -> float:
 
 
 def report(costs: list[Cost], sizes: tuple[int, int]) -> str:
-    """Return the table as Markdown, the dearest lines first."""
+    """Return the table as Markdown, the most expensive first."""
     lines = [
         f"# The training of each log repeated to {print_size(sizes[0])} and {print_size(sizes[1])}: what a line costs",
         "",

@@ -1,9 +1,9 @@
-"""What becomes of a folder of logs: a line for each with grammar, steps, ending and unread metric-looking lines.
+"""List the results for a folder of logs: grammar, steps, ending and unread metric-looking lines of each log.
 
     python benchmarks/survey.py FOLDER [--all-runs]
 
-Every log is read by the real command in a process of its own. The last lines count what went wrong: line accounting
-that does not add up, crashes, refusals. Exit code 1 when there was one of the first two.
+Every log is read by the real command in a separate process. The last lines count faults: line counts that do not add up,
+crashes, refusals. Exit code 1 if there was one of the first two.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ REFUSALS = (3, 4)
 
 
 def receipt_command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run ``receipt`` from this checkout."""
+    """Run ``receipt`` of this checkout and return the finished process."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "receipt_cli", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
 
 
 def unread_lines(log: Path) -> int:
-    """Return how many lines of ``log`` look like metrics and match nothing."""
+    """Return the number of metric-looking lines of ``log`` that match nothing."""
     done = receipt_command("grammar", "explain", "--json", str(log))
     return json.loads(done.stdout)["unmatched_metric_line_count"] if done.stdout else -1
 
 
 def row(log: Path) -> tuple[list[str], str | None]:
-    """Return the cells of one log and what is wrong with it, if anything."""
+    """Return the table cells of one log, and its fault, if any."""
     done = receipt_command("parse", "--json", str(log))
     try:
         document: dict[str, Any] = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""What this program promises beside others, as data; measured ratios → the rows of one table."""
+"""Targets of this program against others, as data, and the table rows of measured ratios."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPTIONS = {ONE: ("--workers", "1"), TWO: ("--workers", "2")}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``over`` ÷ ``under``, in time a byte, at most or at least ``bound``; ``stretch`` is what would please."""
+    """``over`` ÷ ``under``, in time per byte, at most or at least ``bound``; ``stretch`` is a better, optional bound."""
 
     source: str
     over: str
@@ -24,13 +24,13 @@ class Target:
 
     @property
     def measure(self) -> str:
-        """The ratio in words."""
+        """Text of the ratio."""
         return f"{self.over} ÷ {self.under}"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. ``value`` is None where nothing was measured, for the reason in ``note``."""
+    """One row of the table. ``value`` is None if it was not measured, for the reason in ``note``."""
 
     source: str
     measure: str
@@ -45,7 +45,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """``stretch``, ``met``, ``missed``, ``not measured``, or ``wrong figures`` where a case does not read right."""
+        """``stretch``, ``met``, ``missed``, ``not measured``, or ``wrong figures`` if a case read wrong values."""
         if self.value is None:
             return "not measured"
         if self.wrong:
@@ -97,10 +97,10 @@ def row(
     notes: Mapping[str, str],
     wrong: Collection[str] = (),
 ) -> Row:
-    """Return the line of one target, from the samples of its input by name of the case.
+    """Return the row of one target, from case → samples of its input.
 
-    ``sizes`` are the plain bytes that each case read; ``notes`` says what to know about a case, or why it is absent;
-    ``wrong`` are those whose figures are not the log's.
+    ``sizes`` are the plain bytes that each case read; ``notes`` has remarks on a case, or why it is absent; ``wrong`` are
+    the cases with wrong values.
     """
     told = [notes[name] for name in (target.over, target.under) if name in notes]
     value, spread = None, None

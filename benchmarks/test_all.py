@@ -1,8 +1,8 @@
-"""Run all tests, the slow ones too, and write what came of them to a page: which passed, which were skipped and why.
+"""Run all tests, including slow ones, and write a page with their outcomes and the reasons of skips.
 
 python -m benchmarks.test_all [--jobs 2] [--results benchmarks/results/test-all.md] [PATH...]
 
-``make test-all`` installs what the tests of readers, trainers and Ray need before. Exit code: that of pytest.
+``make test-all`` first installs the packages for the tests of readers, trainers and Ray. The exit code is pytest's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ READERS = ("tensorboard", "wandb", "mlflow-skinny", "ray")
 
 
 def outcomes(report: Path) -> tuple[Counter[tuple[str, str]], Counter[str], list[str]]:
-    """Return how many tests of each folder have which outcome, the reasons of skips, and the names of failed tests."""
+    """Return the outcome counts of each folder, the reasons of skips, and the names of failed tests."""
     counts: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
     failed = []
@@ -42,7 +42,7 @@ def outcomes(report: Path) -> tuple[Counter[tuple[str, str]], Counter[str], list
 
 
 def write_page(report: Path, paths: list[str]) -> str:
-    """Return the page of a run."""
+    """Return the page of a run as Markdown."""
     counts, reasons, failed = outcomes(report)
     describe = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     commit = subprocess.run(describe, stdout=subprocess.PIPE, check=True).stdout
@@ -65,7 +65,7 @@ def write_page(report: Path, paths: list[str]) -> str:
 
 
 def _installed() -> list[str]:
-    """Return what may be missing, each with its version."""
+    """Return optional package → version or a remark that it is missing."""
     found = []
     for name in READERS:
         try:

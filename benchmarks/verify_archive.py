@@ -1,11 +1,11 @@
-"""Verification over a folder of logs: true for each receipt, and false, with the right field named, for each change.
+"""Check verification over a folder of logs: it must accept each receipt, and report the right field for each change.
 
     python -m benchmarks.verify_archive FOLDER [--numbers 3] [--seed 1]
 
-Every log gives its receipt, which is verified against the log, against a compressed copy, and then against changed logs
-and with changes in the receipt. What is printed counts, for each change, the logs for which the answer was right. A number
-in a step line is right when the log and a value are named, a field of the receipt when that very field is. The exit code
-is 1 when any answer was wrong.
+The receipt of each log is verified against the log, against a compressed copy, and then against changed logs and with
+changes in the receipt. The output counts, for each change, the logs with a right answer. The answer to a changed number in
+a step line is right if it reports the log and a value; to a changed field of the receipt, if it reports that field. The
+exit code is 1 if any answer was wrong.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ Place = tuple[str | int, ...]
 LOG = "/derivation/log/sha256"
 OTHER_DIGEST = "0" * 64
 TRIES = 40
-"""Digits of step records that are changed, one at a time, until one of them is of a value that the receipt holds."""
+"""Most digits of step records that are changed, one at a time, until one belongs to a value in the receipt."""
 RECORD_LINES = 12
-"""Lines that a step record may have."""
+"""Most lines of a step record."""
 NUMBER = re.compile(rb"\d+(?:\.\d+)?")
 NO_LOGS = {"MANIFEST.tsv", "README.md", "truth.jsonl"}
 
 
 def numbers(value: object, at: Place = ()) -> Iterator[Place]:
-    """Yield where numbers stand in a document."""
+    """Yield the path of each number in a document."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from numbers(item, (*at, key))
@@ -57,7 +57,7 @@ def numbers(value: object, at: Place = ()) -> Iterator[Place]:
 
 
 def with_value(document: dict[str, Any], at: Place, change: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return a copy of ``document`` with another value in one place."""
+    """Return a copy of ``document`` with ``change`` applied to the value at ``at``."""
     made = copy.deepcopy(document)
     holder: Any = made
     for part in at[:-1]:
@@ -67,12 +67,12 @@ def with_value(document: dict[str, Any], at: Place, change: Callable[[Any], Any]
 
 
 def other_number(value: float) -> float:
-    """Return a number close by."""
+    """Return a slightly different number."""
     return value + 1 if isinstance(value, int) else value * 1.0009765625 or 0.5
 
 
 def named(document: dict[str, Any], log: Path) -> list[str]:
-    """Return the fields that verification names, or the one of the receipt that cannot be."""
+    """Return the fields that verification reports, or the invalid field of the receipt."""
     try:
         return [difference.pointer for difference in answer(document, log)]
     except InputError as error:
@@ -80,35 +80,35 @@ def named(document: dict[str, Any], log: Path) -> list[str]:
 
 
 def answer(document: dict[str, Any], log: Path) -> tuple[Difference, ...]:
-    """Return how the receipt differs from what ``log`` gives."""
+    """Return the differences between the receipt and the derivation of ``log``."""
     read, invalid = read_receipt(canonical_bytes(document), "receipt")
     return verify(read, [str(log)], invalid=invalid).differences
 
 
 def step_lines(log: Path) -> list[int]:
-    """Return lines with step records, from 0, of the run that a receipt is of."""
+    """Return the line numbers, from 0, of the step records of the log's last run."""
     reading = read_log([Stream((Source(str(log)),))])
     return [event.line - 1 for event in reading.launches[-1].events if event.is_step]
 
 
 def changed_digits(data: bytes, lines: list[int], told: Sequence[set[float]], chance: random.Random) -> Iterator[bytes]:
-    """Yield ``data`` with one digit changed, each time another.
+    """Yield ``data`` with one digit changed, another one each time.
 
-    The digits are of numbers in step records that are among the first of the sets ``told`` that has any there.
+    The digits belong to numbers in step records that are in the first set of ``told`` that has any such number.
     """
     starts = [0, *(found.end() for found in re.finditer(rb"\n", data)), len(data)]
     spans = [(starts[line], starts[min(line + RECORD_LINES, len(starts) - 1)]) for line in lines if line + 1 < len(starts)]
     found = {hit.end() - 1: float(hit[0]) for start, end in spans for hit in NUMBER.finditer(data, start, end)}
     alike = (sorted(at for at, value in found.items() if value in values) for values in told)
     digits = next(filter(None, alike), sorted(found))
-    last = digits[-TRIES // 2 :]  # of what a bar drew over and over, the last is the record
+    last = digits[-TRIES // 2 :]  # the last redraw of a bar is the record
     rest = digits[: -len(last)]
     for at in [*chance.sample(last, len(last)), *chance.sample(rest, min(TRIES // 2, len(rest)))]:
         yield data[:at] + (b"8" if data[at : at + 1] < b"5" else b"3") + data[at + 1 :]
 
 
 def check_log(log: Path, scratch: Path, wanted: int, chance: random.Random) -> Iterator[tuple[str, bool]]:
-    """Yield what was done to a log or its receipt, and whether the answer was right."""
+    """Yield (change to a log or its receipt, whether the answer was right)."""
     document = produce(Request(path=str(log))).document
     data = b"".join(Source(str(log)).blocks())
     yield "nothing changed", not answer(document, log)
@@ -154,7 +154,7 @@ def _changed_log(
 
 
 def main() -> int:
-    """Check a folder and print what was right."""
+    """Check a folder and print the numbers of right answers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--numbers", type=int, default=3, help="numbers of each receipt that are changed, one at a time")

@@ -184,7 +184,7 @@ def outcome(document: Mapping[str, Any], *, running: bool = False) -> Outcome:
 
 
 def _ends_in_nan(document: Mapping[str, Any]) -> bool:
-    """True if the last loss printed is no finite number, and no problem left it open."""
+    """Return whether the last printed loss is not finite and no problem left it open."""
     loss = _mapping(document, "summary", "metrics", "loss")
     if loss.get("last") is not None or not loss.get("nonfinite_count"):
         return False

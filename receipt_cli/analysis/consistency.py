@@ -84,7 +84,7 @@ def _half_digit(printed: Statistic) -> float:
 
 
 def phase_facts(phase: Phase, before: Mapping[str, float | str]) -> dict[str, float | str]:
-    """Return the facts of the phase, over batch and world facts of earlier phases."""
+    """Return the facts of the phase, completed by batch and world facts of earlier phases."""
     own: dict[str, float | str] = {}
     for event in phase.standalone_events:
         for name, value in event.facts.items():

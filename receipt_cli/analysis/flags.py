@@ -36,7 +36,7 @@ keeps this share below twice the value."""
 BEYOND = 6.0
 """Multiple of the dense BF16 peak that no step reaches in any precision; dense FP4 reaches four to six times."""
 CONVENTION_RATIO = 3.0
-"""18N over 6N."""
+"""Ratio of the FLOPs of the 18N convention to those of 6N."""
 
 _NAMES = {
     "gradient_accumulation_steps": "gradient accumulation steps",

@@ -138,7 +138,7 @@ def device_of(facts: Facts) -> Device | None:
 
 
 def own_peak(facts: Facts, definition: str | None) -> Peak | None:
-    """Return the peak behind the trainer's MFU: fixed by ``definition``, or printed; else None."""
+    """Return the peak that the trainer's MFU uses: fixed by ``definition``, or printed; else None."""
     fixed = fixed_peak(definition)
     if fixed is not None:
         text = _FIXED.search(definition or "")

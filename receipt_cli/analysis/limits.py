@@ -19,7 +19,7 @@ MAX_FIGURES = 4500
 FEW_PHASES = 50
 """Phases that a receipt always lists, however many metrics they have."""
 MAX_RANKS = 4096
-"""Most ranks of a phase: the lowest."""
+"""Most ranks of a phase in a receipt; the lowest are kept."""
 
 
 def largest(phases: Sequence[Phase]) -> list[int]:

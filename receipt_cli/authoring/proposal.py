@@ -97,7 +97,7 @@ def propose(
         lacking: list[Lack] = []
         learned, same = learn_streams([Stream((source,))], words, lacking)
         if not same:
-            raise InputError("the log changed during the reading", where=path)
+            raise InputError("the log changed while it was read", where=path)
         raw = _first_bytes(source)
         author = _Author(source, name, normalise(raw), words)
         draft = author.of_learned(learned) if learned is not None and not answers and line is None else None

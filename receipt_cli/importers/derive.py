@@ -107,7 +107,7 @@ def _ending(foreign: ForeignRun, phases: Sequence[Phase], catalogue: Catalogue) 
         return replace(derived, reason="truncated", category="unknown", line_number=None, message=foreign.cut, completed=False)
     completed = foreign.completed if foreign.completed is not None else derived.completed or None
     if foreign.checks.get("has_steps") is False and not completed:
-        message = "the document states that no step was made, and not that the run completed"
+        message = "the document says that no step was made, and nothing that the run completed"
         return replace(derived, reason="unknown", category="unknown", line_number=None, message=message, completed=completed)
     # A snapshot of a running job proves neither failure nor completion.
     return replace(derived, reason=None, category=None, line_number=None, message=None, completed=completed)
@@ -130,7 +130,7 @@ def _declared_failure(foreign: ForeignRun, code: int | None, catalogue: Catalogu
         return Ending(marker.reason, marker.category, None, message, False, code, matches)
     if derived.reason not in (None, "truncated"):
         return replace(derived, message=message or derived.message, completed=False)
-    return Ending("unknown", "unknown", None, message or "the document states that the run failed", False, code, matches)
+    return Ending("unknown", "unknown", None, message or "the document says that the run failed", False, code, matches)
 
 
 def _marker(text: str, catalogue: Catalogue) -> Marker | None:

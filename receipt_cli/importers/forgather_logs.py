@@ -63,7 +63,7 @@ def read(json_text: JsonText) -> ForeignRun:
         foreign.problems.add("array_repaired", line, reason)
     foreign.unmatched += array.lost
     if not array.closed:
-        foreign.cut = "the array of records is not closed: the run ended before it was written, or is still running"
+        foreign.cut = "the array of records is not closed: the run ended before its end was written, or goes on"
     if array.records:
         foreign.add_fact("/software/trainer", foreign.trainer, "import:/0")
     return foreign

@@ -169,7 +169,7 @@ def _read_outcome(foreign: ForeignRun, fields: Fields) -> None:
     reason = fields.words("failure_reason")
     bad = False in (foreign.checks["zero_exit_code"], foreign.checks["no_oom"])
     if status in _BAD and reason is None:
-        reason = f"the receipt has status {status}"
+        reason = f"the receipt says {status}"
     if reason is not None or bad:
         foreign.failure = DeclaredFailure(reason, _tail(at(fields.document, "log_tail")))
     elif foreign.checks["zero_exit_code"] or status in _GOOD:

@@ -211,7 +211,7 @@ def _product(
     require_valid(document, "receipt", name)
     if derivation.changed:
         size = derivation.log.size_bytes
-        notes = [*notes, f"{name} changed during the reading: the receipt is of the {size} bytes read"]
+        notes = [*notes, f"{name} changed while it was read: the receipt is of the {size} bytes read"]
     return Product(document, derivation, tuple(notes))
 
 

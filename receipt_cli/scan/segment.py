@@ -22,7 +22,7 @@ from receipt_cli.scan.forms import MARK, MAX_FORMS, OTHER
 
 TAIL_KEPT = 32 * 1024
 HEAD_KEPT = 32 * 1024
-"""Bytes at the start of a log in which timestamps of lines without a rule count."""
+"""Bytes at the start of a log that are searched for timestamps of lines without a rule."""
 KEPT_HITS = 256
 RuleKey = tuple[str, str]
 """(grammar reference ``id@vN``, rule name); during a scan the form of the records follows the name."""

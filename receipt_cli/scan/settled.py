@@ -103,7 +103,7 @@ def names_of_rules(body: SegmentBody) -> dict[RuleKey, set[str]]:
 
 
 def _without_foreign(groups: list[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> list[_Group]:
-    """Return the groups whose leading words show that they are the rule's (law 1)."""
+    """Return the groups that belong to the rule by their leading words (law 1)."""
     counts = Counter[str]()
     for group in groups:
         counts[group.form.lead] += len(group.columns)
@@ -214,7 +214,7 @@ def _has_decimal_commas(groups: Sequence[_Group], name: str) -> bool:
 
 
 def _with_decimal_commas(group: _Group, name: str, spec: Field) -> _Group:
-    """Return the group with commas read as decimal points; values read with thousands are divided accordingly."""
+    """Return the group with commas read as decimal points; divide values read with a thousands comma by 1,000."""
     columns, form = group.columns, group.form
     values = dict(zip(c.rows, c.values, strict=True)) if (c := columns.numbers.get(name)) else {}
     if (name, GROUPED) in form.doubts and max(map(abs, values.values()), default=0) < MILLION:

@@ -166,7 +166,7 @@ def _derive(
     streams = open_streams(paths, names, progress=progress)
     try:
         reading = read_log(streams, recorded.options, workers=workers, using=forced, choice=choice, site=site)
-        notes += ["the log changed during the reading"] if reading.gathered.changed else []
+        notes += ["the log changed while it was read"] if reading.gathered.changed else []
         there = recorded.launch is not None and recorded.launch < len(reading.launches)
         derivation = reading.derivation(recorded.launch if there else None)
         header = mask_texts(renew_log_facts(document["header"], log_facts(derivation.facts)[0]))

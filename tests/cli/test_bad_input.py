@@ -167,7 +167,7 @@ class TestContent:
     def test_junk(self, log: Path, invoke: Invoke) -> None:
         log.write_bytes(random.Random(1).randbytes(1_000_000))
         done = invoke("parse", "--json", log)
-        assert_error(done, 4, "this is no text")
+        assert_error(done, 4, "this is not text")
         assert "grammar learn" not in done.stderr
         assert done.document["checks"]["has_steps"] is None
         assert sum(done.document["derivation"]["lines"].values()) == done.document["derivation"]["log"]["record_count"]

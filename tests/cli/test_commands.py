@@ -224,7 +224,7 @@ class TestCheck:
     def test_an_exit_code_beside_a_receipt_would_be_passed_over(self, receipt: Path, invoke: Invoke) -> None:
         done = invoke("check", receipt, "--job-exit", "1")
         assert done.code == 2
-        assert "goes with a log" in done.stderr
+        assert "needs a log" in done.stderr
 
     def test_a_document_of_another_kind(self, tmp_path: Path, invoke: Invoke) -> None:
         invoke("header", "-o", tmp_path / "header.json", "-C", tmp_path)

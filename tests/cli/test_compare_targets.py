@@ -60,4 +60,4 @@ def test_a_receipt_answers_whether(invoke: Invoke, tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["nothing=1", "loss", "loss=low", "loss=nan", "step_time_s=1=2", "learning_rate=1"])
 def test_a_target_is_a_metric_with_a_direction(invoke: Invoke, target: str) -> None:
     done = invoke("compare", OTHER, FIRST, "--target", target)
-    assert (done.code, "is no target" in done.stderr) == (2, True)
+    assert (done.code, "is not a target" in done.stderr) == (2, True)

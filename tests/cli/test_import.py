@@ -388,12 +388,12 @@ STATE = b'{"global_step": 2, "max_steps": 2, "log_history": %s}'
         pytest.param(b"[1, 2", 3, "not JSON", id="open-array-of-nothing-known"),
         pytest.param(b"[" * 100_000, 3, "nested too deep", id="deep-array"),
         pytest.param(b'{"a":' * 100_000, 3, "nested too deep", id="deep-object"),
-        pytest.param(b"{}", 4, "no known format", id="empty-object"),
-        pytest.param(b"[]", 4, "no known format", id="empty-array"),
+        pytest.param(b"{}", 4, "the format of this document is unknown", id="empty-object"),
+        pytest.param(b"[]", 4, "the format of this document is unknown", id="empty-array"),
         pytest.param(b"step 1 | loss: 2.5\n", 4, "receipt parse", id="a-log"),
-        pytest.param(b"# another report\n", 4, "no known format", id="another-report"),
-        pytest.param(b'{"log_history": 5, "max_steps": 1}', 4, "no known format", id="wrong-type"),
-        pytest.param(b'{"rows": [], "name": "matrix"}', 4, "no known format", id="matrix"),
+        pytest.param(b"# another report\n", 4, "the format of this document is unknown", id="another-report"),
+        pytest.param(b'{"log_history": 5, "max_steps": 1}', 4, "the format of this document is unknown", id="wrong-type"),
+        pytest.param(b'{"rows": [], "name": "matrix"}', 4, "the format of this document is unknown", id="matrix"),
     ],
 )
 def test_bad_input_ends_with_an_answer(invoke: Callable[..., Any], tmp_path: Path, data: bytes, code: int, said: str) -> None:

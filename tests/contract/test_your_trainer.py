@@ -84,7 +84,7 @@ BREAKS: list[tuple[str, str, str]] = [
     ("loss: {type: number}\n", "loss: {type: number}\n      mse: {metric: other}\n", "field … is declared but never captured"),
     ("      step: {type: integer}\n", "", "field … is captured but not declared"),
     ("loss: {type: number}\n", "loss: {type: string, fact: model_name}\n", "a step rule needs a metric"),
-    (f"pattern: '{PATTERN}'", TABLE, "at_least is not for a …"),
+    (f"pattern: '{PATTERN}'", TABLE, "a … cannot have at_least"),
     (SAMPLES, "    samples: []\n", "has no sample"),
     ("line: 'schritt=1 kosten=", "line: 'schritt=1 Kosten=", "sample has none of the rule's literals"),
     ("line: 'schritt=1 k", "line: 'schritt=1  k", "sample is not matched"),

@@ -1,1 +1,1 @@
-"""What a phase achieved: steps and tokens in the time that passed, the spread of its step times, its checkpoints."""
+"""Progress of a phase: steps and tokens over elapsed time, spread of step times, checkpoints."""

@@ -20,7 +20,7 @@ _CAUSES = {
     "node_failure": ("unknown", "hardware", _STOPPED),
     "cancelled": ("killed", "scheduler", _OPEN),
 }
-"""By job end: reason, category, and the log's reasons that it explains."""
+"""By job end: reason, category, and the reasons of a log that they replace."""
 
 
 def complete_ending(ending: Ending, job: JobEnd | None) -> Ending:

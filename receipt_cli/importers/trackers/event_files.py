@@ -75,7 +75,7 @@ def read(foreign: ForeignRun, files: Sequence[Document], paths: Sequence[Path]) 
         except Broken as error:
             foreign.problems.add("file_breaks_off" if error.cut else "file_damaged", None, f"{document.name}: {error}")
             if error.cut and path == paths[-1]:
-                foreign.cut = "the last event file ends within a record: the run ended while it was written, or is still running"
+                foreign.cut = "the last event file ends within a record: the run ended while it was written, or goes on"
         except Malformed as error:
             foreign.problems.add("file_damaged", None, f"{document.name}: {error}")
     return curves.finish()

@@ -159,7 +159,7 @@ def read_lines(foreign: ForeignRun, records: Sequence[tuple[int, Value]]) -> For
         if not isinstance(record, dict):
             foreign.unmatched += 1
             if line == records[-1][0]:
-                foreign.cut = "the last line is cut off: the run ended while it was written, or is still running"
+                foreign.cut = "the last line breaks off: the run ended while it was written, or goes on"
             foreign.problems.add("record_is_no_object", line, "not a JSON object")
             continue
         found = _step_of(record)

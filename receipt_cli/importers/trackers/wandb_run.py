@@ -33,7 +33,7 @@ _HISTORY, _SUMMARY, _CONFIG, _RUN, _EXIT, _VERSION = 2, 3, 5, 17, 18, 21
 """Field numbers of the message Record."""
 _STEPS = ("train/global_step", "trainer/global_step", "global_step", "step")
 """Names of the training step, likeliest first; W&B's own ``_step`` counts calls unless the program sets it."""
-_UNFINISHED = "the run's exit is not recorded: the run ended before it was written, or is still running"
+_UNFINISHED = "no exit of the run is recorded: the run ended before that was written, or goes on"
 _FIGURES = ("first", "last", "min", "max", "mean", "median")
 
 

@@ -94,8 +94,8 @@ def test_where_a_rule_tells_digits_apart() -> None:
         return digit_dependence(Rule("a", "step", (b"loss",), pattern=pattern))
 
     assert told(r"loss: (?P<loss>\d[\d.]*+)") == ""
-    assert told(r"loss@1: (?P<loss>\d[\d.]*+) V2") == "behind ' v' 'loss@'"
-    assert told(r"step (?P<step>[1-9]\d*+) loss") == "behind 'step '"
+    assert told(r"loss@1: (?P<loss>\d[\d.]*+) V2") == "after ' v' 'loss@'"
+    assert told(r"step (?P<step>[1-9]\d*+) loss") == "after 'step '"
     assert told(r"step +(?P<step>[1-9]\d*+) loss") == "anywhere"
 
 

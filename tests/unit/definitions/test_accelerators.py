@@ -91,7 +91,7 @@ BROKEN = [
     ("an unknown key", GOOD.replace("source: a", "origin: b, source: a"), "origin"),
     ("a missing key", GOOD.replace(", source: a datasheet", ""), "source"),
     ("a precision", GOOD.replace("bf16", "fp8"), "fp8"),
-    ("a rate in TFLOP/s", GOOD.replace("flops_per_s: 1.0e+14", "flops_per_s: 100.0"), "not a rate"),
+    ("a rate in TFLOP/s", GOOD.replace("flops_per_s: 1.0e+14", "flops_per_s: 100.0"), "not the peak"),
     ("no sparse rate", GOOD.replace("2.0e+14", "3.0e+14"), "twice"),
     ("a pattern", GOOD.replace("['x1']", "['x(1']"), "valid regular expression"),
     ("a device twice", GOOD + GOOD.splitlines()[-1], "twice"),

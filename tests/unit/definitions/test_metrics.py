@@ -93,8 +93,8 @@ BROKEN = [
     ("bytes_of_other_unit", registry_text(changed(LOSS, name="memory_bytes")), "cannot have the unit"),
     ("no_description", registry_text(changed(LOSS, description=" ")), "needs a description"),
     ("aliases_is_text", registry_text(changed(LOSS, aliases="lm loss")), "aliases is not a list"),
-    ("alias_is_text", registry_text(changed(LOSS, aliases=["lm loss"])), "an alias is"),
-    ("alias_without_trainer", registry_text(changed(LOSS, aliases=[{"spelling": "l"}])), "an alias is"),
+    ("alias_is_text", registry_text(changed(LOSS, aliases=["lm loss"])), "an alias must have"),
+    ("alias_without_trainer", registry_text(changed(LOSS, aliases=[{"spelling": "l"}])), "an alias must have"),
     (
         "alias_with_blank",
         registry_text(changed(LOSS, aliases=[{"spelling": " l", "trainer": "a"}])),

@@ -166,7 +166,7 @@ def test_it_accepts(schema: Any, instance: object) -> None:
 
 @pytest.mark.parametrize("schema", [{"dependentSchemas": {}}, {"items": {"format": "date"}}, {"prefixItems": [{}]}])
 def test_a_keyword_that_draft_7_may_not_share_stops_the_build(schema: Any) -> None:
-    with pytest.raises(ValueError, match="not known here"):
+    with pytest.raises(ValueError, match="unknown schema keyword"):
         hatch_build.generate_validator(schema)
 
 

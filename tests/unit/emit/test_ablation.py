@@ -80,7 +80,7 @@ def deepen(made: AblationReceipt) -> None:
         pytest.param(cut, "/layer_curves/sink_mass/1", "2 entries for 3 steps", id="a layer's curve is as long as steps"),
         pytest.param(shorten, "/curves/loss", "1 entries for 3 steps", id="a curve is as long as steps"),
         pytest.param(lose, "/layer_curves/sink_mass", "has 2 layers, the model has 3", id="every layer is there"),
-        pytest.param(renumber, "/layer_curves/sink_mass", "not those from 0 to 2", id="layers count from 0"),
+        pytest.param(renumber, "/layer_curves/sink_mass", "are not 0 to 2", id="layers count from 0"),
         pytest.param(twice, "/layer_curves/sink_mass", "twice", id="a layer is there once"),
         pytest.param(swap, "/steps/1", "not after", id="steps grow"),
         pytest.param(empty, "/model/config", "minProperties", id="a configuration is there"),

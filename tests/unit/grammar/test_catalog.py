@@ -126,7 +126,7 @@ def test_a_users_own_file(folder: Path, tmp_path: Path) -> None:
     path.write_bytes(SMALL % 7)
     assert get_grammar(str(path)).ref == "small@v7"
     path.write_bytes((SMALL % 7).replace(b"pattern: bye", b"pattern: '('"))
-    with pytest.raises(DataError, match="not a pattern"):
+    with pytest.raises(DataError, match="pattern does not compile"):
         get_grammar(str(path))
     with pytest.raises(InputError):
         read_file(str(tmp_path))

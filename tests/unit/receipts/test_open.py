@@ -38,5 +38,5 @@ def test_what_is_neither_is_refused(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text('{"schema_version": "receipt/1.0"}')
     with pytest.raises(InputError, match="not a valid receipt"):
         given(tmp_path / "r.json")
-    with pytest.raises(UsageError, match="goes with a log"):
+    with pytest.raises(UsageError, match="needs a log"):
         given(RECEIPT, exit_code=1)
