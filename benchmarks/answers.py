@@ -4,7 +4,7 @@ python -m benchmarks.answers CORPUS [--details]
 
 ``CORPUS/truth.jsonl`` has one entry per line: ``path``, ``failure_line`` (text of the line; entries without it are left out) and
 ``expect``, of which ``summary.steps.last`` is compared. The prefix of a rank, such as ``[rank3]:``, is ignored, because all ranks
-print the same line. Exit code 1 if fewer than 90 % are right.
+print the same line, and so are the numbers in Slurm's lines of a job and of its step. Exit code 1 if fewer than 90 % are right.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from receipt_cli.receipts.production import Request, produce
 
 WANTED = 0.9
 _RANK = re.compile(r"^(?:\s*\d+: )?(?:\[rank\d+\]:\s*)+")
+_JOB = re.compile(r"\b(?:JOB \d+|STEP \d+\.\w+)")
 _LINE = re.compile(r"\((?:log|[^()]+):(\d+)\)$")
 
 
 def words(line: str) -> str:
-    """Return a line without its rank prefix."""
-    return _RANK.sub("", line).strip()
+    """Return a line without its rank prefix and without the number of a job."""
+    return _JOB.sub("JOB", _RANK.sub("", line)).strip()
 
 
 def judge(log: Path, truth: dict[str, Any]) -> tuple[bool, bool, bool, str]:
@@ -43,7 +44,7 @@ def judge(log: Path, truth: dict[str, Any]) -> tuple[bool, bool, bool, str]:
         finally:
             source.close()
         line = lines[int(found[1]) - 1]
-    named = line is not None and words(truth["failure_line"]) in line
+    named = line is not None and words(truth["failure_line"]) in words(line)
     last = truth["expect"].get("summary.steps.last")
     stepped = last is None or re.search(rf"(?<!\d){last:.0f}(?!\d)", shown) is not None
     return named, line is not None and not named, stepped, shown

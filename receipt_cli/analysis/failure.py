@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from receipt_cli.analysis.completed import Evidence, distance, ends_before_plan, is_completed, reached_plan, saved_plan
 from receipt_cli.analysis.survival import CONVICTING, FATAL, Progress
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
-from receipt_cli.analysis.tracebacks import FRAME, HEAD
+from receipt_cli.analysis.tracebacks import FRAME, HEAD, INTERRUPTED
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import first_with, metric, not_finite_since, read
@@ -240,6 +240,9 @@ def _match(marker: Marker, body: SegmentBody, progress: Progress, rank: int | No
     )
     if marker.role == "exit_code":
         chosen = len(hits.at) - 1 if chosen is not None else None
+    if marker.id == INTERRUPTED and chosen is not None:  # what was interrupted tells more than the launcher that says so
+        raised = {at for at, text, _ in hits.texts if text.strip().startswith("KeyboardInterrupt")}
+        chosen = next((i for i in own if i >= chosen and hits.at[i] in raised), chosen)
     index = own[0] if chosen is None else chosen
     at = hits.at[index]
     text, code = next(((t, c) for a, t, c in hits.texts if a >= at), (hits.texts[-1][1], hits.texts[-1][2]))

@@ -192,7 +192,7 @@ def _checks(page: Page, figures: Figures) -> None:
     for name in checks:
         value = truth(checks, name)
         mark, role = marks[None if value is False and name in _LATER else value]
-        facts.append([Span(f"{mark} ", role), Span(page.say(name))])
+        facts.append([Span(f"{mark} {page.say(name)}", role)])
     page.flow("", facts)
 
 

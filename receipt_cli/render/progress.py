@@ -129,7 +129,10 @@ class Screen:
         from rich.live import Live
 
         self._console = Console(file=stream)
-        self._live = Live(console=self._console, auto_refresh=False, transient=True, vertical_overflow="crop")
+        self._live = Live(
+            console=self._console, auto_refresh=False, transient=True, vertical_overflow="crop", redirect_stdout=False,
+            redirect_stderr=False,
+        )  # fmt: skip
         self._shown = ("", 0, 0)
 
     def __enter__(self) -> Screen:
@@ -150,7 +153,7 @@ class Screen:
             self._shown = shown
             with contextlib.suppress(OSError, ValueError):
                 self._live.start()
-                self._live.update(Text.from_ansi(text), refresh=True)
+                self._live.update(Text.from_ansi(text, no_wrap=True, overflow="crop"), refresh=True)
 
     @property
     def rows(self) -> int:

@@ -383,7 +383,7 @@ class TestHtml:
         for text in ("<td>d20</td>", "<th>outcome</th>", "nanochat", "<th>loss (last)</th>", "<th>steps</th>"):
             assert text in html
         failed = receipt_cli.read(LOGS / "nanochat" / "base-2026-03-oom.log")
-        assert "not healthy: cuda_oom" in failed._repr_html_()
+        assert "failed: cuda_oom" in failed._repr_html_()
 
     def test_a_run_without_steps_has_one(self, tmp_path: Path) -> None:
         log = tmp_path / "a.log"

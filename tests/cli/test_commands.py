@@ -305,7 +305,7 @@ class TestGrammar:
         assert [c["id"] for c in found["candidates"] if c["chosen"]] == ["nanogpt"]
         assert {"line_number": 4, "text": "eval perplexity: step 5 loss 0.25"} in found["unmatched"]
         assert sum(rule["matched"] for rule in found["rules"]) > 13
-        assert invoke("grammar", "explain", log, stdin=b"").stdout.decode().count(NANOGPT.ref) == 1
+        assert invoke("grammar", "explain", log, stdin=b"").stdout.decode().count(f"✓  {NANOGPT.ref} ") == 1
         assert invoke("grammar", "explain", "-", stdin=LOG.read_bytes()).code == 0
 
 

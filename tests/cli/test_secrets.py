@@ -361,7 +361,7 @@ def test_masks_are_counted_and_told(tmp_path: Path, invoke: Invoke) -> None:
     text = json.dumps([document["phases"], document["failure"], document["derivation"]])
     assert counts == {kind: text.count(f"[redacted:{kind}]") for kind in ("gitlab", "hf", "named")}
     assert counts["hf"] == 2 and counts["named"] == 1 and counts["gitlab"] >= 2  # an error quotes what stands before it
-    shown = invoke("parse", log)
+    shown = invoke("parse", log, "--full")
     assert re.search(r"masked\s+\d+", shown.stdout.decode())
 
 

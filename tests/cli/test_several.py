@@ -31,7 +31,7 @@ def test_the_last_run_and_a_note_of_the_others(queue: Path, invoke: Invoke) -> N
     assert done.stderr == (
         "receipt: note: the log has 3 runs; this is the last, from line 18 on: --all-runs writes a receipt for each\n"
     )
-    assert b"run 3 of 3 in it" in invoke("parse", queue).stdout
+    assert b"3 of 3 in this file, from log:18" in invoke("parse", queue).stdout
 
 
 @pytest.mark.parametrize("stdin", [False, True])
@@ -50,7 +50,7 @@ def test_all_runs_into_a_folder(queue: Path, invoke: Invoke, tmp_path: Path) -> 
     files = sorted(folder.iterdir())
     assert [file.name for file in files] == ["run-1.json", "run-2.json", "run-3.json"]
     assert [invoke("schema", "check", file).code for file in files] == [0, 0, 0]
-    assert done.stdout.count(b"nanogpt run") == 3
+    assert done.stdout.count(b"  run       nanoGPT") == 3
     assert invoke("parse", "--all-runs", queue, "-o", queue).code == 6
 
 
@@ -64,7 +64,7 @@ def test_files_of_one_run(tmp_path: Path, invoke: Invoke) -> None:
     folder = invoke("parse", "--json", tmp_path)
     assert folder.stdout == done.stdout
     assert folder.stderr == "receipt: note: 1 file looks like no log: left out\n"
-    assert b"2 files" in invoke("parse", *paths).stdout
+    assert b"2 files" in invoke("parse", "--full", *paths).stdout
 
 
 @pytest.mark.parametrize("path", [".", ".."])
@@ -81,7 +81,7 @@ def test_a_failure_names_its_file(tmp_path: Path, invoke: Invoke) -> None:
     paths = [tmp_path / f"rank{rank}.log" for rank in range(2)]
     paths[0].write_text(iterations(range(8)))
     paths[1].write_text(iterations(range(5)) + "Traceback (most recent call last):\nValueError: no such batch\n")
-    assert "line 8 of rank1.log (line 17 of all)" in invoke("parse", *paths).stdout.decode()
+    assert "(rank1.log:8)" in invoke("parse", *paths).stdout.decode()
 
 
 def test_2_for_files_of_several_runs(tmp_path: Path, invoke: Invoke) -> None:

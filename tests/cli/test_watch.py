@@ -93,9 +93,9 @@ def test_each_log_has_its_state_and_the_figures_of_now(logs: Path, invoke: Invok
 def test_the_table_begins_with_what_needs_somebody(logs: Path, invoke: Invoke) -> None:
     lines = invoke("watch", logs, "--once").stdout.decode().splitlines()
     assert lines[0] == "5 logs: 1 failed, 1 nan, 1 stalled, 1 running, 1 done"
-    assert [line.split()[0] for line in lines[2:]] == ["stopped.log", "nan.log", "silent.log", "running.log", "done.log"]
-    assert "16 of 60" in lines[5]
-    assert "7.816" in lines[5]
+    assert [line.split()[0] for line in lines[3:]] == ["stopped.log", "nan.log", "silent.log", "running.log", "done.log"]
+    assert "16 of 60" in lines[6]
+    assert "7.816" in lines[6]
 
 
 def test_jobs_that_went_well_exit_0(tmp_path: Path, invoke: Invoke) -> None:

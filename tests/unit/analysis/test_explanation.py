@@ -248,3 +248,12 @@ def test_docker_records_are_unpacked(receipt_of: Receipt) -> None:
     assert (failure["reason"], failure["line_number"], failure["message"]) == ("traceback", 24, "KeyError: 'images'")
     assert failure["exception"]["frame"] == {"file": "/src/data.py", "line": 4, "function": "load", "relative": "data.py"}
     assert failure["progress"]["silence_s"] == 4
+
+
+def test_what_was_interrupted_comes_before_the_launcher_that_says_so(receipt_of: Receipt) -> None:
+    launcher = "[2025-12-10 12:07:08,014] [INFO] [launch.py:344:sigkill_handler] Main process received SIGINT, exiting\n"
+    failure = receipt_of(STEPS + launcher + HEAD + '  File "/src/train.py", line 9, in main\n    go()\nKeyboardInterrupt\n')[
+        "failure"
+    ]
+    assert (failure["reason"], failure["line_number"], failure["message"]) == ("interrupted", 25, "KeyboardInterrupt")
+    assert receipt_of(STEPS + launcher)["failure"]["line_number"] == 21
