@@ -5,8 +5,9 @@ order, in one folder with copies of ``fixtures/`` and ``grammars/``. A command e
 ``# exit N``. The lines below a command must be what it prints, stdout and stderr together; ``...`` replaces a part
 of a line, or alone on a line any lines. Without lines below it, only the exit code counts. Blocks of the language
 ``sh`` are examples with the reader's own files: ``test_documents.py`` parses their commands. A block with a title is a
-file of that name, which lies in the folder. README names the reader's ``train.py`` (here ``OWN``) and ``logs/``. Of its set-up commands ``make
-demo`` is run below without its installation, ``make test`` runs this file, and ``make newcomer`` installs the package.
+file of that name, which lies in the folder. README names the reader's ``train.py`` (here ``OWN``) and ``logs/``. Of its
+set-up commands ``make demo`` is run below without its installation, ``make test`` runs this file, and ``make newcomer``
+installs the package.
 """
 
 import doctest
