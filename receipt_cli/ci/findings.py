@@ -75,7 +75,7 @@ def _lines(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
     for miss in (derivation.get("near_misses") or {"first": ()})["first"]:
         message = f"almost matches rule {miss['rule']} of {miss['grammar']}: has the format changed?"
         rule = f"near-miss/{miss['grammar']}"
-        yield Finding(rule, "note", "near miss", _cut(message), places.locate(miss["line_number"]))
+        yield Finding(rule, "note", "line almost read", _cut(message), places.locate(miss["line_number"]))
 
 
 def _cut(text: str, ending: str = "") -> str:

@@ -125,7 +125,7 @@ def test(
     if json_output:
         write_json(rows)
     else:
-        columns = ("rule", "event", "samples", "failed", *(("records", "near misses") if log else ()), "tells digits apart")
+        columns = ("rule", "event", "samples", "failed", *(("records", "almost read") if log else ()), "tells digits apart")
         write_stdout(render_table([{k: str(v) for k, v in row.items()} for row in rows], columns, style(color)))
         write_stdout(render_first_records(rows, style(color)) if log else "")
     if not good:
