@@ -126,7 +126,8 @@ def test(
         write_json(rows)
     else:
         columns = ("rule", "event", "samples", "failed", *(("records", "almost read") if log else ()), "tells digits apart")
-        write_stdout(render_table([{k: str(v) for k, v in row.items()} for row in rows], columns, style(color)))
+        shown = [{"almost read" if k == "near misses" else k: str(v) for k, v in row.items()} for row in rows]
+        write_stdout(render_table(shown, columns, style(color)))
         write_stdout(render_first_records(rows, style(color)) if log else "")
     if not good:
         sys.exit(ExitCode.NO)
