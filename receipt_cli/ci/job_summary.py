@@ -62,7 +62,10 @@ def _head(document: Mapping[str, Any], verdict: Verdict) -> Iterator[str]:
         yield " · ".join(named)
         yield ""
     word = outcome(document)
-    facts = [word if verdict.healthy else f"**{word}**", *(f"{verdict.count(state)} {state}" for state in ("passed", "failed", "unknown") if verdict.count(state))]
+    facts = [
+        word if verdict.healthy else f"**{word}**",
+        *(f"{verdict.count(state)} {state}" for state in ("passed", "failed", "unknown") if verdict.count(state)),
+    ]
     steps = (document.get("summary") or {}).get("steps")
     if steps and steps["last"] is not None:
         planned = f" of {count(steps['planned'])}" if steps["planned"] is not None else ""
