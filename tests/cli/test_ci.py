@@ -168,6 +168,14 @@ class TestGitHub:
         assert all(re.fullmatch(r"::(error|warning|notice) [^\r\n]*::[^\r\n]*", c) for c in commands)
         assert "100%25" in commands[0]
 
+    def test_generic_reading_is_a_notice(self, github: tuple[Path, Path], tmp_path: Path, invoke: Invoke) -> None:
+        steps = "".join(f"step {n}/20: loss {4.2 / n:.4f}, lr 3.0e-4\n" for n in range(1, 21))
+        (tmp_path / "run.log").write_text(steps)
+        done = invoke("check", tmp_path / "run.log", "--job-exit", "0")
+        told = [line for line in done.stdout.decode().splitlines() if line.startswith("::")]
+        assert [line.partition("title=")[2].partition("::")[0] for line in told] == ["generic_reading"]
+        assert told[0].startswith("::notice ")
+
     def test_with_json_they_go_to_stderr(self, github: tuple[Path, Path], crashed: Path, invoke: Invoke) -> None:
         done = invoke("check", crashed, "--json")
         assert done.document["passed"] is False
