@@ -283,7 +283,7 @@ class TestGrammar:
     def test_lint(self, tmp_path: Path, invoke: Invoke) -> None:
         definition = yaml.safe_load((ROOT / "grammars" / "nanogpt" / "v1.yaml").read_text("utf-8"))
         (tmp_path / "mine.yaml").write_text(yaml.safe_dump(definition), "utf-8")
-        assert invoke("grammar", "lint", tmp_path / "mine.yaml").stdout == b"1 definition proves itself\n"
+        assert invoke("grammar", "lint", tmp_path / "mine.yaml").stdout == b"1 definition: every sample is read as stated\n"
         assert json.loads(invoke("grammar", "lint", "--json", tmp_path / "mine.yaml").stdout) == []
         next(iter(definition["rules"].values()))["samples"] = []
         (tmp_path / "mine.yaml").write_text(yaml.safe_dump(definition), "utf-8")

@@ -103,7 +103,7 @@ def lint(
     if json_output:
         write_json([finding._asdict() for finding in findings])
     else:
-        sound = "1 definition proves itself\n" if count == 1 else f"{count} definitions prove themselves\n"
+        sound = f"{count} definition{'' if count == 1 else 's'}: every sample is read as stated\n"
         write_stdout(render_findings(findings, style(color)) if findings else sound)
     if findings:
         sys.exit(ExitCode.NO)
