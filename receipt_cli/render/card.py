@@ -56,6 +56,7 @@ _PROBLEMS = {
     "figure_unread": "a label is printed, its value not read",
     "clock_goes_back": "the clock goes back: no wall time",
     "clock_skip": "the clock skips an hour: no wall time",
+    "file_of_another_run": "a file is left out: nothing ties it to the run",
     "side_by_side": "two runs write into one log",
     "decoded_as": "the log is not UTF-8",
     "wall_without_step_times": "the wall time is known, that of the steps is not",
