@@ -21,6 +21,10 @@ _NOTHING_FOUND = {"unknown", "no_grammar_match"}
 """Failure reasons that name no cause: derive/3 gave them for logs it could not read."""
 STOPS = ("time_limit", "preempted", "killed", "interrupted")
 """Failure reasons of a run that was stopped from outside."""
+FEWEST_RECORDS = 3
+"""Fewer step records show no course of a run, and of an unknown trainer they cannot be learned."""
+TOO_FEW = "too_few_records"
+"""The problem of a log whose records that look like steps are fewer."""
 Outcome = Literal["failed", "stopped", "running", "cut off", "finished", "unknown"]
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
@@ -89,7 +93,11 @@ def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str
     if nearest:
         detail += f"; {nearest[0].seen} records like this one: {nearest[0].why}"
     fields = ("/checks/has_steps", *(f"/phases/{number}/summary/steps/record_count" for number in range(phases)))
-    return [Problem("no_step_recognised", None, detail, excerpt, fields=fields)]
+    found = [Problem("no_step_recognised", None, detail, excerpt, fields=fields)]
+    if nearest and nearest[0].counted and all(lack.seen < FEWEST_RECORDS for lack in lacks):
+        detail = f"the records that look like steps are fewer than {FEWEST_RECORDS}: too few to learn how they are printed"
+        found.append(Problem(TOO_FEW, None, detail, excerpt))
+    return found
 
 
 def deciding_lines(
@@ -153,6 +161,12 @@ def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_t
     if failure is not None and failure["reason"] not in passed:
         return False
     return True if checks.get("has_steps") else None
+
+
+def too_short(document: Mapping[str, Any]) -> bool:
+    """Return whether the run of a receipt finished after so few records that no step could be read: a smoke test."""
+    kinds = _mapping(_mapping(_mapping(document, "derivation"), "problems"), "kinds")
+    return TOO_FEW in kinds and _mapping(document, "checks").get("has_steps") is None and outcome(document) == "finished"
 
 
 def proven(checks: Checks) -> bool:

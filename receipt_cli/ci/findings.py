@@ -70,12 +70,13 @@ def _rulings(verdict: Verdict, places: Places) -> Iterator[Finding]:
 def _lines(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
     derivation = document["derivation"]
     for problem in derivation["problems"]["first"]:
-        line = problem["line_number"]
-        yield Finding(f"problem/{problem['kind']}", "warning", problem["kind"], _cut(problem["detail"]), places.locate(line))
+        line, kind = problem["line_number"], problem["kind"]
+        level: Level = "note" if kind == "generic_reading" else "warning"
+        yield Finding(f"problem/{kind}", level, kind, _cut(problem["detail"]), places.locate(line))
     for miss in (derivation.get("near_misses") or {"first": ()})["first"]:
         message = f"almost matches rule {miss['rule']} of {miss['grammar']}: has the format changed?"
         rule = f"near-miss/{miss['grammar']}"
-        yield Finding(rule, "note", "near miss", _cut(message), places.locate(miss["line_number"]))
+        yield Finding(rule, "note", "line almost read", _cut(message), places.locate(miss["line_number"]))
 
 
 def _cut(text: str, ending: str = "") -> str:

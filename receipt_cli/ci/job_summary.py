@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from receipt_cli.analysis.checks import outcome
 from receipt_cli.ci.findings import Finding
 from receipt_cli.ci.verdict import Ruling, State, Verdict
 from receipt_cli.render.comparison.markdown import render_markdown
@@ -60,10 +61,11 @@ def _head(document: Mapping[str, Any], verdict: Verdict) -> Iterator[str]:
     if named:
         yield " · ".join(named)
         yield ""
-    health = "healthy and proven" if verdict.proven else "healthy, not proven" if verdict.healthy else "**not healthy**"
-    if not verdict.healthy and (document["failure"] or {}).get("reason") == "truncated":
-        health = "**truncated**"
-    facts = [health, *(f"{verdict.count(state)} {state}" for state in ("passed", "failed", "unknown") if verdict.count(state))]
+    word = outcome(document)
+    facts = [
+        word if verdict.healthy else f"**{word}**",
+        *(f"{verdict.count(state)} {state}" for state in ("passed", "failed", "unknown") if verdict.count(state)),
+    ]
     steps = (document.get("summary") or {}).get("steps")
     if steps and steps["last"] is not None:
         planned = f" of {count(steps['planned'])}" if steps["planned"] is not None else ""

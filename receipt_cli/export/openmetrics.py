@@ -75,7 +75,9 @@ def _outcome(document: Mapping[str, Any]) -> Iterator[_Sample]:
     labels = {"reason": failure["reason"], "category": failure["category"]} if failure else {}
     yield from _gauge("training_failed", "", "1 where something says that the run failed, and why.", bool(failure), **labels)
     if goodput:
-        yield from _gauge("training_goodput_ratio", "ratio", "Share of wall time in steps that stand.", goodput["goodput_ratio"])
+        yield from _gauge(
+            "training_goodput_ratio", "ratio", "Share of wall time in steps, without repeated ones.", goodput["goodput_ratio"]
+        )
         yield from _gauge("training_wall_time_seconds", "seconds", "Wall time of the job.", goodput["wall_time_s"])
         for cause, lost in goodput["badput_s"].items():
             yield from _gauge("training_badput_seconds", "seconds", "Wall time by what it was lost to.", lost, cause=cause)

@@ -181,12 +181,12 @@ def _of_summary(summary: Document | None, parts: Sequence[str]) -> tuple[str, Se
             if figures["window"] == "steady":
                 left = f"; {steady['excluded_warmup']} warm-up and {steady['excluded_implausible']} implausible records left out"
             if rest and rest[0] in ENDS:
-                more = left if rest[0] in ("min", "max") else ", in any window"
+                more = left if rest[0] in ("min", "max") else ", also during warm-up"
                 return f"the {rest[0]} value{more}; its record begins on this line", [places.get(f"{rest[0]}_line")]
             if rest[:1] == ["places"] and rest[1:] and isinstance(places.get(rest[1]), int) and rest[1].endswith("_line"):
                 return "the line itself", [places[rest[1]]]
             span = [places.get("first_line"), places.get("last_line")]
-            return f"over {figures['record_count']} values of the {figures['window']} window, between these lines{left}", span
+            return f"over {figures['record_count']} values, from the first of these lines to the last{left}", span
         case ["derived", name, *_] if name in summary["derived"]:
             inputs = ", ".join(f"{key} {value}" for key, value in summary["derived"][name]["inputs"].items())
             return f"recomputed over the steady records between these lines, from {inputs or 'their figures'}", ends

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from rich.cells import cell_len
 from rich.text import Text
 
-from receipt_cli.analysis.checks import LOSSES, STOPS, Outcome, outcome
+from receipt_cli.analysis.checks import FEWEST_RECORDS, LOSSES, STOPS, TOO_FEW, Outcome, outcome, too_short
 from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.render.console import elide_middle, printed, say
 from receipt_cli.render.fields import items, mapping, real, text, truth, whole
@@ -56,6 +56,7 @@ _PROBLEMS = {
     "figure_unread": "a label is printed, its value not read",
     "clock_goes_back": "the clock goes back: no wall time",
     "clock_skip": "the clock skips an hour: no wall time",
+    "file_of_another_run": "a file is left out: nothing ties it to the run",
     "side_by_side": "two runs write into one log",
     "decoded_as": "the log is not UTF-8",
     "wall_without_step_times": "the wall time is known, that of the steps is not",
@@ -271,10 +272,12 @@ class _Card:
         completed = truth(self.document, "checks", "completed") is True
         last, planned, records = self._done(), whole(self.steps, "planned"), whole(self.steps, "record_count")
         exit_code = "" if completed else ", exit code 0"
+        if too_short(self.document):
+            return f"too short to judge: fewer than {FEWEST_RECORDS} records{exit_code}", line
         if not records:
             seen = "no step line was recognised" if records is None else "no training step"
             return seen + (exit_code or ", ran to its end"), line
-        if not completed and records < _WIDEST_LIST:
+        if not completed and records < FEWEST_RECORDS:
             return f"too short to judge: {_many(records, 'record')}{exit_code}", None
         start = self._resumed()
         if last is None:
@@ -629,8 +632,8 @@ class _Card:
         costly = {text(one, "kind") for one in first if items(one, "fields")}
         ranked = sorted(kinds, key=lambda kind: (kind == "generic_reading", kind not in costly))
         for kind in ranked:
-            if kind == "no_step_recognised":
-                continue  # the row of steps says so
+            if kind in ("no_step_recognised", TOO_FEW):
+                continue  # the first row says so
             rates = sorted({rate for one in first if (rate := _rate_named(one))})
             if kind == "rate_contradicted" and rates:
                 names = ", ".join(_unit(rate) for rate in rates)

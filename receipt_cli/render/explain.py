@@ -79,7 +79,7 @@ def _write_rules(page: Page, rules: Sequence[object]) -> None:
         Column("rule", least=16),
         Column("event", least=8),
         Column("matched", right=True),
-        Column("near misses", right=True),
+        Column("almost read", right=True),
     ]
     several = len({row[0].text for row in rows}) > 1
     if not several:

@@ -111,4 +111,5 @@ def _figures(job: JobState, snapshot: Snapshot | None, page: Page) -> tuple[str,
     rate = real(metrics, name, "last") if name is not None else None
     trend = sparkline(values, _TREND) if len(values) > 1 else ""
     shown = "not finite" if job.state == "nan" else UNKNOWN if loss is None else measure("loss", loss)
-    return steps, eta, shown, trend, UNKNOWN if rate is None or name is None else measure(name, rate)
+    speed = UNKNOWN if rate is None or name is None else measure(name, rate)
+    return steps, eta, shown, trend, f"{speed}/device" if name is not None and name.endswith("_per_device") else speed

@@ -60,6 +60,34 @@ class TestVerdict:
         )
         assert (again.code, again.stdout.decode().startswith("✓ passed")) == (0, True)
 
+    @pytest.mark.parametrize(
+        ("records", "code", "exit_code", "said"),
+        [
+            (0, "0", 4, "cannot judge"),
+            (1, "0", 0, "yes (exit 0): finished, too short to judge"),
+            (2, "0", 0, "yes (exit 0): finished, too short to judge"),
+            (2, None, 4, "cannot judge"),
+            (2, "1", 1, "no (exit 1): failed"),
+            (3, "0", 0, "yes (exit 0): finished"),
+        ],
+    )
+    def test_a_smoke_run_of_an_unknown_trainer_passes_if_it_exits_with_zero(
+        self, tmp_path: Path, invoke: Invoke, records: int, code: str | None, exit_code: int, said: str
+    ) -> None:
+        steps = "".join(f"step {10 * n}/20: loss {4.2 / (n + 1):.4f}, lr 3.0e-4\n" for n in range(records))
+        (tmp_path / "run.log").write_text(f"loading data\n{steps}bye\n")
+        done = invoke("check", tmp_path / "run.log", *(("--job-exit", code) if code else ()))
+        assert done.code == exit_code
+        assert done.stdout.decode().splitlines()[-1].removeprefix("  check     ").startswith(said)
+        assert invoke("check", tmp_path / "run.log", "--job-exit", "0", "--proven").code == (
+            0 if records == 3 else 1 if records else 4
+        )
+
+    def test_two_records_beside_many_unread_ones_are_no_smoke_run(self, tmp_path: Path, invoke: Invoke) -> None:
+        unread = "".join(f"loss at {4 / (n + 1):.4f} and acc {n / 50:.3f} lr 3e-4\n" for n in range(50))
+        (tmp_path / "run.log").write_text(f"step 1/20: loss 4.2, lr 3.0e-4\n{unread}")
+        assert invoke("check", tmp_path / "run.log", "--job-exit", "0").code == 4
+
     def test_a_wrong_exit_code_is_told_with_the_wanted_one(self, tmp_path: Path, invoke: Invoke) -> None:
         done = invoke("check", log(tmp_path / "run.log"), "--job-exit", "3", "--gates", gates(tmp_path / "g.yaml", "{}"))
         assert (done.code, "✗ zero_exit_code: exit code 3, wanted 0\n" in done.stdout.decode()) == (1, True)
@@ -139,6 +167,14 @@ class TestGitHub:
         assert re.match(r"::error file=run\.log,line=64,title=training failed%3A traceback::RuntimeError: <img", commands[0])
         assert all(re.fullmatch(r"::(error|warning|notice) [^\r\n]*::[^\r\n]*", c) for c in commands)
         assert "100%25" in commands[0]
+
+    def test_generic_reading_is_a_notice(self, github: tuple[Path, Path], tmp_path: Path, invoke: Invoke) -> None:
+        steps = "".join(f"step {n}/20: loss {4.2 / n:.4f}, lr 3.0e-4\n" for n in range(1, 21))
+        (tmp_path / "run.log").write_text(steps)
+        done = invoke("check", tmp_path / "run.log", "--job-exit", "0")
+        told = [line for line in done.stdout.decode().splitlines() if line.startswith("::")]
+        assert [line.partition("title=")[2].partition("::")[0] for line in told] == ["generic_reading"]
+        assert told[0].startswith("::notice ")
 
     def test_with_json_they_go_to_stderr(self, github: tuple[Path, Path], crashed: Path, invoke: Invoke) -> None:
         done = invoke("check", crashed, "--json")

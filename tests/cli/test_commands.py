@@ -256,6 +256,16 @@ class TestHeader:
         assert all(line.startswith("receipt: note: ") for line in done.stderr.splitlines())
 
 
+class TestExplain:
+    def test_a_block_has_a_line_for_each_figure_with_its_unit(self, invoke: Invoke) -> None:
+        log = ROOT / "fixtures" / "logs" / "torchtitan" / "llama3-2026-ansi.log"
+        lines = invoke("explain", log, "--field", "/goodput").stdout.decode().splitlines()
+        assert lines[0] == "/goodput"
+        shown = dict(line.split(maxsplit=1) for line in lines[1:14])
+        assert (shown["goodput_ratio"], shown["badput_s/eval"], shown["phase"]) == ("70.0 %", "12.0 s", "null")
+        assert b"/checks/no_oom = true\n" in invoke("explain", log, "--field", "/checks/no_oom").stdout
+
+
 class TestGrammar:
     def test_list(self, invoke: Invoke) -> None:
         found = json.loads(invoke("grammar", "list", "--json").stdout)
@@ -273,7 +283,7 @@ class TestGrammar:
     def test_lint(self, tmp_path: Path, invoke: Invoke) -> None:
         definition = yaml.safe_load((ROOT / "grammars" / "nanogpt" / "v1.yaml").read_text("utf-8"))
         (tmp_path / "mine.yaml").write_text(yaml.safe_dump(definition), "utf-8")
-        assert invoke("grammar", "lint", tmp_path / "mine.yaml").stdout == b"1 definition proves itself\n"
+        assert invoke("grammar", "lint", tmp_path / "mine.yaml").stdout == b"1 definition: every sample is read as stated\n"
         assert json.loads(invoke("grammar", "lint", "--json", tmp_path / "mine.yaml").stdout) == []
         next(iter(definition["rules"].values()))["samples"] = []
         (tmp_path / "mine.yaml").write_text(yaml.safe_dump(definition), "utf-8")

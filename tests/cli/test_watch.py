@@ -98,6 +98,12 @@ def test_the_table_begins_with_what_needs_somebody(logs: Path, invoke: Invoke) -
     assert "7.816" in lines[6]
 
 
+def test_a_rate_of_each_device_is_told_from_that_of_all(tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    shutil.copy(ROOT / "fixtures" / "logs" / "torchtitan" / "llama3-2026-ansi.log", tmp_path / "a.log")
+    assert "6.91 k tok/s/device" in invoke("watch", tmp_path, "--once").stdout.decode()
+
+
 def test_jobs_that_went_well_exit_0(tmp_path: Path, invoke: Invoke) -> None:
     shutil.copy(DONE, tmp_path / "done.log")
     assert invoke("watch", tmp_path / "done.log", "--once").code == 0

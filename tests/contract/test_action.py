@@ -282,6 +282,7 @@ class TestDocumentation:
     def test_the_script_of_the_gitlab_component_runs(self, root: Path, check_ran: Callable[[str], list[str]]) -> None:
         head, job = yaml.safe_load_all((root / "templates" / "receipt" / "template.yml").read_text("utf-8"))
         inputs = head["spec"]["inputs"]
+        assert "default" not in inputs["package"]  # no index has the package
         ((_, body),) = job.items()
         used = set(re.findall(r"\$\[\[ inputs\.([a-z-]+) \]\]", json.dumps(job)))
         assert used == set(inputs)

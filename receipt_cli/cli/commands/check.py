@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from receipt_cli.analysis.checks import CORE, healthy, outcome
+from receipt_cli.analysis.checks import CORE, healthy, outcome, too_short
 from receipt_cli.ci.baseline import Baseline, hold_against
 from receipt_cli.ci.delivery import Targets, deliver
 from receipt_cli.ci.gates import DEFAULT, Gates
@@ -72,8 +72,9 @@ def check(
 
     Without --gates a run has to be healthy: none of finite_losses, zero_exit_code, has_steps, no_oom is false, has_steps is
     true, and nothing says that the run failed, was stopped or is cut off. If steps were read and the log does not
-    show how the run ended, the outcome is unknown, and the exit code 0. On GitHub the job's page, annotations and outputs
-    are written by default; JUnit, SARIF and dotenv files serve other systems.
+    show how the run ended, the outcome is unknown, and the exit code 0; so it is for a run that exited with 0 after one or
+    two records of an unknown trainer. On GitHub the job's page, annotations and outputs are written by default; JUnit, SARIF
+    and dotenv files serve other systems.
 
     Example: receipt check run.log --baseline main.receipt.json --junit junit.xml
     """
@@ -82,10 +83,11 @@ def check(
         wanted,
         require=(*wanted.require, *(("proven",) if proven else ())),
         allow_truncated=allow_truncated or wanted.allow_truncated,
-        allow_unknown=allow_unknown,
     )
     environ = dict(os.environ)
     document, product = read_given(file, environ=environ, exit_code=exit_code, progress=progress)
+    allow_unknown = allow_unknown or too_short(document)
+    wanted = replace(wanted, allow_unknown=allow_unknown)
     if product is not None and log is not None:
         raise UsageError("--log goes with a receipt", why=f"{file} is a log itself")
     note(product.notes if product is not None else ())
@@ -125,7 +127,7 @@ def _answer(document: Mapping[str, Any], ruled: Verdict, proven: bool, allow_unk
         return f"cannot judge (exit {ExitCode.GRAMMAR}): no step line was recognised"
     lacking = [name for name in CORE if checks.get(name) is not True] if proven and fine and not ruled.passed else []
     wrong = [words for name, words in _WRONG.items() if checks.get(name) is False]
-    word: str = outcome(document)
+    word: str = "finished, too short to judge" if too_short(document) else outcome(document)
     if lacking:
         why = f"not proven: {', '.join(lacking)}"
     else:

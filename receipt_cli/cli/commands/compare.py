@@ -150,7 +150,7 @@ def history(
 ) -> None:
     """Find where throughput, memory, goodput and health of a lane changed, and which header fields changed there.
 
-    A single outlier is reported as a spike, not a change.
+    A single outlier is reported as a jump, not a change.
 
     Example: receipt history runs/
     """

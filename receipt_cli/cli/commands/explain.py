@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from receipt_cli.cli.output import write_json, write_stdout
@@ -10,6 +11,7 @@ from receipt_cli.cli.runs import InStore, log_file
 from receipt_cli.errors import UsageError
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.receipts.reasons import at_companions, cells_of, explain_field, explain_metric, read_lines, show_line
+from receipt_cli.render.scale import kind_of, measure
 
 
 def explain(
@@ -55,7 +57,7 @@ def explain(
     out: list[str] = []
     for reason in reasons:
         places = ", ".join(map(str, reason.lines)) or "none"
-        out.append(f"{reason.pointer} = {reason.value}\n  {reason.how}; line {places}\n")
+        out.append(f"{_told(reason.pointer, reason.value)}  {reason.how}; line {places}\n")
     for number, read in cells.items():
         out.append(f"line {number}: {show_line(found[number])}\n")
         for cell in read:
@@ -64,3 +66,34 @@ def explain(
         if not read:
             out.append("  no rule reads it\n")
     write_stdout("".join(out).encode("utf-8"))
+
+
+def _told(pointer: str, value: object) -> str:
+    """Return a field with its value; of a block one aligned line for each figure, with its unit."""
+    if not isinstance(value, Mapping | list | tuple) or not value:
+        return f"{pointer} = {_shown(pointer, value)}\n"
+    leaves = list(_leaves(value))
+    width = max(len(path) for path, _ in leaves)
+    rows = (f"  {path:<{width}}  {_shown(f'{pointer}/{path}', leaf, human=True)}\n" for path, leaf in leaves)
+    return "".join([f"{pointer}\n", *rows])
+
+
+def _leaves(value: object, at: str = "") -> Iterator[tuple[str, object]]:
+    if isinstance(value, Mapping | list | tuple) and value:
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _leaves(inner, f"{at}/{key}" if at else str(key))
+    else:
+        yield at, value
+
+
+def _shown(path: str, value: object, *, human: bool = False) -> str:
+    """Return a value as it is, or ``human``: in the unit that the names on its path end in."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, Mapping | list | tuple):
+        return "none"
+    if not human or not isinstance(value, int | float):
+        return str(value)
+    unit = next((name for name in reversed(path.split("/")) if kind_of(name) != "plain"), "")
+    whole = isinstance(value, int) and kind_of(unit) == "plain"
+    return str(value) if whole else measure(unit, value)

@@ -103,7 +103,7 @@ def lint(
     if json_output:
         write_json([finding._asdict() for finding in findings])
     else:
-        sound = "1 definition proves itself\n" if count == 1 else f"{count} definitions prove themselves\n"
+        sound = f"{count} definition{'' if count == 1 else 's'}: every sample is read as stated\n"
         write_stdout(render_findings(findings, style(color)) if findings else sound)
     if findings:
         sys.exit(ExitCode.NO)
@@ -125,8 +125,9 @@ def test(
     if json_output:
         write_json(rows)
     else:
-        columns = ("rule", "event", "samples", "failed", *(("records", "near misses") if log else ()), "tells digits apart")
-        write_stdout(render_table([{k: str(v) for k, v in row.items()} for row in rows], columns, style(color)))
+        columns = ("rule", "event", "samples", "failed", *(("records", "almost read") if log else ()), "tells digits apart")
+        shown = [{"almost read" if k == "near misses" else k: str(v) for k, v in row.items()} for row in rows]
+        write_stdout(render_table(shown, columns, style(color)))
         write_stdout(render_first_records(rows, style(color)) if log else "")
     if not good:
         sys.exit(ExitCode.NO)

@@ -96,7 +96,7 @@ def parse(
     job: Annotated[str | None, Option(metavar="ID", help="With --evidence: the job, where a file has several.")] = None,
     here: Annotated[bool, Option("--here", help="This machine and this .git are the run's: record them.")] = False,
     strict: Annotated[
-        bool, Option("--strict", help="Exit 1 on unread lines, near misses, dropped numbers, or a log without steps.")
+        bool, Option("--strict", help="Exit 1 on lines unread or almost read, dropped numbers, or a log without steps.")
     ] = False,
     workers: Annotated[
         int | None, Option(least=1, most=256, help="Processes that scan without the kernel; by default as many as pay.")

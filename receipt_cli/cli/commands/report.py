@@ -34,8 +34,9 @@ def report(
 ) -> None:
     """Write a report of all runs of a store: one HTML file that needs no network and no server.
 
-    Losses, throughput, goodput, memory and checks over time, curves of chosen runs in one chart, what changed in each lane
-    and why, failures by message, what varies, cost, signs of drift, and a page for every run. The output is deterministic.
+    Losses, throughput, time in steps, memory and checks over time, curves of chosen runs in one chart, what changed in each
+    lane and why, failures by message, what varies, cost, signs that a format changed, and a page for every run. The output
+    is deterministic.
 
     Example: receipt report runs/ -o report.html
     """

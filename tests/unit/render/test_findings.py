@@ -91,7 +91,7 @@ def test_explain() -> None:
         "nanochat@v2: explains 21400 step records that no other grammar explains\n"
         "\n"
         "rules of the chosen grammar\n"
-        "  rule        event  matched  near misses\n"
+        "  rule        event  matched  almost read\n"
         "  ───────────────────────────────────────\n"
         "  train_step  step     21400            3\n"
         "  val         eval        86            0\n"
@@ -116,7 +116,7 @@ def test_explain_two_chosen_grammars() -> None:
     rules = [{"grammar": name, "rule": "step", "event": "step", "matched": 3, "near_misses": 0} for name in ("a@v1", "b@v2")]
     assert render_explain({"candidates": CANDIDATES, "rules": rules}, Style(width=80)).endswith(
         "rules of the chosen grammars\n"
-        "  grammar  rule  event  matched  near misses\n"
+        "  grammar  rule  event  matched  almost read\n"
         "  ──────────────────────────────────────────\n"
         "  a@v1     step  step         3            0\n"
         "  b@v2     step  step         3            0\n"
