@@ -22,6 +22,8 @@ _NOTHING_FOUND = {"unknown", "no_grammar_match"}
 STOPS = ("time_limit", "preempted", "killed", "interrupted")
 """Failure reasons of a run that was stopped from outside."""
 Outcome = Literal["failed", "stopped", "running", "cut off", "finished", "unknown"]
+ENDED_BADLY: tuple[Outcome, ...] = ("failed", "stopped", "cut off")
+"""Outcomes of runs that did not come to their end."""
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
