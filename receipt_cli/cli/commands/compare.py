@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,10 +67,11 @@ def compare(
         Was("series"),
     ] = None,
     store: InStore = None,
+    full: Annotated[bool, Option("--full", help="Print every metric, curve, check and field that was compared.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Compare runs with a baseline: first whether they can be compared, then their figures and loss curves.
+    """Compare runs with a baseline: whether they can be compared, which fields differ, and what changed.
 
     Logs show more than receipts: the steps give intervals and curves. Repeats of one lane and preset are pooled.
 
@@ -93,7 +95,8 @@ def compare(
     if json_output:
         write_json(document)
     elif str(markdown) != "-":
-        write_stdout(render_comparison(document, style(color)))
+        more = [*([] if full else ["--full"]), f"receipt plot {' '.join(map(shlex.quote, runs))}", "--fail exits 1"]
+        write_stdout(render_comparison(document, style(color), full=full, more=more))
     if fail and found.worse:
         sys.exit(ExitCode.NO)
 
