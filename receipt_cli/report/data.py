@@ -103,10 +103,12 @@ def _frame(kind: str, title: str, registry: Registry, pool: Pool) -> dict[str, A
 
 def _slim(document: Document) -> Document:
     """Return the parts of a receipt that the history reads: thousands of whole receipts would fill the memory."""
-    wanted = ("grammars", "rules", "log", "launches")
+    wanted = ("grammars", "rules", "log", "launches", "problems")
     derivation = {key: value for key, value in document["derivation"].items() if key in wanted}
     summary = document["summary"]
-    kept = {key: document[key] for key in ("run", "header", "checks", "goodput")}
+    kept = {key: document[key] for key in ("run", "header", "checks", "goodput", "evidence") if key in document}
+    failure = document["failure"]
+    kept["failure"] = failure and {"reason": failure["reason"]}
     return {**kept, "derivation": derivation, "summary": summary and {**summary, "other_metrics": {}, "derived": {}}}
 
 
@@ -115,7 +117,7 @@ def _lanes(
 ) -> list[dict[str, Any]]:
     histories = history(documents, policy, registry)["lanes"]
     lanes: list[dict[str, Any]] = []
-    for entry, lane in zip(histories, make_lanes(documents), strict=True):
+    for entry, lane in zip(histories, make_lanes(documents)[0], strict=True):
         runs = [places[run.run_id] for run in lane.runs]
         metrics = [
             {
@@ -131,7 +133,7 @@ def _lanes(
             {
                 "lane": pool.text(lane.lane, MAX_NAME),
                 "preset": pool.text(lane.preset, MAX_NAME),
-                "undated": lane.undated,
+                "undated": len(lane.undated),
                 "runs": runs,
                 "metrics": metrics,
             }

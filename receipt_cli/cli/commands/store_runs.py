@@ -1,4 +1,4 @@
-"""``receipt store show|diff|tag|note|exclude|ask``: single runs of a store, and questions about all."""
+"""``receipt store show|diff|tag|note|exclude|lane|ask``: single runs of a store, and questions about all."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from typing import Annotated, Any
 
 from receipt_cli.cli.commands.documents import show as show_document
 from receipt_cli.cli.commands.store import open_database
-from receipt_cli.cli.output import ColorChoice, style, write_json, write_stdout
+from receipt_cli.cli.output import ColorChoice, note_some, style, write_json, write_stdout
 from receipt_cli.cli.output import note as tell_note
 from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder, Was
+from receipt_cli.comparison.policy import Policy
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
+from receipt_cli.history.lane_history import history
+from receipt_cli.history.lanes import BY, make_lanes
 from receipt_cli.io.duckdb import Answer
+from receipt_cli.render.history import render_groups
 from receipt_cli.render.store import render_answer, render_failures, render_meanings
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import failure_groups, list_runs
 from receipt_cli.store.marks import mark
 from receipt_cli.store.query import names, records
+from receipt_cli.store.reading import read_receipts
 from receipt_cli.store.recipes import FAILURES, QUESTIONS, fill
 from receipt_cli.store.resolve import NamedRun, find_run
 
@@ -111,6 +117,50 @@ def exclude(
     """
     marks = _mark(store, run, excluded=not undo)
     write_stdout("excluded\n" if marks.excluded else "included\n")
+
+
+def lane(
+    store: StoreFolder,
+    name: Annotated[str | None, Argument("NAME", "Name that the group of --group gets.")] = None,
+    group: Annotated[int | None, Option(least=1, metavar="N", help="Give the runs of this group the lane NAME.")] = None,
+    by: Annotated[
+        list[str] | None,
+        Option(metavar="FIELD", help="Group by trainer, model, hardware, ranks or a JSON pointer; may be given several times."),
+    ] = None,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """List the groups of runs without a lane, or give one a name, by which `receipt history` knows its runs from then on.
+
+    Runs of a group have the same trainer, model, hardware and ranks, all four known. Later runs of the group get the name if
+    the command is given again.
+
+    Example: receipt store lane runs/ --group 1 qwen3-14b-b200
+    """
+    fields = tuple(by or BY)
+    if wrong := [field for field in fields if field not in BY and not field.startswith("/")]:
+        raise UsageError(
+            f"{wrong[0]!r} is no field", why=f"fields are {', '.join(BY)} and JSON pointers such as /header/git/branch"
+        )
+    if (name is None) != (group is None):
+        raise UsageError("a name needs a group, and a group a name", try_=f"receipt store lane {store} --group 1 NAME")
+    notes: list[str] = []
+    receipts = list(read_receipts(Store(store), notes.append, excluded=False))
+    note_some(notes)
+    if name is None or group is None:
+        found = history(receipts, Policy(()), load_registry(), by=fields)
+        if json_output:
+            write_json([{key: each[key] for key in each if key != "metrics"} for each in found["lanes"]])
+        else:
+            write_stdout(render_groups(found, style(color), str(store)))
+        return
+    groups = [each for each in make_lanes(receipts, fields)[0] if each.lane is None]
+    if group > len(groups):
+        raise UsageError(f"there is no group {group}", why=f"the store has {len(groups)}", try_=f"receipt store lane {store}")
+    chosen = [*groups[group - 1].runs, *groups[group - 1].undated]
+    for run in chosen:
+        mark(store, Store(store).scratch, run.run_id, lane=name)
+    write_stdout(f"{len(chosen)} runs are in the lane {name}\n")
 
 
 def ask(
