@@ -63,9 +63,13 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     left_out = ("grammar_id", "grammar_version", "origin", "steps_last", "failure_reason", "frame_file", "frame_line", *_WALL)
     kept = {key: value for key, value in row.items() if key not in left_out}
     kept |= {"grammar": grammar, "last_step": row["steps_last"], "failure": row["failure_reason"]}
-    file, line = row["frame_file"], row["frame_line"]
-    place = "/".join(file.replace("\\", "/").split("/")[-2:]) + f":{line}" if file and line is not None else None
+    place = place_of(row["frame_file"], row["frame_line"])
     return {**kept, "wall_time_s": _wall_time(row), "place": place}
+
+
+def place_of(file: str | None, line: int | None) -> str | None:
+    """Return the end of a file's path with the line: ``quantization/mx.py:40``; None without both."""
+    return None if not file or line is None else f"{'/'.join(file.replace(chr(92), '/').split('/')[-2:])}:{line}"
 
 
 def _wall_time(row: Mapping[str, Any]) -> float | None:
