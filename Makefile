@@ -18,7 +18,7 @@ PYTHON ?=
 SIZE ?= 1GiB
 ROUNDS ?= 5
 INPUT =
-DEMO_LOG ?= fixtures/logs/hf-trainer/bar-merged-v5.log
+DEMO_LOG ?= fixtures/logs/hf-trainer/crash-callback-v5.log
 
 BIN := $(VENV)/bin
 PY := $(BIN)/python
@@ -44,16 +44,11 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: $(CORE) ## install into .venv, parse a recorded training log, show its summary
+demo: $(CORE) ## install into .venv, parse the log of a failed run, show its card
 	@test -f '$(DEMO_LOG)' || { echo "make: $(DEMO_LOG) is missing; set DEMO_LOG=path/to/a.log" >&2; exit 1; }
-	@mkdir -p build
-	@set -e; \
-	say() { printf '\n$$ %s\n' "$$*"; }; \
-	say 'tail -n 3 $(DEMO_LOG)'; tail -n 3 '$(DEMO_LOG)'; \
-	say 'receipt parse $(DEMO_LOG) -o build/demo.receipt.json'; rm -f build/demo.receipt.json; \
-	$(BIN)/receipt parse '$(DEMO_LOG)' -o build/demo.receipt.json; \
-	say 'receipt show build/demo.receipt.json'; $(BIN)/receipt show build/demo.receipt.json; \
-	say 'receipt schema check build/demo.receipt.json'; $(BIN)/receipt schema check build/demo.receipt.json
+	@printf '\n$$ %s\n' '$(BIN)/receipt parse $(DEMO_LOG)'
+	@$(BIN)/receipt parse '$(DEMO_LOG)'
+	@printf '\n%s\n' 'The command is $(BIN)/receipt; try it with a log of yours.'
 
 .PHONY: test
 test: $(DEV) $(COMPILED) $(KERNEL) ## ruff, mypy --strict and the tests but the slow ones, side by side
@@ -144,7 +139,7 @@ wheel-check: $(DEV) ## build the wheel with the kernel and the pure one, install
 	$(PY) hatch_build.py kernel  # each build leaves its own in the checkout
 
 .PHONY: newcomer
-newcomer: $(DEV) $(COMPILED) ## install the wheel into a fresh environment; follow the tutorial, completion and man there, offline
+newcomer: $(DEV) $(COMPILED) ## install the wheel into a fresh environment; follow README, tutorial, completion and man there, offline
 	rm -rf build/newcomer
 	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/newcomer .
 	$(PY) -m venv build/newcomer/venv

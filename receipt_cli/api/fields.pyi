@@ -949,8 +949,8 @@ class FailureException(View):
         """Line of the log that names it, from 1."""
     @property
     def frame(self) -> FailureExceptionFrame | None:
-        """Innermost frame of its traceback outside installed packages and the standard library, or of all where every
-        frame is inside; null where the log shows none."""
+        """Innermost frame of its traceback below the folder of the first file that is no installed package, standard
+        library or generated code, or of all if every file is; null if the log shows none."""
 
 class FailureExceptionFrame(View):
     @property
@@ -962,6 +962,9 @@ class FailureExceptionFrame(View):
     @property
     def function(self) -> str | None:
         """Name of the function as printed; null where none is."""
+    @property
+    def relative(self) -> str | None:
+        """The file below that folder; null or absent if it is installed."""
 
 class Party(View):
     @property
@@ -1477,6 +1480,10 @@ class DerivationOptions(View):
     @property
     def running(self) -> str | None:
         """True where the log was read while the job could still run, so that where it breaks off is no failure; absent
+        otherwise."""
+    @property
+    def replaced_bytes(self) -> int | None:
+        """Bytes that the followed file held before it was replaced or rewritten, which are not in this log; absent
         otherwise."""
     @property
     def job(self) -> DerivationOptionsJob | None:

@@ -62,7 +62,7 @@ def _fit(reading: Reading, answers: Sequence[Answer]) -> int:
 
 
 def _guess(assigned: Sequence[Assignment]) -> Guess | None:
-    """Return the guess for the records of one group, of which most have the first assignment; None without fields."""
+    """Return the guess for one group of records, whose first assignment is the most frequent; None without fields."""
     main = assigned[0]
     samples: list[bytes] = []
     marked: list[Marked] = []

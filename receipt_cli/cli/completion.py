@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.cli.commands import summaries
+from receipt_cli.cli.settings import find_settings
+from receipt_cli.errors import ReceiptError
 
 
 def _grammars() -> Iterable[tuple[str, str]]:
@@ -26,8 +28,6 @@ def _metrics() -> Iterable[tuple[str, str]]:
 
 def _stored() -> list[dict[str, Any]]:
     """Return what is listed of the runs of the store that the settings name; nothing without one."""
-    from receipt_cli.cli.settings import find_settings
-    from receipt_cli.errors import ReceiptError
     from receipt_cli.store.listing import list_runs
 
     try:

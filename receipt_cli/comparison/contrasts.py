@@ -102,7 +102,7 @@ def contrast(baseline: Sequence[Run], others: Sequence[Run], policy: Policy, reg
 def compare_runs(
     runs: Sequence[Run], policy: Policy, registry: Registry, axis: Axis = "step"
 ) -> tuple[dict[str, Any], list[Contrast]]:
-    """Return the comparison document of two or more runs, of which the first is the baseline, and its contrasts."""
+    """Return the comparison document of two or more runs, with the first as the baseline, and its contrasts."""
     groups = group(runs, policy)
     contrasts = [contrast(groups[0], others, policy, registry, axis) for others in groups[1:]]
     return comparison_document([run.name for run in groups[0]], [each.document for each in contrasts]), contrasts

@@ -33,7 +33,7 @@ def recognise_goodput(document: Value) -> bool:
 
 
 def read_lane(json_text: JsonText, document: Value) -> ForeignRun:
-    """Return the run of a timed lane, whose rate excludes warm-up. GB is ignored: it may be 10**9 or 2**30 bytes."""
+    """Return the run of a timed lane, whose rate excludes warm-up. Memory in GB is ignored: GB is ambiguous."""
     foreign, fields, phase = _begin(LANE, document)
     foreign.run["name"] = fields.words("label")
     phase.records = fields.count("steps") or 0

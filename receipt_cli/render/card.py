@@ -58,6 +58,7 @@ _PROBLEMS = {
     "clock_skip": "the clock skips an hour: no wall time",
     "side_by_side": "two runs write into one log",
     "decoded_as": "the log is not UTF-8",
+    "wall_without_step_times": "the wall time is known, that of the steps is not",
     "failed_start": "a start after the run failed",
     "record_too_long": "a line is too long to read",
 }

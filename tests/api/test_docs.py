@@ -47,6 +47,6 @@ def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     kinds = [set(output.data) for output in shown]
     assert sum("image/png" in kind for kind in kinds) == 2
     pages = [output.data["text/html"] for output in shown if "text/html" in output.data]
-    assert "<th>outcome</th>" in pages[0] and "healthy" in pages[0]
+    assert "<th>outcome</th>" in pages[0] and "finished" in pages[0]
     assert any("dataframe" in page for page in pages)
     assert "cuda_oom" in "".join(pages)

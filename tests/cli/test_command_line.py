@@ -233,7 +233,7 @@ def test_a_shell_completes_words(words: str, want: list[str]) -> None:
 @pytest.mark.parametrize("command", ["parse", "check"])
 def test_a_command_loads_only_what_it_needs(command: str) -> None:
     log = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
-    heavy = {"rich", "jsonschema", "numpy", "git", "psutil", "yaml"}
+    heavy = {"jsonschema", "numpy", "git", "psutil", "yaml"}
     program = (
         f"import sys; sys.argv = ['receipt', {command!r}, {str(log)!r}]\n"
         "from receipt_cli.cli.main import main\n"

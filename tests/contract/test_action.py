@@ -211,7 +211,7 @@ class TestScripts:
 
     def test_a_log_that_nobody_knows_is_reported(self, runner: Runner) -> None:
         (runner.folder / "run.log").write_text("hello\nworld\n")
-        assert runner.run(log="run.log") == 1
+        assert runner.run(log="run.log") == 4
         assert runner.outputs()["failure-reason"] == ""  # that no line was understood is no failure of the run
         assert "title=no_step_recognised::no step line was recognised" in runner.printed
 

@@ -80,6 +80,6 @@ def test_the_same_facts_in_every_form() -> None:
     assert len(lines) == len(rows) + 2
     assert {line.count(" | ") for line in lines[2:]} == {len(COLUMNS) - 1}
     shown = printed(width=160).splitlines()
-    assert len(shown) == len(rows) + 1
+    assert len(shown) == len(rows) + 2  # a header and its rule
     assert all(len(line) <= 160 for line in shown)
     assert all(len(line) <= 60 for line in printed(width=60).splitlines())

@@ -5,7 +5,9 @@ order, in one folder with copies of ``fixtures/`` and ``grammars/``. A command e
 ``# exit N``. The lines below a command must be what it prints, stdout and stderr together; ``...`` replaces a part
 of a line, or alone on a line any lines. Without lines below it, only the exit code counts. Blocks of the language
 ``sh`` are examples with the reader's own files: ``test_documents.py`` parses their commands. A block with a title is a
-file of that name, which lies in the folder.
+file of that name, which lies in the folder. README names the reader's ``train.py`` (here ``OWN``) and ``logs/``. Of its
+set-up commands ``make demo`` is run below without its installation, ``make test`` runs this file, and ``make newcomer``
+installs the package.
 """
 
 import doctest
@@ -31,6 +33,7 @@ PAGES = {
 FILE = re.compile(r'^```\w+ title="([\w.-]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 HELP = re.compile(r"(<!-- begin: (receipt[^>]*--help) -->\n```text\n)(.*?)(```\n<!-- end -->)", re.DOTALL)
 EXIT = re.compile(r"# exit (\d+)$")
+OWN = {"train.py": 'for step in range(1, 21):\n    print(f"step {step}/20: loss {4 / step + 1:.4f}, lr 3.0e-4", flush=True)\n'}
 
 
 @dataclass
@@ -73,6 +76,16 @@ def output_pattern(lines: list[str]) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
+def lay_out(name: str, root: Path, work: Path) -> None:
+    """Make the folder in which the commands of the page ``name`` run."""
+    for folder in ("fixtures", "grammars"):
+        shutil.copytree(root / folder, work / folder)
+    if name == "README.md":
+        shutil.copytree(root / "fixtures" / "logs" / "nanogpt", work / "logs")
+    for file, content in [*OWN.items(), *FILE.findall(PAGES[name])]:
+        (work / file).write_text(content)
+
+
 @pytest.fixture
 def shell(root: Path, tmp_path: Path) -> dict[str, str]:
     """An environment in which ``receipt`` is this checkout's, and nothing else of ours is set."""
@@ -107,10 +120,7 @@ def run(command: str, cwd: Path, env: dict[str, str]) -> tuple[int, str]:
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if BLOCK.search(page)])
 def test_commands_of_a_page_do_what_it_shows(name: str, root: Path, tmp_path: Path, shell: dict[str, str]) -> None:
     work = tmp_path / "work"
-    for folder in ("fixtures", "grammars"):
-        shutil.copytree(root / folder, work / folder)
-    for file, content in FILE.findall(PAGES[name]):
-        (work / file).write_text(content)
+    lay_out(name, root, work)
     wrong = []
     for command in read_commands(PAGES[name], name):
         code, output = run(command.text, work, shell)
@@ -124,6 +134,22 @@ def test_commands_of_a_page_do_what_it_shows(name: str, root: Path, tmp_path: Pa
 
 def test_the_readme_runs_what_it_shows() -> None:
     assert len(read_commands(PAGES["README.md"], "README.md")) > 10
+
+
+def test_make_demo_prints_the_card_of_the_readme(root: Path, tmp_path: Path, shell: dict[str, str]) -> None:
+    venv = tmp_path / "venv"
+    shutil.copytree(tmp_path / "bin", venv / "bin")
+    for stamp in (".made", ".installed-core"):
+        (venv / stamp).touch()  # installed after the last change of pyproject.toml
+    code, printed = run(f"make --no-print-directory --directory '{root}' demo VENV='{venv}'", tmp_path, shell)
+    card = read_commands(PAGES["README.md"], "README.md")[0]
+    assert code == 0, printed
+    assert printed.strip().splitlines() == [
+        f"$ {venv}/bin/{card.text}",
+        *card.output,
+        "",
+        f"The command is {venv}/bin/receipt; try it with a log of yours.",
+    ]
 
 
 def test_the_python_of_the_readme_does_what_it_shows(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

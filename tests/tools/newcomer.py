@@ -1,12 +1,12 @@
 """Follow the program as a newcomer does: from a wheel, in an empty home, without a network where the system can cut it off.
 
-``python -m tests.tools.newcomer FOLDER``: FOLDER is an environment into which the wheel was installed. Completion in bash and
-zsh at a terminal, ``man receipt``, and the tutorial as it is written. It exits 1 at the first thing that is not as documented.
+``python -m tests.tools.newcomer FOLDER``: FOLDER is an environment into which the wheel was installed. README and the tutorial
+as they are written, completion in bash and zsh at a terminal, ``man receipt``. It exits 1 at the first thing that is not as
+documented.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pexpect
 
-TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
-FILE = re.compile(r'^```\w+ title="([\w.]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+from tests.contract.test_readme import PAGES, ROOT, lay_out, output_pattern, read_commands
+
 SHELLS = {
     "bash": (
         "--norc --noprofile",
@@ -36,22 +35,20 @@ def offline() -> list[str]:
     return words if subprocess.run([*words, "true"], capture_output=True, check=False).returncode == 0 else []
 
 
-def follow_tutorial(home: Path, env: dict[str, str], prefix: list[str]) -> int:
-    """Run the commands of the tutorial and return how many there are. Raises ``SystemExit`` for one that differs."""
-    page, count = TUTORIAL.read_text("utf-8"), 0
-    for name, text in FILE.findall(page):
-        (home / name).write_text(text, "utf-8")
-    for block in CONSOLE.findall(page):
-        for part in block.split("$ ")[1:]:
-            line, _, wanted = part.partition("\n")
-            command, _, code = line.partition("  # exit ")
-            done = subprocess.run([*prefix, "sh", "-c", command], cwd=home, env=env, capture_output=True, text=True, check=False)
-            printed = done.stdout + done.stderr
-            pattern = ".*".join(re.escape(each.strip()) for each in re.split(r"^\.\.\.$|\.\.\.|\n", wanted, flags=re.MULTILINE))
-            if done.returncode != int(code or 0) or not re.search(pattern, printed, re.DOTALL):
-                raise SystemExit(f"newcomer: the tutorial's {command!r} ended with {done.returncode} and printed:\n{printed}")
-            count += 1
-    return count
+def follow(name: str, home: Path, env: dict[str, str], prefix: list[str]) -> int:
+    """Run the commands of a page and return how many there are. Raises ``SystemExit`` for one that differs."""
+    folder = home / Path(name).stem
+    lay_out(name, ROOT, folder)
+    commands = read_commands(PAGES[name], name)
+    for command in commands:
+        words = [*prefix, "sh", "-c", command.text]
+        done = subprocess.run(
+            words, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+        shown = not command.output or output_pattern(command.output).fullmatch(done.stdout.rstrip("\n") + "\n")
+        if done.returncode != command.exit_code or not shown:
+            raise SystemExit(f"newcomer: {name}: {command.text!r} ended with {done.returncode} and printed:\n{done.stdout}")
+    return len(commands)
 
 
 def complete(shell: str, home: Path, env: dict[str, str], prefix: list[str]) -> None:
@@ -76,8 +73,9 @@ def main(folder: Path) -> None:
     print(f"newcomer: {'without a network' if prefix else 'with the network: the system does not let us cut it off'}")
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
-        env = {"HOME": name, "PATH": f"{folder / 'bin'}:/usr/bin:/bin", "TERM": "dumb", "LANG": "C.UTF-8"}
-        print(f"newcomer: tutorial: {follow_tutorial(home, env, prefix)} commands")
+        env = {"HOME": name, "PATH": f"{folder / 'bin'}:/usr/bin:/bin", "TERM": "dumb", "LANG": "C.UTF-8", "COLUMNS": "80"}
+        for page in ("README.md", "docs/tutorial.md"):
+            print(f"newcomer: {page}: {follow(page, home, env, prefix)} commands")
         for shell in SHELLS:
             if shutil.which(shell) is None:
                 print(f"newcomer: completion in {shell}: not installed")
@@ -87,10 +85,10 @@ def main(folder: Path) -> None:
         if shutil.which("man") is None:
             print("newcomer: man: not installed")
             return
-        page = subprocess.run([*prefix, "man", "receipt"], env=env, capture_output=True, text=True, check=True).stdout
-        if "receipt parse" not in page:
+        manual = subprocess.run([*prefix, "man", "receipt"], env=env, capture_output=True, text=True, check=True).stdout
+        if "receipt parse" not in manual:
             raise SystemExit("newcomer: man receipt is not the manual of this program")
-        print(f"newcomer: man receipt: {len(page.splitlines())} lines")
+        print(f"newcomer: man receipt: {len(manual.splitlines())} lines")
 
 
 if __name__ == "__main__":

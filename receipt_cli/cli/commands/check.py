@@ -13,7 +13,6 @@ from receipt_cli.analysis.checks import CORE, healthy, outcome
 from receipt_cli.ci.baseline import Baseline, hold_against
 from receipt_cli.ci.delivery import Targets, deliver
 from receipt_cli.ci.gates import DEFAULT, Gates
-from receipt_cli.ci.gates_file import read_gates
 from receipt_cli.ci.log_locations import Places
 from receipt_cli.ci.page import render_page
 from receipt_cli.ci.verdict import Verdict, rule
@@ -27,6 +26,7 @@ from receipt_cli.errors import ExitCode, GrammarChoiceError, UsageError
 from receipt_cli.io.file_kinds import read_file
 from receipt_cli.receipts.open import read_given
 from receipt_cli.receipts.production import Product
+from receipt_cli.render.receipt import render_receipt
 
 _WRONG = {
     "has_steps": "no training step",
@@ -70,14 +70,12 @@ def check(
     """Exit 0 if a run passes, 1 if a required check or a gate fails, 4 if no step line was recognised and nothing failed.
 
     Without --gates a run has to be healthy: none of finite_losses, zero_exit_code, has_steps, no_oom is false, has_steps is
-    true, and nothing says that the run failed, was stopped or is cut off. If
-    steps were read and the log does not show how the run ended, the outcome is unknown, and the exit code 0. On GitHub
-    the job's page, annotations and outputs are written by default; JUnit, SARIF and dotenv files serve other systems.
+    true, and nothing says that the run failed, was stopped or is cut off. If steps were read and the log does not
+    show how the run ended, the outcome is unknown, and the exit code 0. On GitHub the job's page, annotations and outputs
+    are written by default; JUnit, SARIF and dotenv files serve other systems.
 
     Example: receipt check run.log --baseline main.receipt.json --junit junit.xml
     """
-    from receipt_cli.render.receipt import render_receipt
-
     wanted = _read_gates(gates)
     wanted = replace(
         wanted,
@@ -137,6 +135,7 @@ def _answer(document: Mapping[str, Any], ruled: Verdict, proven: bool, allow_unk
 def _read_gates(path: Path | None) -> Gates:
     if path is None:
         return DEFAULT
+    from receipt_cli.ci.gates_file import read_gates  # a reader of YAML, which few checks need
 
     checks: dict[str, Any] = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
     return read_gates(read_file(path), str(path), checks=list(checks), registry=load_registry())

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from receipt_cli.authoring.site_search import find_site
 from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
 from receipt_cli.cli.parameters import (
     Argument,
@@ -31,8 +32,10 @@ from receipt_cli.cli.parameters import (
     RunName,
     Stall,
 )
+from receipt_cli.derive import Options, Reading, plan_reading
 from receipt_cli.documents.canonical import canonical_bytes, canonical_line
 from receipt_cli.errors import ExitCode, OutputError, UsageError
+from receipt_cli.io.atomic import make_folder, write_atomically
 from receipt_cli.io.beside import header_name, running_name
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.receipts.production import Product, Request, produce, produce_all, produce_from, refusal, rfc3339_now
@@ -40,7 +43,6 @@ from receipt_cli.scan.workers import AUTO
 
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.model import Wall
-    from receipt_cli.derive import Options, Reading
     from receipt_cli.follow.hooks import Hooks
     from receipt_cli.follow.loop import Until
     from receipt_cli.follow.snapshot import Snapshot
@@ -228,8 +230,6 @@ def _read_wall(wall: str) -> Wall:
 def _deliver(product: Product, json_output: bool, output: Path | None, show: Callable[[Product], None]) -> None:
     data = canonical_bytes(product.document)
     if output is not None:
-        from receipt_cli.io.atomic import write_atomically
-
         write_atomically(output, data)
     if json_output:
         write_stdout(data)
@@ -240,8 +240,6 @@ def _deliver(product: Product, json_output: bool, output: Path | None, show: Cal
 def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | None, show: Callable[[Product], None]) -> None:
     """Write ``run-1.json`` and so on into ``output``, a line of JSON each to stdout, or the summaries."""
     if output is not None:
-        from receipt_cli.io.atomic import make_folder, write_atomically
-
         make_folder(output)
         for path, product in zip(_numbered(output, len(products), ".json"), products, strict=True):
             write_atomically(path, canonical_bytes(product.document))
@@ -254,7 +252,6 @@ def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | 
 
 def _write_series(products: Sequence[Product], output: Path, all_runs: bool) -> None:
     """Write the records of a run to ``output``, or those of every run to ``run-1.parquet`` and so on in it."""
-    from receipt_cli.io.atomic import make_folder
     from receipt_cli.receipts.series_file import write_series
 
     if all_runs:
@@ -277,8 +274,6 @@ def _follow(
 
     ``idle`` (seconds) and ``pid`` as ``Until`` has them; ``output`` is the file of the receipt. Raises ``ReceiptError``.
     """
-    from receipt_cli.authoring.site_search import find_site
-    from receipt_cli.derive import plan_reading
     from receipt_cli.follow.loop import Until, follow
 
     if request.more:

@@ -51,6 +51,7 @@ from receipt_cli.receipts.production import (
     split_attachment,
 )
 from receipt_cli.redaction.text import mask_texts
+from receipt_cli.render.card import render_card
 from receipt_cli.wrap.job import Ended, NotStarted, check_command, run_job
 from receipt_cli.wrap.orphan import Note, find_orphan
 from receipt_cli.wrap.output_streams import hold_standard_streams
@@ -266,8 +267,6 @@ def _write_receipt(
 
 def _show(product: Product, log: Path, receipt: Path) -> None:
     """Print the card of the run on stderr; the last row names the receipt. A closed stderr is no error."""
-    from receipt_cli.render.card import render_card
-
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             last = ("receipt", str(receipt))
