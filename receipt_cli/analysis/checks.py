@@ -26,6 +26,8 @@ FEWEST_RECORDS = 3
 TOO_FEW = "too_few_records"
 """The problem of a log whose records that look like steps are fewer."""
 Outcome = Literal["failed", "stopped", "running", "cut off", "finished", "unknown"]
+ENDED_BADLY: tuple[Outcome, ...] = ("failed", "stopped", "cut off")
+"""Outcomes of runs that did not come to their end."""
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")

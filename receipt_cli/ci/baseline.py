@@ -26,7 +26,7 @@ class Baseline:
         return next((m for m in self.contrast.document["metrics"] if m["name"] == name), None)
 
     def document(self) -> dict[str, Any]:
-        """Return the comparison document (``comparison/1.3``)."""
+        """Return the comparison document (``comparison/1.4``)."""
         contrast = {**self.contrast.document, "verdict": self.verdict, "reasons": list(self.reasons)}
         return comparison_document(self.names, [contrast])
 

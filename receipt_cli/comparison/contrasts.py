@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from receipt_cli.analysis.checks import contradicted_metrics
+from receipt_cli.analysis.checks import contradicted_metrics, outcome
 from receipt_cli.comparison.comparable import Document, Judgement, judge
 from receipt_cli.comparison.curves import Curve, compare_curves
 from receipt_cli.comparison.metrics import LEVEL, Figures, MetricComparison, compare_metrics
@@ -16,7 +16,7 @@ from receipt_cli.comparison.stalls import compare_stalls
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.numeric.intervals import INTERVAL_RULE, MIN_VALUES
 
-SCHEMA_VERSION = "comparison/1.3"
+SCHEMA_VERSION = "comparison/1.4"
 Axis = Literal["step", "tokens", "samples", "time"]
 
 FLOPS_COUNTED = ("flops_per_s", "flops_per_s_per_device", "mfu_ratio", "hfu_ratio", "hardware_flops_per_s_per_device")
@@ -91,7 +91,7 @@ def contrast(baseline: Sequence[Run], others: Sequence[Run], policy: Policy, reg
         "reasons": list(judgement.reasons),
         "fields": [asdict(f) for f in judgement.differences],
         "outcome": _outcomes(baseline[0].document, others[0].document),
-        "metrics": [{**asdict(m), "runs": list(m.runs), "delta": m.delta, "ratio": m.ratio} for m in metrics],
+        "metrics": [{**asdict(m), "delta": m.delta, "ratio": m.ratio} for m in metrics],
         "stalls": compare_stalls(times[0], times[1]),
         "curves": _curves(baseline[0], others[0], axis),
         "notes": _notes(baseline, others, metrics),
@@ -109,7 +109,7 @@ def compare_runs(
 
 
 def comparison_document(baseline: Sequence[str], contrasts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the document (``comparison/1.3``) of ``contrasts`` with the runs named ``baseline``, without targets."""
+    """Return the document (``comparison/1.4``) of ``contrasts`` with the runs named ``baseline``, without targets."""
     return {
         "schema_version": SCHEMA_VERSION,
         "baseline": {"runs": list(baseline)},
@@ -140,11 +140,16 @@ def _figures(run: Run) -> dict[str, Figures]:
 
 
 def _outcomes(a: Document, b: Document) -> dict[str, Any]:
-    """Return the checks that differ, and the failure reason of each run."""
+    """Return the checks that differ, and how each run ended: its outcome, failure reason, last and planned step."""
     names = [name for name in dict.fromkeys([*a["checks"], *b["checks"]]) if a["checks"].get(name) is not b["checks"].get(name)]
     reasons = [(document.get("failure") or {}).get("reason") for document in (a, b)]
     checks = [{"check": name, "a": a["checks"].get(name), "b": b["checks"].get(name)} for name in names]
-    return {"checks": checks, "failure": {"a": reasons[0], "b": reasons[1]}}
+    steps = [(document.get("summary") or {}).get("steps") or {} for document in (a, b)]
+    ends = [
+        {"outcome": outcome(document), "step": found.get("last"), "planned": found.get("planned")}
+        for document, found in zip((a, b), steps, strict=True)
+    ]
+    return {"checks": checks, "failure": {"a": reasons[0], "b": reasons[1]}, "ends": {"a": ends[0], "b": ends[1]}}
 
 
 def _curves(a: Run, b: Run, axis: Axis) -> list[dict[str, Any]]:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from receipt_cli.definitions.metrics import Metric, Registry
-from receipt_cli.numeric.intervals import Spread, difference, drift, median_spread
+from receipt_cli.numeric.intervals import MIN_VALUES, Spread, difference, drift, median_spread
 from receipt_cli.numeric.precision import printed_unit
 
 Outcome = Literal["better", "worse", "different", "no_evidence", "below_precision", "equal", "incomparable", "lost", "gained"]
 Basis = Literal["within_run", "between_runs", "none"]
 
 LEVEL = 0.95
+TOO_FEW = "too few records: the interval of a positive figure would begin below zero"
 WANDER = 0.005
 """Relative difference of a rate or time below which two single runs show no evidence.
 
@@ -40,9 +41,9 @@ class MetricComparison:
     """One metric of the runs on both sides, in base units.
 
     ``figure`` is the compared statistic: the median of rates, times and memory, the last value of curves and counters.
-    ``low`` and ``high`` bound b - a with 95 % confidence on the given ``basis``; within runs they are widened by printed
-    digits, ``WANDER`` and ``drift``. ``floor`` is the least difference that the printed digits can show. A metric on one
-    side only is ``lost`` (only a) or ``gained`` (only b).
+    ``records`` are the fewest values of a run on each side. ``low`` and ``high`` bound b - a with 95 % confidence on the given
+    ``basis``; within runs they are widened by printed digits, ``WANDER`` and ``drift``. ``floor`` is the least difference
+    that the printed digits can show. A metric on one side only is ``lost`` (only a) or ``gained`` (only b).
     """
 
     name: str
@@ -52,7 +53,8 @@ class MetricComparison:
     figure: str
     a: float | None
     b: float | None
-    runs: tuple[int, int]
+    runs: list[int]
+    records: list[int]
     low: float | None
     high: float | None
     basis: Basis
@@ -99,7 +101,15 @@ def _compare(metric: Metric, left: Sequence[Figures], right: Sequence[Figures], 
     digits = _floor([*left, *right])
     low, high, basis = _interval(metric, left, right, values, digits)
     floor = max(digits, least * abs(a))
+    impossible = low is not None and all(value > 0 for side in values for value in side) and a + low <= 0
+    if impossible:  # it says that b may be below zero
+        low, high, basis = None, None, "none"
     outcome, reason = _outcome(metric, left, right, (a, b), (low, high), floor)
+    if impossible and outcome == "different":
+        outcome, reason = "no_evidence", TOO_FEW
+    records = _records(left, right)
+    if outcome == "different" and low is None and metric.headline == "median" and min(records) < MIN_VALUES:
+        reason = f"no interval: fewer than {MIN_VALUES} records"
     return MetricComparison(
         name=metric.name,
         id=metric.id,
@@ -108,7 +118,8 @@ def _compare(metric: Metric, left: Sequence[Figures], right: Sequence[Figures], 
         figure=figure,
         a=a,
         b=b,
-        runs=(len(values[0]), len(values[1])),
+        runs=[len(values[0]), len(values[1])],
+        records=records,
         low=low,
         high=high,
         basis=basis,
@@ -125,9 +136,14 @@ def _one_sided(metric: Metric, left: Sequence[Figures], right: Sequence[Figures]
     outcome: Outcome = "lost" if left else "gained"
     return MetricComparison(
         name=metric.name, id=metric.id, unit=metric.unit, better=metric.better, figure=metric.headline,
-        a=value if left else None, b=None if left else value, runs=(len(left), len(right)),
+        a=value if left else None, b=None if left else value, runs=[len(left), len(right)], records=_records(left, right),
         low=None, high=None, basis="none", floor=0.0, outcome=outcome, reason=None,
     )  # fmt: skip
+
+
+def _records(left: Sequence[Figures], right: Sequence[Figures]) -> list[int]:
+    counts = [[f.statistic.get("record_count") or 0 for f in side] for side in (left, right)]
+    return [min(side, default=0) for side in counts]
 
 
 def _interval(

@@ -86,7 +86,7 @@ def _experiment(client: MlflowClient, run: ExportedRun, path: Path) -> str:
 def _write(client: MlflowClient, experiment: str, run: ExportedRun) -> str:
     from mlflow.entities import Param, RunTag
 
-    declared, at = run.document["run"], (run.at_ns or 0) // 10**6
+    declared, at = run.document["run"], run.dated_ns // 10**6
     started, finished = (instant(declared[key]) for key in ("started_at", "finished_at"))
     begin = at if started is None else started // 10**6
     created = client.create_run(experiment, start_time=begin, run_name=run.title, tags={_RUN_TAG: run.identity})

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from receipt_cli.definitions.metrics import Metric, load_registry
+from receipt_cli.documents.identity import run_time
 from receipt_cli.errors import UsageError
 from receipt_cli.export.curves import Curve, Phase, read_curves
 from receipt_cli.receipts.production import Product
@@ -61,6 +62,13 @@ class ExportedRun:
     curves: Sequence[Curve]
     at_ns: int | None
     notes: Sequence[str] = field(default=())
+
+    @property
+    def dated_ns(self) -> int:
+        """``at_ns``, else the log's first timestamp, without a zone as UTC, for formats that need a date; 0 if there is none."""
+        found = run_time(self.document) if self.at_ns is None else None
+        stamp = None if found is None else instant(found.time) or instant(f"{found.time}Z")
+        return self.at_ns if self.at_ns is not None else max(stamp or 0, 0)
 
     @property
     def digest(self) -> str:

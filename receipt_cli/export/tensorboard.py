@@ -26,7 +26,8 @@ def event_file_name(run: ExportedRun) -> str:
 def event_file(run: ExportedRun) -> bytes:
     """Return the event file: curves, figures without a curve (at the last step of their phase), facts as a text.
 
-    Scalars have single precision, as everywhere in TensorBoard. All events have the time of the run (1970 if unknown).
+    Scalars have single precision, as everywhere in TensorBoard. All events have the time of the run, else of the log's first
+    stamp (1970 without both).
     """
     time = _wall_time(run)
     values = {step: b"".join(parts) for step, parts in _scalars(run).items()}
@@ -94,4 +95,4 @@ def _cell(text: str) -> str:
 
 
 def _wall_time(run: ExportedRun) -> float:
-    return 0.0 if run.at_ns is None else run.at_ns / 1e9
+    return run.dated_ns / 1e9

@@ -32,7 +32,7 @@ _MIN_CONSUMER = "0.70.0"
 
 def folder_name(run: ExportedRun) -> str:
     """Return the name of the run's folder below ``wandb/``, always the same for a run."""
-    moment = datetime.fromtimestamp((run.at_ns or 0) // 10**9, UTC)
+    moment = datetime.fromtimestamp(run.dated_ns // 10**9, UTC)
     return f"offline-run-{moment:%Y%m%d_%H%M%S}-{run.identity}"
 
 
@@ -52,15 +52,15 @@ def _contents(run: ExportedRun) -> Iterator[bytes]:
     yield block(21, block(1, block(1, f"receipt {__version__}") + block(2, _MIN_CONSUMER)))
     yield block(17, _run(run))
     for step, row in sorted(_rows(run).items()):
-        items = {**row, "_step": step, **({} if run.at_ns is None else {"_timestamp": run.at_ns / 1e9})}
+        items = {**row, "_step": step, **({"_timestamp": run.dated_ns / 1e9} if run.dated_ns else {})}
         yield block(2, _items(1, items) + block(2, integer(1, step)))
     yield block(3, _items(1, _summary(run)))
     yield block(18, integer(1, run.exit_code))
 
 
 def _run(run: ExportedRun) -> bytes:
-    seconds, nanoseconds = divmod(run.at_ns or 0, 10**9)
-    at = b"" if run.at_ns is None else block(17, integer(1, seconds) + integer(2, nanoseconds))
+    seconds, nanoseconds = divmod(run.dated_ns, 10**9)
+    at = b"" if not run.dated_ns else block(17, integer(1, seconds) + integer(2, nanoseconds))
     named = block(1, run.identity) + block(3, _PROJECT.sub("-", run.lane)[:_LONGEST]) + block(4, _items(1, run.facts()))
     tags = [run.document["run"]["preset"], failure["reason"] if (failure := run.document["failure"]) else None]
     git = run.document["header"]["git"]["commit"]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from receipt_cli.analysis.checks import outcome
 from receipt_cli.comparison.comparable import describe_run
 from receipt_cli.comparison.policy import Policy
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.diff import differences
 from receipt_cli.history.changes import Change, find_changes
-from receipt_cli.history.lanes import Document, Lane, LaneRun, Watched, make_lanes, watch
+from receipt_cli.history.lanes import BY, Document, Lane, LaneRun, Watched, describe, make_lanes, watch
 
-SCHEMA_VERSION = "history/1.0"
+SCHEMA_VERSION = "history/1.1"
 LEAST_RELATIVE = 0.02
 LEAST_SHARE = 0.1
 """Smallest reported change: of a metric, relative to its level; of a share of runs or time, absolute."""
@@ -21,10 +23,22 @@ REACH = 4
 """Runs on each side over which a field must keep its value for its change to count as lasting."""
 
 
-def history(receipts: Iterable[Document], policy: Policy, registry: Registry, lane: str | None = None) -> dict[str, Any]:
-    """Return the history (``history/1.0``) of all lanes, or of the lane ``lane``. Values are in base units."""
-    lanes = [each for each in make_lanes(receipts) if lane is None or each.lane == lane]
-    return {"schema_version": SCHEMA_VERSION, "lanes": [_lane(each, policy, registry) for each in lanes]}
+def history(
+    receipts: Iterable[Document], policy: Policy, registry: Registry, lane: str | None = None, by: Sequence[str] = BY
+) -> dict[str, Any]:
+    """Return the history (``history/1.1``) of all lanes and groups, or of the lane ``lane``. Values are in base units.
+
+    ``outcomes`` counts the runs by outcome; ``alone`` are runs without a lane that are in no group, with the fields unknown.
+    """
+    given = [document for document in receipts if lane is None or document["run"]["lane"] == lane]
+    lanes, alone = make_lanes(given, by)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "by": list(by),
+        "outcomes": dict(sorted(Counter(outcome(document) for document in given).items())),
+        "lanes": [_lane(each, policy, registry) for each in lanes],
+        "alone": [{**_run(run), "unknown": [field for field in by if not describe(run.document, field)]} for run in alone],
+    }
 
 
 def worsened(document: dict[str, Any]) -> bool:
@@ -37,17 +51,20 @@ def _lane(lane: Lane, policy: Policy, registry: Registry) -> dict[str, Any]:
     return {
         "lane": lane.lane,
         "preset": lane.preset,
+        "group": list(lane.group),
         "run_count": len(lane.runs),
-        "undated_count": lane.undated,
+        "undated_count": len(lane.undated),
+        "finished_count": lane.finished,
+        "searched": lane.searched,
         "first_at": lane.runs[0].time if lane.runs else None,
         "last_at": lane.runs[-1].time if lane.runs else None,
-        "metrics": [_metric(lane.runs, watched, policy) for watched in watch(lane, registry)],
+        "metrics": [_metric(lane, watched, policy) for watched in watch(lane, registry)],
     }
 
 
-def _metric(runs: Sequence[LaneRun], watched: Watched, policy: Policy) -> dict[str, Any]:
-    least = max(policy.resolution, LEAST_RELATIVE) if watched.relative else LEAST_SHARE
-    findings = find_changes(watched.values, least, relative=watched.relative)
+def _metric(lane: Lane, watched: Watched, policy: Policy) -> dict[str, Any]:
+    runs, least = lane.runs, max(policy.resolution, LEAST_RELATIVE) if watched.relative else LEAST_SHARE
+    findings = find_changes(watched.values if lane.searched else (), least, relative=watched.relative)
     return {
         "metric": watched.name,
         "unit": watched.unit,

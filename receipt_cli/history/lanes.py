@@ -1,13 +1,14 @@
-"""Group receipts into lanes, in order of time, and extract the figures watched over a lane."""
+"""Group receipts into lanes or groups of equal runs, in order of time, and extract the figures watched over each."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from receipt_cli.analysis.checks import contradicted_metrics, healthy
+from receipt_cli.analysis.checks import contradicted_metrics, healthy, outcome
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.identity import run_id, run_time
 
@@ -27,6 +28,16 @@ METRICS = (
     "memory_reserved_bytes",
 )
 """Watched metrics: the median of the steady state; for memory the maximum."""
+BY = ("trainer", "model", "hardware", "ranks")
+"""Fields by which runs without a lane are grouped."""
+LEAST_FINISHED = 8
+"""Fewest finished runs of a group without a name in which changes are sought."""
+_SIZED = re.compile(r"\d ?[BM]\b")
+"""A size in the name of a model."""
+_DEGREES = ("data", "tensor", "pipeline", "context")
+"""Degrees of parallelism whose product is the number of ranks."""
+_UNNAMED = ("generic", "jsonl")
+"""Grammars that name no trainer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +62,22 @@ class LaneRun:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The dated runs of one lane and preset, oldest first; ``undated`` counts the others."""
+    """The dated runs of one lane (or group) and preset, oldest first, and the ``undated`` ones.
+
+    ``group`` are the values that the runs of a group have in common; a lane has none. ``finished`` counts the finished runs.
+    """
 
     lane: str | None
     preset: str | None
     runs: tuple[LaneRun, ...]
-    undated: int
+    undated: tuple[LaneRun, ...]
+    finished: int
+    group: tuple[str, ...] = ()
+
+    @property
+    def searched(self) -> bool:
+        """Whether a change can be told from the difference of runs: they have a name, or enough of them finished."""
+        return self.lane is not None or self.finished >= LEAST_FINISHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +95,63 @@ class Watched:
     relative: bool = True
 
 
-def make_lanes(receipts: Iterable[Document]) -> list[Lane]:
-    """Return the lanes of ``receipts``, ordered by name; runs without a lane form the lane ``None``."""
-    groups: dict[tuple[str | None, str | None], list[LaneRun]] = {}
+def make_lanes(receipts: Iterable[Document], by: Sequence[str] = BY) -> tuple[list[Lane], list[LaneRun]]:
+    """Return the lanes of ``receipts`` by name, then the groups of two or more runs without a lane, and the runs alone.
+
+    Runs form a group if all fields ``by`` (see ``describe``) are known and equal, largest group first.
+    """
+    found: dict[tuple[str | None, str | None, tuple[str, ...]], list[LaneRun]] = {}
+    alone: list[LaneRun] = []
     for document in receipts:
-        key = document["run"]["lane"], document["run"]["preset"]
-        when = run_time(document)
-        groups.setdefault(key, []).append(LaneRun(document, document["derivation"]["log"]["sha256"], when and when.time))
+        lane, preset, when = document["run"]["lane"], document["run"]["preset"], run_time(document)
+        run = LaneRun(document, document["derivation"]["log"]["sha256"], when and when.time)
+        values = () if lane is not None else tuple(describe(document, field) or "" for field in by)
+        if lane is None and not all(values):
+            alone.append(run)
+        else:
+            found.setdefault((lane, preset, values), []).append(run)
     lanes: list[Lane] = []
-    for (lane, preset), runs in sorted(groups.items(), key=lambda group: tuple((name is None, name or "") for name in group[0])):
+    for (lane, preset, values), runs in found.items():
+        if lane is None and len(runs) < 2:
+            alone += runs
+            continue
         dated = sorted((run for run in runs if run.time is not None), key=lambda run: (_instant(run.time), run.run_id))
-        lanes.append(Lane(lane, preset, tuple(dated), len(runs) - len(dated)))
-    return lanes
+        undated = sorted((run for run in runs if run.time is None), key=lambda run: run.run_id)
+        finished = sum(outcome(run.document) == "finished" for run in runs)
+        lanes.append(Lane(lane, preset, tuple(dated), tuple(undated), finished, values))
+    lanes.sort(key=lambda lane: (lane.lane or "", lane.preset is None, lane.preset or "", lane.group))
+    lanes.sort(key=lambda lane: (lane.lane is None, -len(lane.runs) - len(lane.undated) if lane.lane is None else 0))
+    return lanes, sorted(alone, key=lambda run: (run.time is None, _instant(run.time), run.run_id))
+
+
+def describe(document: Document, field: str) -> str | None:
+    """Return one of ``BY`` of a receipt, or the value at a JSON pointer such as ``/header/git/branch``; None if unknown.
+
+    A model without the name of its architecture is its number of parameters; hardware is the names of the accelerators.
+    """
+    header, grammars = document["header"], document["derivation"]["grammars"]
+    if field == "trainer":
+        named: str | None = next((g["id"] for g in grammars if g["id"] not in _UNNAMED), None) or header["software"]["trainer"]
+        return named
+    if field == "model":
+        model: str | None = header["model"]["architecture"]
+        size = (document["summary"] or {}).get("parameter_count") or header["model"]["parameter_count"]
+        if size is None or (model and _SIZED.search(model)):
+            return model
+        shown = f"{size / 1e9:.3g} B" if size >= 1e9 else f"{size / 1e6:.3g} M"
+        return f"{model} {shown}" if model else f"{shown} parameters"
+    if field == "hardware":
+        names = [entry["name"] for entry in header["hardware"]["accelerators"] or ()]
+        return " + ".join(names) if names and all(names) else None
+    if field == "ranks":
+        degrees = header["parallelism"] or {}
+        sizes: list[Any] = [degrees.get(kind) for kind in _DEGREES]
+        size = degrees.get("world_size") or (None if None in sizes else math.prod(sizes))
+        return None if size is None else str(size)
+    value: Any = document
+    for key in field.split("/")[1:]:
+        value = value.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(value, Mapping) else None
+    return None if value is None else str(value)
 
 
 def _instant(time: str | None) -> tuple[str, str]:

@@ -134,9 +134,9 @@ class Page:
         self.gap()
         self.line(Span(title, "heading"), *(part for note in notes for part in ("  ", note)))
 
-    def prose(self, text: str, role: Role = "plain", *, indent: int = 0, bullet: str = "") -> None:
-        """Add ``text`` broken at blanks; later lines hang after the bullet."""
-        self._hang(Text(bullet, _STYLES[role]), Text(text, _STYLES[role]), cell_len(bullet), indent)
+    def prose(self, text: str, role: Role = "plain", *, indent: int = 0, bullet: str = "", mark: Role | None = None) -> None:
+        """Add ``text`` broken at blanks; later lines hang after the bullet, whose role is ``mark`` or else that of the text."""
+        self._hang(Text(bullet, _STYLES[mark or role]), Text(text, _STYLES[role]), cell_len(bullet), indent)
 
     def flow(self, label: str, items: Sequence[Sequence[Span]], *, indent: int = 2, label_width: int = 0) -> None:
         """Add ``label``, if any, and the items with ``·`` between them."""

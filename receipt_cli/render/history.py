@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,24 +11,106 @@ from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import count, measure, percent, scale_for, significant
 from receipt_cli.render.spark import sparkline
+from receipt_cli.render.store import tally
 from receipt_cli.render.style import Role, Style
 
+LEAST_FINISHED = 8
 _TREND = 24
 _MAX_FIELDS = 8
+_GROUPS = 12
+_FEW = 3
+"""Groups of which is said that they are too small."""
+_NAME = 40
 _OUTCOMES: dict[str, Role] = {"better": "good", "worse": "bad", "different": "plain"}
 
 
-def render_history(document: Mapping[str, Any], style: Style, *, quiet: bool = False) -> str:
-    """Return the history (``history/1.0``), each line ended by a newline; ``quiet``: only lanes with a change."""
+def render_history(
+    document: Mapping[str, Any], style: Style, *, quiet: bool = False, full: bool = False, store: str = "STORE"
+) -> str:
+    """Return the history (``history/1.1``), each line ended by a newline; ``quiet``: only lanes with a change.
+
+    Groups come as a table, with the next command for the ``store``; ``full``: all of them, and the runs in none.
+    """
     page = Page(style)
-    for lane in document["lanes"]:
-        if not quiet or any(metric["changes"] for metric in lane["metrics"]):
+    lanes = document["lanes"]
+    if not quiet:
+        page.line(tally([{"outcome": word} for word, number in document["outcomes"].items() for _ in range(number)]))
+        if any(lane["group"] for lane in lanes) or document["alone"]:
+            _groups(page, document, store, full=full)
+    for lane in lanes:
+        if lane["searched"] and (not quiet or any(metric["changes"] for metric in lane["metrics"])):
             _lane(page, lane)
     return page.text()
 
 
+def render_groups(document: Mapping[str, Any], style: Style, store: str) -> str:
+    """Return all groups of a history, and the named lanes with the number of their runs."""
+    page = Page(style)
+    for lane in document["lanes"]:
+        if lane["lane"]:
+            title = " · ".join(filter(None, (lane["lane"], lane["preset"])))
+            page.flow("lane", [[Span(page.say(title))], [Span(f"{count(lane['run_count'] + lane['undated_count'])} runs")]])
+    _groups(page, document, store, full=True)
+    return page.text()
+
+
+def _groups(page: Page, document: Mapping[str, Any], store: str, *, full: bool = False) -> None:
+    """Add the groups of runs without a lane, those that are alone, and how a group gets a name."""
+    groups = [lane for lane in document["lanes"] if lane["group"]]
+    first = "No lanes: compared are runs" if len(groups) == len(document["lanes"]) else "Without a lane, compared are runs"
+    fields = [field.rpartition("/")[2] for field in document["by"]]
+    listed = ", ".join(fields[:-1]) + (" and " if fields[:-1] else "") + fields[-1]
+    page.prose(page.say(f"{first} whose {listed} {'is' if len(fields) == 1 else 'are'} known and equal."))
+    columns = [
+        Column("group", right=True), Column("runs", right=True), Column("finished", right=True), Column("dates", drop=1),
+        Column(page.say(" · ".join(fields))),
+    ]  # fmt: skip
+    shown = groups if full else groups[:_GROUPS]
+    rows = []
+    for number, lane in enumerate(shown, 1):
+        counts = [Span(count(each)) for each in (lane["run_count"] + lane["undated_count"], lane["finished_count"])]
+        values = " · ".join(filter(None, [*lane["group"], lane["preset"]]))
+        rows.append([Span(str(number), "strong"), *counts, Span(_dates(lane)), Span(page.say(values))])
+    if rows:
+        write_table(page, columns, rows, indent=0)
+    if len(shown) < len(groups):
+        page.line(Span(f"{count(len(groups) - len(shown))} more groups: --full", "dim"))
+    _alone(page, document, full=full)
+    for number, lane in enumerate(shown[:_FEW], 1):
+        if not lane["searched"]:
+            few = lane["finished_count"]
+            page.line(f"{number}: {few} finished run{' is' if few == 1 else 's are'} too few to find a change ({LEAST_FINISHED})")
+    if groups:
+        page.line(Span("keep it:  ", "dim"), page.say(f"receipt store lane {store} --group 1 {_slug(groups[0])}"))
+
+
+def _alone(page: Page, document: Mapping[str, Any], *, full: bool) -> None:
+    alone, fields = document["alone"], len(document["by"])
+    if not alone:
+        return
+    which = {1: "it", 2: "one of the two", 3: "one of the three", 4: "one of the four"}.get(fields, "one of these")
+    many = f"{count(len(alone))} {'run is' if len(alone) == 1 else 'runs are'} alone, or {which} is unknown"
+    page.prose(many + ("" if full else " (--full)"))
+    for run in alone if full else ():
+        lacks = f"unknown: {', '.join(run['unknown'])}" if run["unknown"] else "alone"
+        page.flow("", [[Span(_run(page, run))], [Span(page.say(lacks), "dim")]])
+
+
+def _dates(lane: Mapping[str, Any]) -> str:
+    first, last = _day(lane["first_at"]), _day(lane["last_at"])
+    if first == last:
+        return first
+    return f"{first} … {last[5:] if last[:4] == first[:4] else last}"
+
+
+def _slug(lane: Mapping[str, Any]) -> str:
+    """Return a name for a group: its model and the last word of its hardware, where those are among the fields."""
+    words = [*lane["group"][1:2], *(value.split()[-1] for value in lane["group"][2:3])] or lane["group"]
+    return re.sub(r"[^a-z0-9.]+", "-", " ".join(words).lower()).strip("-")[:_NAME] or "NAME"
+
+
 def _lane(page: Page, lane: Mapping[str, Any]) -> None:
-    title = " · ".join(page.say(name) for name in (lane["lane"], lane["preset"]) if name) or "no lane"
+    title = " · ".join(page.say(name) for name in (lane["lane"], *lane["group"], lane["preset"]) if name)
     span = f"{_day(lane['first_at'])} to {_day(lane['last_at'])}" if lane["first_at"] else "no dated run"
     runs = f"{count(lane['run_count'])} runs"
     page.heading(page.say(title), Span(f"{runs}, {page.say(span)}", "dim"))
@@ -42,9 +125,9 @@ def _lane(page: Page, lane: Mapping[str, Any]) -> None:
     spikes = [(metric, spike) for metric in lane["metrics"] for spike in metric["spikes"]]
     for metric, spike in spikes[:4]:
         shown = f"{metric_label(metric['metric'])} {measure(metric['metric'], spike['value'])}, alone, in {_run(page, spike)}"
-        page.prose(page.say(f"spike: {shown}"), "dim", indent=2, bullet="· ")
+        page.prose(page.say(f"jump: {shown}"), "dim", indent=2, bullet="· ")
     if len(spikes) > 4:
-        page.line(Span(f"· {count(len(spikes) - 4)} more spikes", "dim"), indent=2)
+        page.line(Span(f"· {count(len(spikes) - 4)} more jumps", "dim"), indent=2)
 
 
 def _table(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
@@ -60,7 +143,7 @@ def _table(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _label(metric: Mapping[str, Any]) -> str:
-    return "healthy runs" if metric["metric"] == "healthy" else metric_label(metric["metric"])
+    return "runs that did not fail" if metric["metric"] == "healthy" else metric_label(metric["metric"])
 
 
 def _kind(metric: Mapping[str, Any]) -> str:

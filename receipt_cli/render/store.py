@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from receipt_cli.analysis.checks import ENDED_BADLY, Outcome
+from receipt_cli.render.card import REASONS
 from receipt_cli.render.console import Column, Page, Span, render_table, write_table
 from receipt_cli.render.fields import UNKNOWN
-from receipt_cli.render.scale import byte_size, count, percent, si
+from receipt_cli.render.scale import byte_size, count, number, percent, si, significant
 from receipt_cli.render.spark import sparkline
 from receipt_cli.render.style import Role, Style
 
 Row = Mapping[str, Any]
+OUTCOMES: tuple[Outcome, ...] = ("finished", "failed", "stopped", "cut off", "running", "unknown")
+NONE = "-"
+_CAUSE = 48
+"""Characters to which a cause is cut at the least."""
+_ROLES: Mapping[str, Role] = {"failed": "bad", "finished": "good", "running": "accent", "unknown": "magenta"}
+_SAYS_LITTLE = ("traceback", "import_error", "child_failed", "unknown", "no_grammar_match")
+"""Failure reasons that say less than the type of the exception."""
 _DIGITS = 6
 _MOST = 12
 """Periods of a group that are shown: the latest, then the undated. The trend is drawn over all dated ones."""
@@ -82,48 +92,114 @@ def _trend(page: Page, panel: Row) -> tuple[list[Column], list[list[Span]]]:
         course = sparkline([row["median"] for row in dated], _COURSE, least_span=_NOISE) if len(dated) > 2 else ""
         undated = [row for row in rows if row["period"] is None]
         latest = [*dated[-_MOST:], *undated[: max(1, _MOST - len(dated))]]
-        for number, row in enumerate(latest):
-            texts = ["" if number else page.say(name or "") for name in group]
+        for index, row in enumerate(latest):
+            texts = ["" if index else page.say(name or "") for name in group]
             head = [Span(texts[0], "strong"), *map(Span, texts[1:])]
             period = UNKNOWN if row["period"] is None else row["period"].replace("T", " ")[: _LENGTHS[panel["by"]]]
             figures = [shown(row["median"])] if single else [shown(row[key]) for key in ("median", "min", "max")]
             whom = page.say(row["name"] or row["log_sha256"][:12]) if single else count(row["run_count"])
-            lines.append([*head, *map(Span, [period, whom, *figures]), Span(course if not number else "", "accent")])
+            lines.append([*head, *map(Span, [period, whom, *figures]), Span(course if not index else "", "accent")])
     return columns, lines
 
 
-def render_receipts(rows: Sequence[Mapping[str, object]], style: Style) -> str:
-    """Return the runs of a store as ``list_runs`` gives them, a line each."""
+def tally(rows: Sequence[Row], chosen: Collection[str] = OUTCOMES) -> str:
+    """Return how many of the runs, without those that a user excluded, ended in each of the ``chosen`` outcomes."""
+    counted = Counter(row["outcome"] or "unreadable" for row in rows if not row.get("excluded"))
+    each = [f"{count(counted[word])} {word}" for word in (*OUTCOMES, "unreadable") if counted[word] and word in chosen]
+    some = "" if set(counted) <= set(chosen) else f"{count(sum(counted[word] for word in chosen))} of "
+    left_out = sum(bool(row.get("excluded")) for row in rows)
+    runs = f"{count(counted.total())} {'run' if counted.total() == 1 else 'runs'}"
+    return f"{some}{runs}{': ' if each else ''}{', '.join(each)}{f'; {count(left_out)} excluded' if left_out else ''}"
+
+
+def cause(row: Row) -> str:
+    """Return why a run ended badly, in words; nothing for another. ``row`` is one of ``list_runs`` or of ``failure_groups``."""
+    word, reason, kind = row["outcome"], row["failure"], (row["exception_type"] or "").rpartition(".")[2]
+    if word == "cut off":
+        return "log ends early, no error"
+    if word not in ("failed", "stopped"):
+        return ""
+    if reason is None:
+        ended = f"exit code {row['exit_code']}" if row["exit_code"] else "exit code is not zero"
+        return REASONS["nan_loss"] if row["finite_losses"] is False else ended
+    if reason in _SAYS_LITTLE:
+        message = row["message"] if reason in ("unknown", "no_grammar_match") else None
+        return str(kind or message or REASONS[reason])
+    return REASONS.get(reason) or str(reason).replace("_", " ")
+
+
+def render_runs(rows: Sequence[Row], style: Style, limit: int = 0) -> str:
+    """Return the first ``limit`` runs of a store (0: all) as ``list_runs`` gives them, a line each."""
     page = Page(style)
+    shown = rows[:limit] if limit else rows
+    page.line(tally(rows, (*OUTCOMES, "unreadable")))
     columns = [
-        Column("run"), Column("name", least=12), Column("time (UTC)", drop=2), Column("path", least=16, drop=1),
-        Column("lane", least=6, drop=3), Column("grammar", least=12), Column("last step", right=True),
-        Column("outcome", least=10),
+        Column("run"), Column("when"), Column("outcome"), Column("steps", right=True), Column("loss", right=True, drop=1),
+        Column("time", right=True, drop=2), Column("name", least=12), Column("cause", least=12),
     ]  # fmt: skip
-    shown = [
-        [
-            Span(str(row["run_id"])[:12] + str(row["run_id"])[64:], "strong"),
-            Span(page.say(str(row["name"] or ""))),
-            Span(str(row["run_at"] or "").replace("T", " ")[:16] + ("?" if str(row["run_at_source"]).endswith("_local") else "")),
-            Span(page.say(str(row["log_path"] or ""))),
-            Span(page.say(str(row["lane"] or ""))),
-            Span(page.say(str(row["grammar"] or ""))),
-            Span(count(row["last_step"]) if isinstance(row["last_step"], int) else UNKNOWN),
-            _outcome(page, row),
-        ]
-        for row in rows
-    ]
-    if shown:
-        write_table(page, columns, shown, indent=0)
-    page.line(Span(f"{count(len(shown))} {'receipt' if len(shown) == 1 else 'receipts'}", "dim"))
+    lines = []
+    for row in shown:
+        word = row["outcome"] or "unreadable"
+        at, of = row["last_step"], row["steps_planned"]
+        done = NONE if at is None else f"{at}/{of}" if of is not None and of >= at else str(at)
+        why = "" if word == "cut off" else cause(row)
+        lines.append([
+            Span(short_id(row["run_id"]), "strong"), Span((row["run_at"] or NONE).replace("T", " ")[:16]),
+            Span(word, _ROLES.get(word, "warn")), Span(done),
+            Span(NONE if row["loss_last"] is None else number(row["loss_last"])),
+            Span(NONE if row["wall_time_s"] is None else brief(row["wall_time_s"])), Span(page.say(row["name"] or NONE)),
+            Span(page.say("excluded" if row["excluded"] else why or NONE)),
+        ])  # fmt: skip
+    if lines:
+        write_table(page, columns, lines, indent=0)
+    if len(shown) < len(rows):
+        page.line(Span(f"{count(len(rows) - len(shown))} more: --limit 0; no time: last", "dim"))
     return page.text()
 
 
-def _outcome(page: Page, row: Mapping[str, object]) -> Span:
-    word = str(row["outcome"] or "unreadable")
-    roles: Mapping[str, Role] = {"failed": "bad", "finished": "good", "running": "accent", "unknown": "magenta"}
-    reason = row["failure"] if word in ("failed", "stopped") else None
-    return Span(page.say(f"{word}: {reason}" if reason else word), roles.get(word, "warn"))
+def render_failures(rows: Sequence[Row], groups: Sequence[Row], style: Style, limit: int = 0, *, full: bool = False) -> str:
+    """Return the first ``limit`` (0: all) of the ``failure_groups`` of ``rows``; ``full``: with their messages, uncut."""
+    page = Page(style)
+    page.line(tally(rows, ENDED_BADLY))
+    shown = groups[:limit] if limit else groups
+    columns = [
+        Column("runs", right=True), Column("outcome"), Column("cause", least=_CAUSE), Column("last seen", drop=2),
+        Column("not saved", drop=3), Column("example", least=12, drop=1),
+    ]  # fmt: skip
+    lines = []
+    for group in shown:
+        unsaved = group["unsaved_step_count"]
+        lines.append([
+            Span(count(group["run_count"]), "strong"),
+            Span(group["outcome"], _ROLES.get(group["outcome"], "warn")),
+            Span(page.say(" ".join(filter(None, (cause(group), group["place"]))))),
+            Span((group["last_at"] or NONE)[:10]),
+            Span(f"{count(unsaved)} step{'' if unsaved == 1 else 's'}" if unsaved else NONE),
+            Span(page.say(group["example"] or short_id(group["run_id"]))),
+        ])  # fmt: skip
+    if not full and lines:
+        write_table(page, columns, lines, indent=0)
+    for line, group in zip(lines, shown, strict=True) if full else ():
+        page.gap()
+        page.flow("", [line[:1], *([span] for span in line[1:] if span.text != NONE)], indent=0)
+        page.prose(page.say(group["message"] or ""), "dim", indent=4)
+    if len(shown) < len(groups):
+        page.line(Span(f"{count(len(groups) - len(shown))} more: --limit 0", "dim"))
+    if groups and not full:
+        page.line(Span("messages, uncut: --full", "dim"))
+    return page.text()
+
+
+def short_id(run_id: str) -> str:
+    """Return the first digits of a run's digest, with the number of an earlier run of its log."""
+    return run_id[:8] + run_id[64:]
+
+
+def brief(seconds: float) -> str:
+    """Return a wall time in one unit: ``45 s``, ``49 min``, ``3.4 h``."""
+    if seconds < 99.5:
+        return f"{significant(seconds, 2)} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5970 else f"{significant(seconds / 3600, 3)} h"
 
 
 def render_answer(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], style: Style) -> str:
@@ -132,12 +208,14 @@ def render_answer(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], sty
     return render_table([{name: _text(row[name]) for name in columns} for row in rows], columns, style, numbers=numbers)
 
 
-def render_meanings(meanings: Mapping[str, str], style: Style) -> str:
-    """Return each name with what it means beside it, in as many lines as that needs."""
+def render_meanings(meanings: Mapping[str, str], style: Style, hint: str = "") -> str:
+    """Return each name with what it means beside it, in as many lines as that needs, and ``hint`` as the last line."""
     page = Page(style)
     width = max(map(len, meanings), default=0) + 2
     for name, meaning in meanings.items():
         page.prose(page.say(meaning), bullet=name.ljust(width))
+    if hint:
+        page.line(Span(page.say(hint), "dim"))
     return page.text()
 
 

@@ -10,21 +10,28 @@ from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.identity import run_id
 from receipt_cli.history.lane_history import history
 from receipt_cli.history.lanes import make_lanes, watch
+from receipt_cli.render.card import render_card
 from receipt_cli.render.comparison.words import field_name, field_value
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import kind_of
+from receipt_cli.render.store import render_failures, render_runs
+from receipt_cli.render.style import Style
 from receipt_cli.report.curves import SeriesFolder
 from receipt_cli.report.detail import pack, run_detail
 from receipt_cli.report.drift import Sign, alarms, signs, vanished
 from receipt_cli.report.packing import MAX_NAME, Pool, byte_count, columns, number, present, short_text
-from receipt_cli.report.row import CHECKS, COLUMNS, core_row, pack_row
+from receipt_cli.report.row import CHECKS, COLUMNS, core_row, listed, pack_row
 from receipt_cli.store.files import Quarantined
+from receipt_cli.store.listing import failure_groups
 
 Document: TypeAlias = Mapping[str, Any]
 
 FORMAT = "report/1"
 MAX_BYTES = 7_900_000
 """Largest report data, in bytes: with its styles and scripts a report stays below 8 MB."""
+LATEST = 20
+"""Runs at the top of a report."""
+_WIDTH = 110
 _MAX_QUARANTINED = 200
 _MAX_FIELDS = 12
 _TAIL = 12
@@ -46,15 +53,18 @@ def store_report(
     Beyond ``most`` bytes, the oldest runs keep only their rows, and the report counts them.
     """
     pool = Pool()
+    shown: list[dict[str, Any]] = []
     rows: list[tuple[dict[str, Any], dict[str, Any], list[Sign], list[list[Any]], Document]] = []
     for document in receipts:
         drawn = series.curves(document) if series is not None else []
         core = core_row(document, registry)
+        shown.append(listed(document))
         rows.append((core, run_detail(document), list(signs(document)), drawn, _slim(document)))
     rows.sort(key=lambda row: (row[0]["at"] is not None, row[0]["at"] or 0, row[0]["digest"]))
     places = {run_id(row[4]): place for place, row in enumerate(rows)}
     report = {
         **_frame("store", short_text(title), registry, pool),
+        "plain": _plain(shown),
         "runs": columns((pack_row(row[0], pool) for row in rows), COLUMNS),
         "lanes": _lanes([row[4] for row in rows], policy, registry, pool, places),
         "drift": alarms([[*row[2], *gone] for row, gone in zip(rows, vanished([row[4] for row in rows]), strict=True)], pool),
@@ -66,8 +76,15 @@ def store_report(
     return _bounded(report, [(row[1], row[3]) for row in rows], pool, most)
 
 
-def one_run_report(document: Document, registry: Registry, curves: Sequence[list[Any]], unread: Sequence[str]) -> dict[str, Any]:
-    """Return the report of one run, with ``curves`` of its log, and ``unread`` lines that look like metrics."""
+def one_run_report(
+    document: Document, registry: Registry, curves: Sequence[list[Any]], unread: Sequence[str], path: str | None = None
+) -> dict[str, Any]:
+    """Return the report of one run, with ``curves`` of its log, and ``unread`` lines that look like metrics.
+
+    ``path`` is that of its log: a run without a name is called by its file.
+    """
+    if path is not None:
+        document = {**document, "run": {**document["run"], "log_paths": [path]}}
     pool = Pool()
     core = pack_row(core_row(document, registry), pool)
     more = {"curves": _packed(curves, pool), "unread": [short_text(line) for line in unread]}
@@ -75,6 +92,7 @@ def one_run_report(document: Document, registry: Registry, curves: Sequence[list
     title = pool.texts[core["name"]]
     return {
         **_frame("run", title, registry, pool),
+        "plain": render_card(document, Style(), log=path),
         "runs": columns([core], COLUMNS),
         "lanes": [],
         "drift": alarms([list(signs(document))], pool),
@@ -85,14 +103,23 @@ def one_run_report(document: Document, registry: Registry, curves: Sequence[list
     }
 
 
+def _plain(rows: list[dict[str, Any]]) -> str:
+    """Return the last runs and what failed as text, for a reader without scripts."""
+    rows = sorted(sorted(rows, key=lambda row: row["run_id"]), key=lambda row: row["run_at"] or "", reverse=True)
+    style = Style(width=_WIDTH)
+    parts = render_runs(rows, style, LATEST), render_failures(rows, failure_groups(rows), style, LATEST)
+    return "\n".join(parts).replace(": --limit 0", "").replace("messages, uncut: --full\n", "")
+
+
 def _frame(kind: str, title: str, registry: Registry, pool: Pool) -> dict[str, Any]:
     metrics = {m.name: [metric_label(m.name), kind_of(m.name), m.better, m.klass] for m in registry.metrics}
     metrics["goodput_ratio"] = ["goodput", "ratio", "higher", "rate"]
     metrics["training_time_s"] = ["training time", "time", "none", "counter"]
-    metrics["healthy"] = ["healthy runs", "ratio", "higher", "rate"]
+    metrics["healthy"] = ["runs that did not fail", "ratio", "higher", "rate"]
     return {
         "format": FORMAT,
         "kind": kind,
+        "latest": LATEST,
         "title": title,
         "metrics": metrics,
         "checks": list(CHECKS),
@@ -103,10 +130,12 @@ def _frame(kind: str, title: str, registry: Registry, pool: Pool) -> dict[str, A
 
 def _slim(document: Document) -> Document:
     """Return the parts of a receipt that the history reads: thousands of whole receipts would fill the memory."""
-    wanted = ("grammars", "rules", "log", "launches")
+    wanted = ("grammars", "rules", "log", "launches", "problems")
     derivation = {key: value for key, value in document["derivation"].items() if key in wanted}
     summary = document["summary"]
-    kept = {key: document[key] for key in ("run", "header", "checks", "goodput")}
+    kept = {key: document[key] for key in ("run", "header", "checks", "goodput", "evidence") if key in document}
+    failure = document["failure"]
+    kept["failure"] = failure and {"reason": failure["reason"]}
     return {**kept, "derivation": derivation, "summary": summary and {**summary, "other_metrics": {}, "derived": {}}}
 
 
@@ -115,7 +144,7 @@ def _lanes(
 ) -> list[dict[str, Any]]:
     histories = history(documents, policy, registry)["lanes"]
     lanes: list[dict[str, Any]] = []
-    for entry, lane in zip(histories, make_lanes(documents), strict=True):
+    for entry, lane in zip(histories, make_lanes(documents)[0], strict=True):
         runs = [places[run.run_id] for run in lane.runs]
         metrics = [
             {
@@ -131,7 +160,10 @@ def _lanes(
             {
                 "lane": pool.text(lane.lane, MAX_NAME),
                 "preset": pool.text(lane.preset, MAX_NAME),
-                "undated": lane.undated,
+                "group": pool.text(" · ".join(lane.group) or None, MAX_NAME),
+                "finished": lane.finished,
+                "searched": lane.searched,
+                "undated": len(lane.undated),
                 "runs": runs,
                 "metrics": metrics,
             }

@@ -33,7 +33,8 @@ def render_page(report: Mapping[str, Any]) -> bytes:
         "POLICY": html.escape(policy, quote=False),
         "TITLE": html.escape(f"{report['title']} · receipt"),
         "STYLE": style,
-        "DATA": compact(report).translate(_ESCAPES),
+        "PLAIN": html.escape(report["plain"], quote=False),
+        "DATA": compact({key: value for key, value in report.items() if key != "plain"}).translate(_ESCAPES),
         "SCRIPT": script,
     }
     pieces = _asset("page.html").split("@@")  # text, name, text, name, …, text

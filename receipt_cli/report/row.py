@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from receipt_cli.analysis.checks import CORE, contradicted_metrics, healthy, proven
+from receipt_cli.analysis.checks import CORE, ENDED_BADLY, contradicted_metrics, outcome
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.identity import run_id, run_time
+from receipt_cli.render.store import OUTCOMES, cause
 from receipt_cli.report.packing import MAX_NAME, Pool, number
+from receipt_cli.store.listing import place_of
 from receipt_cli.store.signatures import signature
 from receipt_cli.store.views import MEMORY
 
@@ -20,13 +22,12 @@ CHECKS = (*CORE, "steps_monotonic", "completed", "mfu_plausible", "throughput_co
 COLUMNS = (
     "name", "digest", "at", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "state", "checks", "reason",
     "category", "step", "planned", "loss", "tokens", "recomputed", "step_time", "mfu", "memory", "memory_metric", "goodput",
-    "path", "model", "signature", "val_loss", "step_tokens", "device_hours", "cost", "currency",
+    "path", "model", "signature", "val_loss", "step_tokens", "device_hours", "cost", "currency", "cause",
 )  # fmt: skip
 _TEXTS = (
     "name", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "reason", "category", "memory_metric",
-    "path", "model", "signature", "currency",
+    "path", "model", "signature", "currency", "cause",
 )  # fmt: skip
-FAILING, HEALTHY, PROVEN, UNKNOWN = 0, 1, 2, 3
 _MARKS = {True: "1", False: "0", None: "-"}
 
 
@@ -40,7 +41,7 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
     summary = document["summary"] or {}
     log, _, earlier = run_id(document).partition(".")
     digest = ".".join(filter(None, (log[:16], earlier)))
-    when = run_time(document)
+    when, told = run_time(document), listed(document)
     grammars = document["derivation"]["grammars"]
     doubtful = contradicted_metrics(summary)
     tokens = _figure(summary, registry, "tokens_per_s", "median") if "tokens_per_s" not in doubtful else None
@@ -49,7 +50,7 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
     losses = _figure(summary, registry, "loss", "last")
     steps = summary.get("steps") or {}
     return {
-        "name": run["name"] or f"log {log[:12]}",
+        "name": _name(document),
         "digest": digest,
         "at": instant(when and when.time),
         "lane": run["lane"],
@@ -58,7 +59,7 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "accelerator": _accelerators(header),
         "trainer": header["software"]["trainer"],
         "grammar": f"{grammars[0]['id']}@v{grammars[0]['version']}" if grammars else None,
-        "state": _state(checks, document["failure"]),
+        "state": OUTCOMES.index(told["outcome"]),
         "checks": "".join(_MARKS[checks.get(name)] for name in CHECKS),
         "reason": failure.get("reason"),
         "category": failure.get("category"),
@@ -74,20 +75,46 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "goodput": number((document["goodput"] or {}).get("goodput_ratio")),
         "path": next(iter(run.get("log_paths") or ()), None),
         "model": header["model"]["architecture"] or header["software"]["trainer"] or (grammars[0]["id"] if grammars else None),
-        "signature": _signature(failure) if failure else None,
+        "signature": told["failure_signature"],
+        "cause": " ".join(filter(None, (cause(told), told["place"]))) or None,
         "val_loss": _figure(summary, registry, "val_loss", "min"),
         "step_tokens": _step_tokens(header["flags"] or {}),
         **_cost(document),
     }
 
 
-def _state(checks: dict[str, bool | None], failure: Mapping[str, Any] | None) -> int:
-    fine = healthy(checks, failure)
-    return UNKNOWN if fine is None else FAILING if not fine else PROVEN if proven(checks) else HEALTHY
+def listed(document: Document) -> dict[str, Any]:
+    """Return a receipt as ``render_runs`` and ``failure_groups`` list it."""
+    failure, summary = document["failure"] or {}, document["summary"] or {}
+    raised, steps, when = failure.get("exception") or {}, summary.get("steps") or {}, run_time(document)
+    frame, kept = raised.get("frame") or {}, summary.get("checkpoints") or {}
+    row = {
+        "run_id": run_id(document),
+        "run_at": when and when.time,
+        "name": _name(document),
+        "lane": document["run"]["lane"],
+        "outcome": outcome(document),
+        "excluded": False,
+        "failure": failure.get("reason"),
+        "exception_type": raised.get("type"),
+        "message": failure.get("message"),
+        "exit_code": document["run"]["exit_code"],
+        "finite_losses": document["checks"].get("finite_losses"),
+        "failure_signature": signature(failure["reason"], raised.get("type"), failure["message"]) if failure else None,
+        "place": place_of(frame.get("file"), frame.get("line")),
+        "last_step": steps.get("last"),
+        "steps_planned": steps.get("planned"),
+        "loss_last": ((summary.get("metrics") or {}).get("loss") or {}).get("last"),
+        "wall_time_s": document["run"].get("wall_time_s") or (document["goodput"] or {}).get("wall_time_s"),
+        "unsaved_step_count": kept.get("unsaved_step_count"),
+    }
+    return row if row["outcome"] in ENDED_BADLY else {**row, "place": None}
 
 
-def _signature(failure: Document) -> str:
-    return signature(failure["reason"], (failure.get("exception") or {}).get("type"), failure["message"])
+def _name(document: Document) -> str:
+    """Return the run's name, else the name of its file, else the first digits of its log's digest."""
+    path = next(iter(document["run"].get("log_paths") or ()), None)
+    return document["run"]["name"] or (path and path.rpartition("/")[2]) or f"log {document['derivation']['log']['sha256'][:12]}"
 
 
 def _step_tokens(flags: Mapping[str, Any]) -> int | float | None:

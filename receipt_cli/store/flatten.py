@@ -70,7 +70,9 @@ def _line(files: RowFiles, document: Mapping[str, Any] | None, refusal: str | No
     if document is not None:
         places = read_places(files.places)
         row |= _row(document) | _who(document, mask_texts([asdict(place) for place in places]), places)
-        row |= asdict(read_marks(files.marks))
+        marks = asdict(read_marks(files.marks))
+        lane = marks.pop("lane")
+        row |= marks | ({"lane": lane, "lane_source": "mark"} if lane and row["lane"] is None else {})
     return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -1,4 +1,4 @@
-"""A user's tags, note and exclusion of a run: one file per change; the highest number counts."""
+"""A user's tags, note, lane and exclusion of a run: one file per change; the highest number counts."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Marks:
     tags: tuple[str, ...] = ()
     note: str | None = None
     excluded: bool = False
+    lane: str | None = None
+    """Lane of a run whose receipt and path have none."""
 
 
 NONE = Marks()
@@ -47,7 +49,12 @@ def read_marks(path: Path | None) -> Marks:
         with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
             values = json.loads(read_regular(path))
             note = values["note"]
-            return Marks(tuple(map(str, values["tags"])), None if note is None else str(note), values["excluded"] is True)
+            return Marks(
+                tuple(map(str, values["tags"])),
+                None if note is None else str(note),
+                values["excluded"] is True,
+                values.get("lane"),
+            )
     return NONE
 
 
@@ -60,6 +67,7 @@ def mark(
     remove: tuple[str, ...] = (),
     note: str | None = None,
     excluded: bool | None = None,
+    lane: str | None = None,
 ) -> Marks:
     """Change the marks of a run and return them; an empty ``note`` deletes the note, None keeps it.
 
@@ -77,6 +85,7 @@ def mark(
         tags = tuple(sorted((set(old.tags) | set(add)) - set(remove)))
         new = replace(old, tags=tags, note=old.note if note is None else note or None)
         new = new if excluded is None else replace(new, excluded=excluded)
+        new = new if lane is None else replace(new, lane=lane)
         if new == old:
             return old
         name = _NAME.fullmatch(path.name) if path is not None else None

@@ -83,10 +83,11 @@ def _cell(value: Any) -> Any:
     return safe_cell(value)
 
 
-def view_columns() -> Answer:
-    """Return every column of every view, with its type and meaning."""
-    rows = [(view.name, column.name, column.type, column.meaning) for view in VIEWS for column in view.columns]
-    return Answer(("view", "column", "type", "meaning"), rows)
+def view_columns(name: str | None = None) -> Answer | None:
+    """Return every column of every view or of the view ``name``, with its type and meaning; None if there is no such view."""
+    views = [view for view in VIEWS if name in (None, view.name)]
+    rows = [(view.name, column.name, column.type, column.meaning) for view in views for column in view.columns]
+    return Answer(("view", "column", "type", "meaning"), rows) if views else None
 
 
 def export(database: Database, output: Path, view: str | None = None) -> list[tuple[Path, int]]:

@@ -55,8 +55,8 @@ def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
 def read_receipts(store: Store, warn: Callable[[str], None], *, excluded: bool = True) -> Iterator[dict[str, Any]]:
     """Yield the current receipt of every run, ordered by the log's digest; call ``warn`` for each skipped file.
 
-    Missing name, lane and preset come from the log's first path (``placed``). Without ``excluded``, runs that a user excluded are
-    left out. Raises ``InputError`` if the store does not exist or cannot be read.
+    Missing name, lane and preset come from the log's first path (``placed``), a missing lane also from the run's marks. Without
+    ``excluded``, runs that a user excluded are left out. Raises ``InputError`` if the store does not exist or cannot be read.
     """
     store.check_exists()
     places: dict[str, list[Path]] = {}
@@ -64,12 +64,16 @@ def read_receipts(store: Store, warn: Callable[[str], None], *, excluded: bool =
         places.setdefault(path.name[:64], []).append(path)
     marks = marks_files(store.root)
     for receipt in store.receipts():
-        if not excluded and receipt.run_id in marks and read_marks(marks[receipt.run_id]).excluded:
+        mine = read_marks(marks.get(receipt.run_id))
+        if mine.excluded and not excluded:
             continue
         try:
             document = read_receipt(receipt.path, receipt.log_sha256)
             found = read_places(places.get(receipt.log_sha256, ()))
-            yield mask_texts(placed(document, found)) if found else document
+            document = mask_texts(placed(document, found)) if found else document
+            if mine.lane and document["run"]["lane"] is None:
+                document = {**document, "run": {**document["run"], "lane": mine.lane}}
+            yield document
         except Refused as error:
             name = receipt.path.relative_to(store.root).as_posix()
             warn(f"{name} is skipped: {error.message}{': ' if error.why else ''}{error.why}")

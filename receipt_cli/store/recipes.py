@@ -50,13 +50,6 @@ GROUP BY failure_reason, currency ORDER BY device_hours DESC NULLS LAST, hours D
        max(run_at) AS last_at, coalesce(arg_max(name, run_at), min(name)) AS last_run
 FROM runs WHERE culprit_host IS NOT NULL{where} GROUP BY culprit_host ORDER BY failure_count DESC, host""",
     ),
-    "failures": Recipe(
-        "failures by signature, the most frequent first, with an example",
-        """SELECT failure_signature AS signature, count(*) AS run_count, count(DISTINCT lane) AS lane_count,
-       min(run_at) AS first_at, max(run_at) AS last_at, min(name) AS example, min(run_id) AS run_id
-FROM runs WHERE failure_signature IS NOT NULL{where}
-GROUP BY failure_signature ORDER BY run_count DESC, signature LIMIT {last}""",
-    ),
     "latest": Recipe(
         "the latest runs, with their outcome and losses",
         """SELECT run_at, name, lane, log_path, grammar_id, steps_last, loss_last, val_loss_last, outcome, failure_reason
@@ -83,22 +76,28 @@ FROM settings s JOIN runs USING (run_id) WHERE NOT excluded{where}
 GROUP BY lane, field HAVING value_count > 1 ORDER BY lane NULLS LAST, value_count DESC, field LIMIT {last}""",
     ),
 }
+FAILURES = "failures"
+"""The question that needs no SQL: ``listing.failure_groups`` answers it, also without DuckDB."""
+QUESTIONS = {FAILURES: "what ended runs badly: outcome, cause, place and message, the most frequent first"} | {
+    name: recipe.meaning for name, recipe in RECIPES.items()
+}
+"""Each question with its meaning."""
 _METRIC = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
 def fill(name: str, metric: str = "val_loss", last: int = 20, where: str | None = None) -> str:
-    """Return the SELECT of the recipe ``name``, over the runs that satisfy the SQL condition ``where``.
+    """Return the SELECT of the recipe ``name``, of ``last`` rows (0: all), over the runs that satisfy the condition ``where``.
 
     Raises ``UsageError`` for an unknown recipe and for an invalid metric name.
     """
     recipe = RECIPES.get(name)
     if recipe is None:
-        raise UsageError(f"there is no recipe {name!r}", why=f"the recipes are {', '.join(RECIPES)}")
+        raise UsageError(f"there is no recipe {name!r}", why=f"the recipes are {', '.join(QUESTIONS)}")
     if _METRIC.match(metric) is None:
         raise UsageError(f"{metric!r} is not a metric name")
     known = load_registry().by_name.get(metric)
     best = "max" if known is not None and known.better == "higher" else "min"
-    texts = {"metric": known.name if known else metric, "best": best, "extreme": best, "last": str(last)}
+    texts = {"metric": known.name if known else metric, "best": best, "extreme": best, "last": str(last or "ALL")}
     texts["where"] = "" if where is None else f" AND run_id IN (SELECT run_id FROM runs WHERE {where}\n)"
     for key, value in texts.items():
         recipe = recipe._replace(sql=recipe.sql.replace(f"{{{key}}}", value))

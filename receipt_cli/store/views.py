@@ -103,7 +103,7 @@ RUN = (
     Column("log_path", TEXT, "First path of the log below the root of its archive; NULL if no batch found it."),
     Column("log_path_count", WHOLE, "Number of paths with these bytes."),
     Column("name_source", TEXT, "Where name is from: receipt, stem (of log_path), template or mapping."),
-    Column("lane_source", TEXT, "Where lane is from: receipt, template or mapping."),
+    Column("lane_source", TEXT, "Where lane is from: receipt, template, mapping or mark."),
     Column("preset_source", TEXT, "Where preset is from: receipt, template or mapping."),
     Column("run_number", WHOLE, "Number of the run in its log, from 1."),
     Column("run_count", WHOLE, "Number of runs in its log."),

@@ -58,8 +58,11 @@ def opened(page: Page, path: Path, place: str = "") -> None:
 
 def test_the_panels_are_drawn_and_nothing_is_loaded(page: Page, report: Path) -> None:
     opened(page, report)
-    assert page.run(DRAWN) == 9  # six panels, failures, what varies and drift
-    assert page.run("document.querySelector('[data-panel=tokens] .legend').textContent") == "baselargesmall"
+    assert page.run(DRAWN) == 10  # the last runs, six panels, failures, what varies and drift
+    assert (
+        page.run("document.querySelector('[data-panel=tokens] .legend').textContent")
+        == "1xa100-small · small64xh100-large · large8xh100-base · base8xmi300-base · base"
+    )
     assert "hardware accelerators" in page.run("document.querySelector('.changes').textContent")
     for place in ("/lanes", "/lane/0", "/runs", "/drift", "/nowhere"):
         page.go(place)
@@ -101,11 +104,11 @@ def test_search_and_filters_narrow_panels_and_table(page: Page, report: Path) ->
     page.wait("document.getElementById('count').textContent.includes('of 300')")
     found = int(page.run("document.getElementById('count').textContent").split()[0])
     assert 0 < found < 75
-    assert page.run("document.querySelector('[data-panel=tokens] .legend').textContent") == "large"
+    assert page.run("document.querySelector('[data-panel=tokens] .legend').textContent") == "64xh100-large · large"
     page.go("/runs?" + page.run("location.hash").partition("?")[2])
     assert page.run(ROWS) == found
-    page.go("/runs?state=failing&preset=base")
-    assert page.run("[...document.querySelectorAll('.runs .state')].every(s => s.className.includes('failing'))")
+    page.go("/runs?state=failed&preset=base")
+    assert page.run("[...document.querySelectorAll('.runs .state')].every(s => s.className.includes('failed'))")
     page.go("/runs?q=nothing-has-this-name")
     assert page.run("document.querySelector('.empty').textContent") == "No run fits the filter."
 
@@ -131,9 +134,11 @@ def test_sorting_puts_what_is_unknown_last(page: Page, report: Path) -> None:
     heads = page.run("[...document.querySelectorAll('.runs th')].map(h => h.textContent)")
     rows = f"[...document.querySelectorAll('.runs tbody:not(.space) tr')].map(r => r.cells[{heads.index('lane')}].textContent)"
     assert set(page.run(rows)) == {"8xmi300-base"}
-    page.go("/runs?sort=reason")
-    failure = heads.index("failure")
-    assert page.run(f"document.querySelector('.runs tbody:not(.space) tr').cells[{failure}].textContent") == "cuda_oom"
+    page.go("/runs?sort=cause")
+    failure = heads.index("cause")
+    assert page.run(f"document.querySelector('.runs tbody:not(.space) tr').cells[{failure}].textContent").startswith(
+        "GPU out of memory"
+    )
 
 
 def test_the_colours_follow_the_reader_and_the_switch(page: Page, report: Path) -> None:
@@ -155,7 +160,7 @@ def test_the_colours_follow_the_reader_and_the_switch(page: Page, report: Path) 
 
 def test_what_receipts_say_is_text(page: Page, make: Callable[..., Path]) -> None:
     opened(page, make(10, hostile=True))
-    for place in ("/", "/lanes", "/lane/0", "/runs", "/drift", page.run("document.querySelector('.strip a.failing').hash")[1:]):
+    for place in ("/", "/lanes", "/lane/0", "/runs", "/drift", page.run("document.querySelector('.strip a.failed').hash")[1:]):
         page.go(place)
         assert page.run("document.title") != "owned"
         assert page.run("document.querySelectorAll('img, iframe, object, main script, main style').length") == 0
@@ -169,7 +174,7 @@ def test_five_thousand_runs_stay_fluid(page: Page, tmp_path: Path) -> None:
     path.write_bytes(render_page(store_report(varied(2, runs=1250), DEFAULT, load_registry(), title="Runs")))
     assert path.stat().st_size < 8_000_000
     opened(page, path)
-    assert page.run(DRAWN) == 9
+    assert page.run(DRAWN) == 10
     page.go("/runs")
     assert page.run(ROWS) < 80  # of 5000: only those in sight
     page.run("document.querySelector('.window').scrollTop = 1e6")
@@ -191,4 +196,29 @@ def test_the_page_of_one_log_has_its_curves(page: Page, tmp_path: Path) -> None:
     assert page.run("document.querySelector('h1').firstChild.textContent") == "one <b>run</b>"
     assert page.run("[...document.querySelectorAll('[data-curve]')].map(c => c.dataset.curve)") == ["loss"]
     assert page.run("document.querySelectorAll('[data-curve=loss] path.bad').length") == 1
+    assert page.complaints == []
+
+
+def test_a_failed_run_shows_its_card_and_the_end_of_its_log_on_any_screen(page: Page, tmp_path: Path) -> None:
+    log = tmp_path / "my-run.log"
+    noise = "".join(f"a line of no meaning, number {n}\n" for n in range(60))
+    steps = "".join(f"iter {n}: loss {4 - n / 100:.4f}, time 21.00ms, mfu 2.00%\n" for n in range(50))
+    raised = 'Traceback (most recent call last):\n  File "train.py", line 7, in main\n    step()\nKeyError: "tokens"\n'
+    log.write_text(steps + noise + raised)
+    command = [sys.executable, "-m", "receipt_cli", "parse", log, "--html", tmp_path / "run.html"]
+    subprocess.run(command, capture_output=True, cwd=Path(__file__).resolve().parents[2])
+    try:
+        for width in (1400, 400):
+            page.size(width, 1000)
+            opened(page, tmp_path / "run.html")
+            assert page.run("document.title") == "my-run.log · receipt"
+            assert page.run("document.querySelector('pre.card').textContent").startswith(
+                "✗ failed    KeyError at train.py:7 in main"
+            )
+            assert page.run("(t => t.scrollTop + t.clientHeight >= t.scrollHeight - 1)(document.querySelector('.tail'))")
+            assert page.run("document.documentElement.scrollWidth <= window.innerWidth")
+            stacked = page.run("getComputedStyle(document.querySelector('main tbody td')).display")
+            assert stacked == ("block" if width == 400 else "table-cell")
+    finally:
+        page.size(1400, 1000)
     assert page.complaints == []

@@ -194,7 +194,11 @@ class TestCurves:
 class TestShown:
     def test_what_a_person_reads_is_plain_and_bounded(self, tmp_path: Path, invoke: Invoke) -> None:
         a, b = log(tmp_path / "a.log", 1), log(tmp_path / "b.log", 2, ms=432, departs=200)
-        shown = invoke("compare", a, b).stdout.decode()
+        first = invoke("compare", a, b).stdout.decode()
+        assert len(first.splitlines()) <= 12
+        for words in ("comparable, with caveats", "finished 400/400", "ms  ", "more  --full · receipt plot"):
+            assert words in first
+        shown = invoke("compare", a, b, "--full").stdout.decode()
         told = " ".join(shown.split())
         for words in ("comparable, with caveats", "step time", "worse", "95 % interval", "apart for good from step", "n = 1"):
             assert words in told

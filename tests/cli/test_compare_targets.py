@@ -23,7 +23,7 @@ def compared(invoke: Invoke, *arguments: object) -> dict[str, Any]:
 
 def test_a_target_has_the_first_step_that_reaches_it(invoke: Invoke) -> None:
     document = compared(invoke, OTHER, FIRST, "--target", "val_loss=2.7", "--target", "loss=0.1")
-    assert document["schema_version"] == "comparison/1.3"
+    assert document["schema_version"] == "comparison/1.4"
     reached, missed = document["targets"]
     for run, log in zip(reached["runs"], (OTHER, FIRST), strict=True):
         printed = [

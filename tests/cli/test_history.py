@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.planted import write_store
+from benchmarks.planted import documents, write_store
+from receipt_cli.store.files import Store
 
 pytestmark = pytest.mark.usefixtures("one_engine")
 
@@ -28,7 +30,7 @@ def test_the_changes_are_shown_for_people_and_machines(store: Path, invoke: Invo
     assert "throughput −7.5 % from 2026-01-29" in shown.stdout.decode()
     assert "software torch 2.9.1 → 2.10.0" in shown.stdout.decode()
     document = invoke("history", store, "--json").document
-    assert document["schema_version"] == "history/1.0"
+    assert document["schema_version"] == "history/1.1"
     assert len(document["lanes"]) == 4
 
 
@@ -49,3 +51,34 @@ def test_a_damaged_receipt_is_passed_over(tmp_path: Path, invoke: Invoke) -> Non
     done = invoke("history", tmp_path / "store", "--changed")
     assert done.code == 0
     assert "is skipped: document is not JSON" in done.stderr
+
+
+def test_a_group_of_runs_gets_a_name(tmp_path: Path, invoke: Invoke) -> None:
+    kept = Store(tmp_path / "store")
+    for number, document in enumerate(documents(1, runs=3)):
+        document["run"]["lane"] = document["run"]["preset"] = None
+        document["header"]["parallelism"]["world_size"] = None if number == 4 else 8
+        document["derivation"]["grammars"][0]["id"] = "torchtitan"
+        kept.add(document)
+    store = tmp_path / "store"
+    shown = invoke("history", store).stdout.decode()
+    total = shown.partition(" runs: ")[0]
+    assert shown.startswith(f"{total} runs: ") and "No lanes: compared are runs whose trainer, model, hardware" in shown
+    assert "1 run is alone, or one of the four is unknown (--full)" in shown
+    assert f"receipt store lane {store} --group 1 " in shown.replace("\n", " ")
+    assert "unknown: ranks" in invoke("history", store, "--full").stdout.decode()
+    assert invoke("store", "ls", store).stdout.decode().splitlines()[0] == shown.splitlines()[0]
+    named = invoke("store", "lane", store, "mine", "--group", "1")
+    assert named.code == 0 and b" runs are in the lane mine" in named.stdout
+    count = int(named.stdout.split()[0])
+    (lane,) = invoke("history", store, "mine", "--json").document["lanes"]
+    assert (lane["lane"], lane["run_count"], lane["searched"]) == ("mine", count, True)
+    listed = [json.loads(line) for line in invoke("store", "ls", store, "--json").stdout.splitlines()]
+    assert [row["lane"] for row in listed].count("mine") == count == int(total) - 1
+    assert b"lane  mine" in invoke("store", "lane", store).stdout
+    assert [lane["group"] for lane in json.loads(invoke("store", "lane", store, "--json").stdout)] == [[]]
+
+
+@pytest.mark.parametrize("words", [["mine"], ["--group", "1"], ["mine", "--group", "9"], ["--by", "nothing"]])
+def test_a_lane_needs_a_group_and_a_name(store: Path, invoke: Invoke, words: list[str]) -> None:
+    assert invoke("store", "lane", store, *words).code == 2

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.receipts.versions import RULES
-from receipt_cli.store.recipes import RECIPES
+from receipt_cli.store.recipes import QUESTIONS
 
 from .conftest import ROOT, Invoke
 
@@ -36,9 +36,9 @@ def test_an_older_store_opens_and_answers(invoke: Invoke, store: Path) -> None:
     assert [(row["schema_version"], row["rules"], row["name"]) for row in found] == [("receipt/1.2", "derive/2", None)] * 2
     assert {row["failure_reason"] for row in found} == {None, "nan_loss"}
     assert query(invoke, store, "SELECT * FROM passed_over") == []
-    for question in RECIPES:
+    for question in QUESTIONS:
         assert invoke("store", "ask", store, question, "--metric", "loss").code == 0
-    assert invoke("store", "ls", store).stdout.endswith(b"\n2 receipts\n")
+    assert invoke("store", "ls", store).stdout.startswith(b"2 runs: ")
 
 
 def test_an_older_store_takes_new_receipts_and_keeps_its_history(invoke: Invoke, store: Path, tmp_path: Path) -> None:

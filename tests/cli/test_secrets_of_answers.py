@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.receipts.production import Request, produce
-from receipt_cli.store.recipes import RECIPES
+from receipt_cli.store.recipes import QUESTIONS
 from tests.cli.test_secrets import GROUPS, Invoke, Watch, log_of, secret_env
 from tests.tools.planted import FORMS, leaks
 
@@ -71,8 +71,9 @@ def test_questions_about_figures_and_runs(
     watch("rederive", a, b, "--store", store, codes=(0, 1))
     first = json.loads(watch("store", "ls", store, "--json").stdout.splitlines()[0])["run_id"]
     for form in ((), ("--json",)):
-        for recipe in RECIPES:
+        for recipe in QUESTIONS:
             watch("store", "ask", store, recipe, *form, codes=(0, 1, 2))
+        watch("store", "ask", store, "failures", "--full")
         watch("store", "ask", store, f"best {said[0]}", *form, codes=(2,))
         watch("store", "show", store, first, *form)
         watch("store", "diff", store, a, b, *form, codes=(0, 2, 3))

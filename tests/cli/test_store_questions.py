@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.errors import UsageError
 from receipt_cli.receipts.production import Request, produce
+from receipt_cli.store import listing
 from receipt_cli.store.files import Store
 from receipt_cli.store.recipes import RECIPES
 from receipt_cli.store.views import VIEWS
@@ -212,14 +214,31 @@ def test_an_answer_for_people(invoke: Invoke, store: Path) -> None:
     asked = "select name, -1.5 as change, count(*) over () as n, null as nothing from runs order by name limit 2"
     assert invoke("store", "query", store, asked).stdout.decode().splitlines() == [
         "name   change  n  nothing",
+        "─────────────────────────",
         "dead     -1.5  5        –",
         "later    -1.5  5        –",
     ]
     assert invoke("store", "query", store, "select name from runs where false").stdout == b""
     assert invoke("store", "query", store, asked, "--json", "--csv").code == 2
     assert invoke("store", "query", store, "--csv").stdout.startswith(b"view,column,type,meaning\nruns,log_sha256,VARCHAR,")
-    columns = invoke("store", "query", store).stdout.decode()
-    assert "goodput_ratio" in columns and "passed_over" in columns
+    views = invoke("store", "query", store).stdout.decode()
+    assert "goodput_ratio" not in views and "passed_over" in views
+    assert b"goodput_ratio" in invoke("store", "query", store, "runs").stdout
+
+
+def test_what_failed_is_told_with_and_without_duckdb(store: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = json.loads(invoke("store", "ask", store, "failures", "--json").stdout)
+    shown = invoke("store", "ask", store, "failures").stdout
+    rows = [json.loads(line) for line in invoke("store", "ls", store, "--json").stdout.splitlines()]
+    bad = [row for row in rows if row["outcome"] in ("failed", "stopped", "cut off")]
+    assert bad and sum(group["run_count"] for group in groups) == len(bad)
+    assert shown.decode().startswith(f"{len(bad)} of {len(rows)} runs: ")
+    some = json.loads(invoke("store", "ask", store, "failures", "--json", "--where", "name = 'dead'").stdout)
+    assert sum(group["run_count"] for group in some) == sum(row["name"] == "dead" for row in bad)
+    assert invoke("store", "ask", store, "failures", "--where", "nothing = 1").code == 2
+    assert invoke("store", "ask", store, "failures", "--sql").code == 2
+    monkeypatch.setattr(listing, "check_installed", lambda: (_ for _ in ()).throw(UsageError("not here")))
+    assert invoke("store", "ask", store, "failures").stdout == shown
 
 
 def test_sql_from_stdin(store: Path, process: Invoke) -> None:

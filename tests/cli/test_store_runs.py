@@ -157,7 +157,7 @@ def test_the_best_run_is_the_one_with_the_least_loss(invoke: Invoke, made: Path)
     assert min(row["loss"] for row in best) == min(losses.values())
     assert sum(row["run_count"] for row in best) == len(losses)
     unknown = invoke("store", "ask", made / "store", "worst")
-    assert (unknown.code, "the recipes are best" in unknown.stderr) == (2, True)
+    assert (unknown.code, "the recipes are failures, best" in unknown.stderr) == (2, True)
 
 
 def test_runs_are_listed_without_duckdb(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:

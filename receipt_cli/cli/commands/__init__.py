@@ -59,6 +59,7 @@ GROUPS = {
         "tag": "Add or remove tags of a run",
         "note": "Write a note on a run",
         "exclude": "Leave a run out of history and statistics",
+        "lane": "Groups of runs without a lane; a name for one",
     },
     "grammar": {
         "list": "Grammars that ship, and those of the search path",
@@ -96,7 +97,7 @@ _ELSEWHERE = {
     "help": "help_:help_",
     **{name: f"integration:{name}" for name in ("completion", "config", "mcp")},
     **{f"{group} list": f"{group}:list_" for group in ("grammar", "schema")},
-    **{f"store {name}": f"store_runs:{name}" for name in ("show", "diff", "ask", "tag", "note", "exclude")},
+    **{f"store {name}": f"store_runs:{name}" for name in ("show", "diff", "ask", "tag", "note", "exclude", "lane")},
 }
 
 

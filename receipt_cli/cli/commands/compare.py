@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,10 +67,11 @@ def compare(
         Was("series"),
     ] = None,
     store: InStore = None,
+    full: Annotated[bool, Option("--full", help="Print every metric, curve, check and field that was compared.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Compare runs with a baseline: first whether they can be compared, then their figures and loss curves.
+    """Compare runs with a baseline: whether they can be compared, which fields differ, and what changed.
 
     Logs show more than receipts: the steps give intervals and curves. Repeats of one lane and preset are pooled.
 
@@ -93,7 +95,8 @@ def compare(
     if json_output:
         write_json(document)
     elif str(markdown) != "-":
-        write_stdout(render_comparison(document, style(color)))
+        more = [*([] if full else ["--full"]), f"receipt plot {' '.join(map(shlex.quote, runs))}", "--fail exits 1"]
+        write_stdout(render_comparison(document, style(color), full=full, more=more))
     if fail and found.worse:
         sys.exit(ExitCode.NO)
 
@@ -142,15 +145,17 @@ def history(
     lane: Annotated[str | None, Argument("LANE", "One lane; all by default.", completes="lane")] = None,
     policy: Policy = None,
     changed: Annotated[bool, Option("--changed", help="Only lanes in which something changed.")] = False,
+    full: Annotated[bool, Option("--full", help="List every group, and the runs that are in none.")] = False,
     fail: Annotated[
         bool, Option("--fail", help="Exit 1 where the last change of a figure was for the worse."), Was("exit-code")
     ] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Find where throughput, memory, goodput and health of a lane changed, and which header fields changed there.
+    """Find where throughput, memory, time in steps and failures of a lane changed, and which header fields changed there.
 
-    A single outlier is reported as a jump, not a change.
+    Runs without a lane form groups of equal trainer, model, hardware and ranks; changes are sought in groups of at least
+    eight finished runs. A single outlier is reported as a jump, not a change.
 
     Example: receipt history runs/
     """
@@ -162,6 +167,6 @@ def history(
     if json_output:
         write_json(found)
     else:
-        write_stdout(render_history(found, style(color), quiet=changed) or "no change in any lane\n")
+        write_stdout(render_history(found, style(color), quiet=changed, full=full, store=str(store)) or "no change in any lane\n")
     if fail and worsened(found):
         sys.exit(ExitCode.NO)

@@ -172,7 +172,7 @@ def parse(
     if html is not None:
         from receipt_cli.cli.commands.report import write_run_page
 
-        write_run_page(products[0], html)
+        write_run_page(products[0], html, logs[0])
     for product in products:
         error = refusal(product.derivation, logs[0])
         if error is not None:

@@ -45,7 +45,7 @@ def report(
     folder = series or (store / "series" if (store / "series").is_dir() else None)
     curves = SeriesFolder(folder, notes.append) if folder is not None else None
     found = store_report(
-        read_receipts(kept, notes.append),
+        read_receipts(kept, notes.append, excluded=False),
         read_policy(policy),
         load_registry(),
         title=title,
@@ -64,8 +64,8 @@ def report(
     print_line(f"{output}: {runs} {'run' if runs == 1 else 'runs'}, {len(page) / 1e6:.1f} MB")
 
 
-def write_run_page(product: Product, output: Path) -> None:
-    """Write the page of one run, with the curves of its log. Raises ``ReceiptError``."""
+def write_run_page(product: Product, output: Path, log: str | None = None) -> None:
+    """Write the page of one run, with the curves of its ``log``. Raises ``ReceiptError``."""
     unread = () if product.derivation.detection.chosen else product.derivation.metric_lines
-    found = one_run_report(product.document, load_registry(), product_curves(product), unread)
+    found = one_run_report(product.document, load_registry(), product_curves(product), unread, log)
     write_atomically(output, render_page(found))

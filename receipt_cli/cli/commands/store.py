@@ -20,14 +20,16 @@ from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
 from receipt_cli.io.duckdb import Answer, Database
 from receipt_cli.io.file_kinds import read_file
 from receipt_cli.render.batch import render_quarantine
-from receipt_cli.render.store import render_answer, render_panel, render_receipts
+from receipt_cli.render.store import render_answer, render_meanings, render_panel, render_runs
 from receipt_cli.store.files import Store
 from receipt_cli.store.index import open_store
 from receipt_cli.store.listing import list_runs
 from receipt_cli.store.query import csv_text, names, records, view_columns
 from receipt_cli.store.query import export as write_views
 from receipt_cli.store.stats import QUESTIONS, Period, Question, ask_panel, contradictions, panel_document
+from receipt_cli.store.views import VIEWS
 
+LISTED = 20
 SHOWN = 3
 """Receipt files passed over that are named one by one."""
 
@@ -64,10 +66,11 @@ def add_each(store: Path, sources: Iterable[tuple[str, Callable[[], Mapping[str,
 def ls(
     store: StoreFolder,
     quarantine: Annotated[bool, Option("--quarantine", help="List the logs that have no receipt, and why.")] = False,
+    limit: Annotated[int | None, Option(least=0, help="Most runs to list, 0 for all; 20 by default, with --json all.")] = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """List the runs of a store by their time, those without one last; --json prints a line of JSON for each.
+    """List the runs of a store, the latest first and those without a time last; --json prints a line of JSON for each.
 
     Example: receipt store ls runs/
     """
@@ -78,29 +81,32 @@ def ls(
         return
     rows = _listed(store)
     if json_output:
-        write_stdout(b"".join(canonical_line(row) for row in rows))
+        write_stdout(b"".join(canonical_line(row) for row in (rows[:limit] if limit else rows)))
         return
 
-    write_stdout(render_receipts(rows, style(color)))
+    write_stdout(render_runs(rows, style(color), LISTED if limit is None else limit))
 
 
 def query(
     store: StoreFolder,
-    sql: Annotated[str | None, Argument("SQL", "One SELECT, or - to read it from stdin.")] = None,
+    sql: Annotated[str | None, Argument("SQL", "One SELECT, - to read it from stdin, or a view to list its columns.")] = None,
     json_output: Json = False,
     csv_output: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
     color: Color = "auto",
 ) -> None:
-    """Run a read-only SQL query over a store; without SQL, list the views and their columns.
+    """Run a read-only SQL query over a store; without SQL, list the views, with --json and --csv their columns too.
 
-    The view runs has a row for each run; the others are phases, metrics, checks, failures and history. Exits 2 if the query
-    is not a single SELECT or fails.
+    The view runs has a row for each run. Exits 2 if the query is not a single SELECT or fails.
 
     Example: receipt store query runs/ 'SELECT name, loss_last FROM runs'
     """
     if json_output and csv_output:
         raise UsageError("--json and --csv exclude each other")
-    answer = view_columns() if sql is None else _answer(store, sys.stdin.read() if sql == "-" else sql)
+    if sql is None and not json_output and not csv_output:
+        hint = f"columns of a view: receipt store query {store} runs"
+        write_stdout(render_meanings({view.name: view.meaning for view in VIEWS}, style(color), hint))
+        return
+    answer = view_columns(sql) or _answer(store, sys.stdin.read() if sql is None or sql == "-" else sql)
     if csv_output:
         write_stdout(csv_text(answer).encode("utf-8"))
     elif json_output:

@@ -1,4 +1,4 @@
-"""``receipt store show|diff|tag|note|exclude|ask``: single runs of a store, and questions about all."""
+"""``receipt store show|diff|tag|note|exclude|lane|ask``: single runs of a store, and questions about all."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ from typing import Annotated, Any
 
 from receipt_cli.cli.commands.documents import show as show_document
 from receipt_cli.cli.commands.store import open_database
+from receipt_cli.cli.output import ColorChoice, note_some, style, write_json, write_stdout
 from receipt_cli.cli.output import note as tell_note
-from receipt_cli.cli.output import style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder, Was
+from receipt_cli.comparison.policy import Policy
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
-from receipt_cli.render.store import render_answer, render_meanings
+from receipt_cli.history.lane_history import history
+from receipt_cli.history.lanes import BY, make_lanes
+from receipt_cli.io.duckdb import Answer
+from receipt_cli.render.history import render_groups
+from receipt_cli.render.store import render_answer, render_failures, render_meanings
 from receipt_cli.store.files import Store
+from receipt_cli.store.listing import failure_groups, list_runs
 from receipt_cli.store.marks import mark
 from receipt_cli.store.query import names, records
-from receipt_cli.store.recipes import RECIPES, fill
+from receipt_cli.store.reading import read_receipts
+from receipt_cli.store.recipes import FAILURES, QUESTIONS, fill
 from receipt_cli.store.resolve import NamedRun, find_run
 
 RunOf = Annotated[str, Argument("RUN", "First digits of its digest, its name, or a path of its log or receipt.")]
@@ -111,40 +119,107 @@ def exclude(
     write_stdout("excluded\n" if marks.excluded else "included\n")
 
 
+def lane(
+    store: StoreFolder,
+    name: Annotated[str | None, Argument("NAME", "Name that the group of --group gets.")] = None,
+    group: Annotated[int | None, Option(least=1, metavar="N", help="Give the runs of this group the lane NAME.")] = None,
+    by: Annotated[
+        list[str] | None,
+        Option(metavar="FIELD", help="Group by trainer, model, hardware, ranks or a JSON pointer; may be given several times."),
+    ] = None,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """List the groups of runs without a lane, or give one a name, by which `receipt history` knows its runs from then on.
+
+    Runs of a group have the same trainer, model, hardware and ranks, all four known. Later runs of the group get the name if
+    the command is given again.
+
+    Example: receipt store lane runs/ --group 1 qwen3-14b-b200
+    """
+    fields = tuple(by or BY)
+    if wrong := [field for field in fields if field not in BY and not field.startswith("/")]:
+        raise UsageError(
+            f"{wrong[0]!r} is no field", why=f"fields are {', '.join(BY)} and JSON pointers such as /header/git/branch"
+        )
+    if (name is None) != (group is None):
+        raise UsageError("a name needs a group, and a group a name", try_=f"receipt store lane {store} --group 1 NAME")
+    notes: list[str] = []
+    receipts = list(read_receipts(Store(store), notes.append, excluded=False))
+    note_some(notes)
+    if name is None or group is None:
+        found = history(receipts, Policy(()), load_registry(), by=fields)
+        if json_output:
+            write_json([{key: each[key] for key in each if key != "metrics"} for each in found["lanes"]])
+        else:
+            write_stdout(render_groups(found, style(color), str(store)))
+        return
+    groups = [each for each in make_lanes(receipts, fields)[0] if each.lane is None]
+    if group > len(groups):
+        raise UsageError(f"there is no group {group}", why=f"the store has {len(groups)}", try_=f"receipt store lane {store}")
+    chosen = [*groups[group - 1].runs, *groups[group - 1].undated]
+    for run in chosen:
+        mark(store, Store(store).scratch, run.run_id, lane=name)
+    write_stdout(f"{len(chosen)} runs are in the lane {name}\n")
+
+
 def ask(
     store: StoreFolder,
     question: Annotated[str | None, Argument("QUESTION", "A recipe; without one, list them.")] = None,
     metric: Annotated[str, Option(metavar="NAME", help="Metric of the recipe best.")] = "val_loss",
-    limit: Annotated[int, Option("--limit", least=1, help="Maximum number of rows, where a recipe has one."), Was("last")] = 20,
+    limit: Annotated[int, Option("--limit", least=0, help="Most rows, where a recipe has a limit; 0 for all."), Was("last")] = 20,
     where: Annotated[str | None, Option(metavar="SQL", help="Only runs for which this holds, such as \"lane = 'a100'\".")] = None,
     sql: Annotated[bool, Option("--sql", help="Print the SQL of the recipe.")] = False,
+    full: Annotated[bool, Option("--full", help="With failures: print their messages, uncut.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Answer a frequent question: best runs, slowest lanes, cost of failures, hosts that fail, stragglers, what varies.
+    """Answer a frequent question: what fails, best runs, slowest lanes, cost of failures, hosts that fail, what varies.
 
     --sql prints the query, to start from with `receipt store query`.
 
-    Example: receipt store ask runs/ best --metric val_loss
+    Example: receipt store ask runs/ failures
     """
     if question is None:
-        listed = [{"question": name, "answers": recipe.meaning} for name, recipe in RECIPES.items()]
+        listed = [{"question": name, "answers": meaning} for name, meaning in QUESTIONS.items()]
         if json_output:
             write_json(listed)
         else:
-            write_stdout(render_meanings({name: recipe.meaning for name, recipe in RECIPES.items()}, style(color)))
+            write_stdout(render_meanings(QUESTIONS, style(color)))
         return
+    if question == FAILURES:
+        return _failures(store, limit, where, sql=sql, full=full, json_output=json_output, color=color)
     statement = fill(question, metric, limit, where)
     if sql:
         write_stdout(f"{statement}\n")
         return
-    database = open_database(store)
-    database.seal()
-    answer = database.ask(statement)
+    answer = _asked(store, statement)
     if json_output:
         write_json(records(answer))
     else:
         write_stdout(render_answer(names(answer), records(answer), style(color)) or "no run has an answer\n")
+
+
+def _failures(
+    store: Path, limit: int, where: str | None, *, sql: bool, full: bool, json_output: bool, color: ColorChoice
+) -> None:
+    if sql:
+        raise UsageError("failures is not made by SQL", try_=f"receipt store query {store} 'FROM failures'")
+    rows = list_runs(store)
+    if where is not None:
+        wanted = {row["run_id"] for row in records(_asked(store, f"SELECT run_id FROM runs WHERE {where}\n"))}
+        rows = [row for row in rows if row["run_id"] in wanted]
+    groups = failure_groups(rows)
+    if json_output:
+        write_json(groups[:limit] if limit else groups)
+    else:
+        write_stdout(render_failures(rows, groups, style(color), limit, full=full))
+
+
+def _asked(store: Path, statement: str) -> Answer:
+    database = open_database(store)
+    database.seal()
+    return database.ask(statement)
 
 
 def _mark(store: Path, run: str, **changes: Any) -> Any:

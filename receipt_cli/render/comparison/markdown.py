@@ -31,7 +31,7 @@ _MAX_NAMES = 4
 
 
 def render_markdown(document: Mapping[str, Any], most: int = MAX_BYTES) -> str:
-    """Return the comparison (``comparison/1.3``) as GitHub-flavoured Markdown of at most ``most`` bytes.
+    """Return the comparison (``comparison/1.4``) as GitHub-flavoured Markdown of at most ``most`` bytes.
 
     Where not all contrasts fit, those with a bad outcome come first, and a last line counts those that are left out.
     """

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
+
 from receipt_cli.render.comparison.targets import write_targets
 from receipt_cli.render.comparison.words import (
     OUTCOMES,
@@ -19,12 +21,29 @@ from receipt_cli.render.comparison.words import (
     reason_text,
     stall_facts,
 )
-from receipt_cli.render.console import Column, Page, Span, write_table
+from receipt_cli.render.console import Column, Page, Span, elide, write_table
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.style import Role, Style
 
 _MAX_REASONS = 8
 _MAX_NAMES = 4
+_MAX_TOLD = 4
+_LACKING = " is unknown on both sides"
+_NAME = 20
+_WIDE = 100
+"""Columns from which steps of losses and numbers of records are shown."""
+_ROWS = {
+    "loss": ("loss", "val_loss"),
+    "speed": (
+        "tokens_per_s_per_device", "tokens_per_s", "samples_per_s_per_device", "samples_per_s", "step_time_s", "steps_per_s",
+    ),
+    "MFU": ("mfu_ratio",),
+    "memory": (
+        "peak_memory_reserved_bytes", "peak_memory_allocated_bytes", "peak_memory_bytes", "memory_reserved_bytes",
+        "memory_allocated_bytes",
+    ),
+}  # fmt: skip
+"""Rows of the first screen, each with its metrics; the first with an interval is shown, else the first of both sides."""
 _SEVERITIES: dict[str | None, Role] = {"block": "bad", "warn": "warn", "ignore": "dim", None: "plain"}
 _ANSWERS: dict[str, dict[str, tuple[str, Role]]] = {
     "rerun": {
@@ -43,13 +62,22 @@ _PARTS = {"configuration": "configuration", "seeds": "seeds", "resume": "resume 
 _BASES = {"within_run": "of these runs' own steps", "between_runs": "between runs"}
 
 
-def render_comparison(document: Mapping[str, Any], style: Style) -> str:
-    """Return the comparison (``comparison/1.3``), each line ended by a newline."""
+def render_comparison(document: Mapping[str, Any], style: Style, *, full: bool = False, more: Sequence[str] = ()) -> str:
+    """Return the comparison (``comparison/1.4``), each line ended by a newline; ``full``: with everything compared.
+
+    The first screen says whether the runs are comparable, which fields differ, and how outcome, loss, speed and memory changed;
+    ``more`` are the next commands.
+    """
     page = Page(style)
     for contrast in document["contrasts"]:
         page.gap()
-        _names(page, document["baseline"]["runs"], contrast["runs"])
         _verdict(page, contrast)
+        _changes(page, document["baseline"]["runs"], contrast)
+        if not full:
+            continue
+        page.gap()
+        _names(page, document["baseline"]["runs"], contrast["runs"])
+        _reasons(page, contrast)
         _metrics(page, contrast["metrics"])
         if contrast["stalls"] is not None:
             name, facts = stall_facts(contrast["stalls"])
@@ -61,6 +89,8 @@ def render_comparison(document: Mapping[str, Any], style: Style) -> str:
         for note in contrast["notes"]:
             page.prose(page.say(note), "dim", bullet="· ")
     write_targets(page, document["targets"])
+    if more:
+        page.flow("more", [[Span(page.say(text))] for text in more])
     return page.text()
 
 
@@ -74,8 +104,81 @@ def _names(page: Page, baseline: Sequence[str], runs: Sequence[str]) -> None:
 
 def _verdict(page: Page, contrast: Mapping[str, Any]) -> None:
     words, role = VERDICTS[contrast["verdict"]]
-    page.gap()
-    page.line(Span(words, role))
+    severity = "block" if contrast["verdict"] == "not_comparable" else "warn"
+    told = [f for f in contrast["fields"] if f["severity"] == severity]
+    shown = [f"{_short(f['pointer'])} {field_value(f['a'])} → {field_value(f['b'])}" for f in told[:_MAX_TOLD]]
+    shown += [f"{len(told) - len(shown)} more"] if len(told) > len(shown) else []
+    missing = [_short(reason.removesuffix(_LACKING)) for reason in contrast["reasons"] if reason.endswith(_LACKING)]
+    if missing and contrast["verdict"] == "caveats":
+        shown.append(f"unknown on both sides: {', '.join(missing)}")
+    shown += [reason for reason in contrast["reasons"] if not reason.startswith("/") and contrast["verdict"] == "caveats"]
+    page.prose(page.say(", ".join(shown)) if shown else "", bullet=f"{words}  ", mark=role)
+
+
+def _short(pointer: str) -> str:
+    return field_name(pointer).removeprefix("flags ").replace("_", " ")
+
+
+def _changes(page: Page, baseline: Sequence[str], contrast: Mapping[str, Any]) -> None:
+    """Add the rows of the first screen: outcome, losses, speed, MFU, memory, and what else is worse, better or lost."""
+    ends, metrics = contrast["outcome"]["ends"], {m["name"]: m for m in contrast["metrics"]}
+    sides = [_ended(ends[side]) for side in "ab"]
+    same = ends["a"]["outcome"] == ends["b"]["outcome"]
+    rows = [[Span("outcome"), *map(Span, sides), Span("-" if same else "differs", "plain" if same else "warn")]]
+    used: set[str] = set()
+    for label, names in _ROWS.items():
+        both = [name for name in names if name in metrics and None not in (metrics[name]["a"], metrics[name]["b"])]
+        judged = sorted(both, key=lambda name: metrics[name]["low"] is None and metrics[name]["outcome"] != "no_evidence")
+        for name in both if label == "loss" else judged[:1]:
+            used.add(name)
+            rows.append(_changed(page, "val loss" if name == "val_loss" else label, metrics[name], contrast))
+    widest = max(cell_len(row[column].text) for row in rows for column in (1, 2))
+    columns = [Column(""), *(_side(page, side, names, widest) for side, names in (("a", baseline), ("b", contrast["runs"])))]
+    write_table(page, [*columns, Column("change", least=20)], rows)
+    for word in ("worse", "lost", "better"):
+        others = [figure_name(m) for m in contrast["metrics"] if m["outcome"] == word and m["name"] not in used]
+        if others:
+            shown = ", ".join(others[:_MAX_NAMES]) + (f" and {len(others) - _MAX_NAMES} more" if len(others) > _MAX_NAMES else "")
+            page.prose(page.say(shown), OUTCOMES[word][1], indent=2, bullet=f"{'also ' if word != 'lost' else ''}{word}: ")
+
+
+def _side(page: Page, side: str, names: Sequence[str], least: int) -> Column:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return Column(elide(f"{side} {page.say(names[0])}", _NAME - len(more)) + more, least=least)
+
+
+def _ended(end: Mapping[str, Any]) -> str:
+    step, planned = end["step"], end["planned"]
+    of = f"/{planned}" if planned is not None and step is not None and planned >= step else ""
+    return end["outcome"] if step is None else f"{end['outcome']} {step}{of}"
+
+
+def _changed(page: Page, label: str, m: Mapping[str, Any], contrast: Mapping[str, Any]) -> list[Span]:
+    scale, a, b = figures(m)
+    steps = [contrast["outcome"]["ends"][side]["step"] for side in "ab"]
+    wide = page.style.width >= _WIDE and label.endswith("loss")
+    at = [f" at step {step}" if wide and step is not None else "" for step in steps]
+    scale += "/device" if "_per_device" in m["name"] else ""
+    values = [Span(page.say(f"{value} {scale}".strip() + place)) for value, place in zip((a, b), at, strict=True)]
+    role: Role = OUTCOMES[m["outcome"]][1] if m["outcome"] in ("better", "worse") else "plain"
+    if m["outcome"] == "incomparable":
+        why = "defined differently" if (m["reason"] or "").startswith("definition differs") else m["reason"]
+        return [Span(label), *values, Span(page.say(f"not compared: {why}"), "warn")]
+    told = change(m)
+    if m["outcome"] in ("equal", "below_precision"):
+        told = "same" if m["outcome"] == "equal" else f"{told}, below precision"
+    elif m["low"] is not None or m["outcome"] == "no_evidence":
+        bounds = interval(m)
+        told += f", {bounds}" if bounds.startswith("too") else f" ({bounds})"
+    elif label.endswith("loss") and contrast["verdict"] == "not_comparable":
+        told += ", not comparable"
+    elif (m["reason"] or "").startswith("no interval"):
+        counts = "{} steps each" if len(set(m["records"])) == 1 else "{} and {} steps"
+        told += f", no interval: {counts.format(*m['records'])}" if page.style.width >= _WIDE else ", too few records"
+    return [Span(label), *values, Span(page.say(told), role)]
+
+
+def _reasons(page: Page, contrast: Mapping[str, Any]) -> None:
     reasons = contrast["reasons"]
     for reason in reasons[:_MAX_REASONS]:
         page.prose(page.say(reason_text(reason)), indent=2, bullet="· ")

@@ -14,7 +14,7 @@ from receipt_cli.render.style import Role
 VERDICTS: dict[str, tuple[str, Role]] = {
     "comparable": ("✓ comparable", "good"),
     "caveats": ("! comparable, with caveats", "warn"),
-    "not_comparable": ("✗ not comparable", "bad"),
+    "not_comparable": ("≠ not comparable", "bad"),
 }
 OUTCOMES: dict[str, tuple[str, Role]] = {
     "better": ("better", "good"),
@@ -67,8 +67,17 @@ def change(m: Mapping[str, Any]) -> str:
 
 
 def interval(m: Mapping[str, Any]) -> str:
-    """Return the interval of the change."""
+    """Return the interval of the change, or in words why there is none that says anything."""
+    if m["low"] is None and m.get("outcome") == "no_evidence":
+        return "too few records"
+    if m["low"] is not None and m["a"] and is_noisy(m):
+        return "too noisy to tell"
     return UNKNOWN if m["low"] is None else f"{_change(m['low'], m, bare=True)} … {_change(m['high'], m)}"
+
+
+def is_noisy(m: Mapping[str, Any]) -> bool:
+    """Return whether the interval of a compared metric leaves open both no change and one by over 100 %."""
+    return bool(m["low"] <= 0 <= m["high"] and max(-m["low"], m["high"]) > abs(m["a"]))
 
 
 def _change(delta: float, m: Mapping[str, Any], *, bare: bool = False) -> str:

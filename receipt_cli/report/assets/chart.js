@@ -73,7 +73,7 @@ function drawChart(frame, spec) {
   const decimals = logarithmic ? null : decimalsOf(across.map(tick => tick / divisor));
   for (const tick of across) {
     image.append(svg('line', {class: 'grid', x1: PAD.left, x2: width - PAD.right, y1: Y(tick), y2: Y(tick)}));
-    const shown = logarithmic ? group(String(Number((tick / divisor).toPrecision(2)))) : decimals === null ? num(tick / divisor, 3) : group((tick / divisor).toFixed(decimals));
+    const shown = logarithmic ? String(Number((tick / divisor).toPrecision(2))) : decimals === null ? num(tick / divisor, 3) : (tick / divisor).toFixed(decimals);
     image.append(svg('text', {class: 'tick', x: PAD.left - 6, y: Y(tick) + 3.5, 'text-anchor': 'end'}, shown));
   }
   if (unit) image.append(svg('text', {class: 'tick unit', x: PAD.left - 6, y: 10, 'text-anchor': 'end'}, unit));

@@ -1,5 +1,6 @@
 // The data, elements made of text (never of markup), and numbers as people read them.
 const D = JSON.parse(document.getElementById('data').textContent);
+const PLAIN = document.querySelector('.card').textContent;
 const T = D.texts, R = D.runs, N = R.name.length;
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -21,16 +22,15 @@ const text = i => (i === null || i === undefined || i < 0 ? '' : T[i]);
 const SI = ['', 'k', 'M', 'G', 'T', 'P', 'E'], IEC = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 const label = name => (D.metrics[name] ? D.metrics[name][0] : name);
 const kindOf = name => (D.metrics[name] ? D.metrics[name][1] : 'plain');
-const group = digits => digits.replace(/^-?\d+/, whole => whole.replace(/\B(?=(\d{3})+$)/g, '\u202f'));
 
-function count(value) { return Number.isInteger(value) && Math.abs(value) < 1e15 ? group(String(value)) : num(value, 4); }
+function count(value) { return Number.isInteger(value) && Math.abs(value) < 1e15 ? String(value) : num(value, 4); }
 
 function num(value, digits) {
   if (value === 0) return '0';
   const size = Math.abs(value);
   if (size < 1e-3 || size >= 1e7) return value.toExponential(2).replace('e+', 'e');
   const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(Number(size.toPrecision(digits)))));
-  return group(value.toFixed(Math.min(decimals, 8)));
+  return value.toFixed(Math.min(decimals, 8));
 }
 
 function noun(name) {

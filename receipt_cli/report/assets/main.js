@@ -32,7 +32,7 @@ function header() {
     q: el('input', {type: 'search', id: 'q', placeholder: 'Search runs  /', 'aria-label': 'Search runs', input: later, spellcheck: 'false', autocomplete: 'off'}),
     lane: el('select', {'aria-label': 'Lane', change: set}, options('lane', 'all lanes')),
     preset: el('select', {'aria-label': 'Preset', change: set}, options('preset', 'all presets')),
-    state: el('select', {'aria-label': 'Health', change: set}, el('option', {value: ''}, 'any health'), el('option', {value: 'failing'}, 'not healthy'), el('option', {value: 'healthy'}, 'healthy'), el('option', {value: 'proven'}, 'proven'), el('option', {value: 'unknown'}, 'unknown')),
+    state: el('select', {'aria-label': 'Outcome', change: set}, el('option', {value: ''}, 'any outcome'), STATES.map(([name, words]) => el('option', {value: name}, words.slice(2)))),
     clear: el('button', {type: 'button', click: () => { for (const key of ['q', 'lane', 'preset', 'state']) controls[key].value = ''; history.replaceState(null, '', place(readPlace().path[0] || '')); render(false); }}, 'clear'),
     theme: el('button', {type: 'button', id: 'theme', title: 'Colours (t)', click: () => setTheme(remember(THEMES[(THEMES.indexOf(theme) + 1) % 3]))}),
     count: el('span', {id: 'count', role: 'status'}),
@@ -63,6 +63,11 @@ function render(moved) {
   charts = [];
   tell(null);
   main.replaceChildren(...[pageFor(now)].flat(9).filter(Boolean));
+  for (const table of main.querySelectorAll('table:not(.runs)')) {  // on a narrow screen a row is a card, and each cell names its column
+    const heads = [...table.querySelectorAll('thead th')].map(head => head.textContent);
+    for (const row of table.querySelectorAll('tbody tr')) [...row.cells].forEach((cell, i) => { if (heads[i]) cell.dataset.label = heads[i]; });
+  }
+  for (const end of main.querySelectorAll('.tail.end')) end.scrollTop = end.scrollHeight;
   drawCharts();
   if (D.kind === 'store') {
     const filter = now.filter, filtered = [undefined, 'runs', 'overlay'].includes(now.path[0]);
@@ -77,7 +82,7 @@ function render(moved) {
     for (const link of document.querySelectorAll('nav a')) if (link.dataset.to === page) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
   }
   const title = main.querySelector('h1');
-  document.title = [title && title.textContent !== D.title && title.firstChild.textContent, D.title].filter(Boolean).join(' · ') + ' · receipt';
+  document.title = [title && title.firstChild.textContent !== D.title && title.firstChild.textContent, D.title].filter(Boolean).join(' · ') + ' · receipt';
   if (moved) { window.scrollTo(0, 0); main.focus({preventScroll: true}); }
 }
 

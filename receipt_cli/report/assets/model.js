@@ -1,7 +1,8 @@
 // Runs, filters and places: which runs are meant, and where their pages are.
-const FAILING = 0, PROVEN = 2;
-const STATES = [['failing', '✗ not healthy'], ['healthy', '✓ healthy, not proven'], ['proven', '✓ healthy and proven'], ['unknown', '? unknown']];
-const isHealthy = run => R.state[run] === 1 || R.state[run] === PROVEN;
+const FAILED = 1, ENDED_BADLY = [FAILED, 2, 3];
+const STATES = [['finished', '✓ finished'], ['failed', '✗ failed'], ['stopped', '■ stopped'], ['cut', '~ cut off'], ['running', '▶ running'], ['unknown', '? unknown']];
+// How many of the runs ended in each outcome: the same words and numbers as `receipt store ls`.
+const outcomes = runs => STATES.map(([, words], i) => [runs.filter(run => R.state[run] === i).length, words.slice(2)]).filter(([n]) => n);
 const ALL = Array.from({length: N}, (_, i) => i);
 const BY_DIGEST = new Map(R.digest.map((digest, i) => [digest, i]));
 
@@ -35,7 +36,7 @@ function chosen(filter) {
   const fields = ['lane', 'preset', 'reason'].filter(field => filter[field] !== undefined);
   const state = STATES.findIndex(([name]) => name === filter.state);
   const sign = filter.sign === undefined ? -1 : Number(filter.sign);
-  return ALL.filter(i => (state < 0 || R.state[i] === state || (state === 1 && isHealthy(i)))
+  return ALL.filter(i => (state < 0 || R.state[i] === state)
     && fields.every(field => text(R[field][i]) === filter[field])
     && (sign < 0 || signsOf[i].includes(sign))
     && words.every(word => haystack(i).includes(word)));
@@ -54,7 +55,7 @@ function place(path, filter) {
 }
 const runPlace = run => place('run/' + R.digest[run]);
 const lanePlace = lane => place('lane/' + lane);
-const laneName = lane => [text(lane.lane), text(lane.preset)].filter(Boolean).join(' · ') || 'no lane';
+const laneName = lane => [text(lane.lane), text(lane.group), text(lane.preset)].filter(Boolean).join(' · ') || 'no lane';
 const runLink = run => el('a', {href: runPlace(run)}, text(R.name[run]) || R.digest[run]);
 
 function median(values) {

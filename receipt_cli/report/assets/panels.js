@@ -2,21 +2,23 @@
 const COLORS = 8, LAST = 100;
 
 function overview(filter) {
-  const runs = chosen(filter);
+  const runs = chosen(filter), compared = runs.filter(i => LANE_OF.has(i));
   return [
     el('h1', null, D.title),
     figures(runs),
     !runs.length && el('p', {class: 'empty'}, 'No run fits the filter.'),
-    el('div', {class: 'grid2'},
-      panel('Last loss by model', 'the last training loss of each run', runs, 'model', 'loss', 'loss', filter),
-      panel('Least validation loss by model', 'the least validation loss of each run', runs, 'model', 'val_loss', 'val_loss', filter),
-      anyPanel(runs, filter),
-      panel('Throughput by preset', 'median tokens/s of each run', runs, 'preset', 'tokens', 'tokens_per_s', filter),
-      panel('Goodput by lane', 'share of the wall time in steps that stand', runs, 'lane', 'goodput', 'goodput_ratio', filter),
-      panel('Peak memory by preset', 'largest steady value of each run’s first memory metric', runs, 'preset', 'memory', 'peak_memory_bytes', filter),
-      checksPanel(runs, filter)),
+    latest(runs, filter),
+    taxonomy(runs),
     changesSection(runs),
-    taxonomy(runs, filter),
+    compared.length ? el('div', {class: 'grid2'},
+      panel('Last loss', 'the last training loss of each run', compared, 'loss', 'loss'),
+      panel('Least validation loss', 'the least validation loss of each run', compared, 'val_loss', 'val_loss'),
+      anyPanel(compared, filter),
+      panel('Throughput', 'median tokens/s of each run', compared, 'tokens', 'tokens_per_s'),
+      panel('Time in steps', 'share of the wall time', compared, 'goodput', 'goodput_ratio'),
+      panel('Peak memory', 'largest steady value of each run’s first memory metric', compared, 'memory', 'peak_memory_bytes'))
+      : runs.length > 0 && el('p', {class: 'note'}, 'No charts: no two runs with a time share a lane, or trainer, model, hardware and ranks.'),
+    checksPanel(runs, filter),
     variesSection(runs),
     costSection(runs),
     driftSection(6),
@@ -24,39 +26,48 @@ function overview(filter) {
 }
 
 function figures(runs) {
-  const dated = runs.filter(i => R.at[i] !== null), healthy = runs.filter(i => isHealthy(i)).length;
+  const dated = runs.filter(i => R.at[i] !== null);
   const span = dated.length ? `${day(R.at[dated[0]])} to ${day(R.at[dated[dated.length - 1]])}` : 'no run has a time';
-  const lanes = new Set(runs.map(i => text(R.lane[i]) + '\n' + text(R.preset[i]))).size;
+  const lanes = new Set(runs.map(i => LANE_OF.get(i)).filter(lane => lane !== undefined)).size;
   const inside = new Set(runs), changes = D.lanes.flatMap(lane => lane.metrics.flatMap(m => m.changes)).filter(c => inside.has(c.run));
   const worse = changes.filter(c => c.outcome === 'worse').length;
-  const facts = [[count(runs.length), runs.length === 1 ? 'run' : 'runs'], [count(lanes), lanes === 1 ? 'lane' : 'lanes'],
-    [runs.length ? num(100 * healthy / runs.length, 3) + ' %' : '–', 'healthy'],
+  const facts = [[count(runs.length), runs.length === 1 ? 'run' : 'runs'], ...outcomes(runs).map(([n, word]) => [count(n), word]), [count(lanes), lanes === 1 ? 'lane or group' : 'lanes and groups'],
     [count(changes.length), 'changes, ' + count(worse) + ' for the worse'], [count(D.drift.length), D.drift.length === 1 ? 'sign of drift' : 'signs of drift'],
     ...(D.quarantined ? [[count(D.quarantined), D.quarantined === 1 ? 'log without a receipt' : 'logs without a receipt']] : [])];
   return el('div', null, el('p', {class: 'span'}, span),
     el('ul', {class: 'figures'}, facts.map(([value, name]) => el('li', null, el('b', null, value), ' ' + name))));
 }
 
-function panel(title, note, runs, field, column, metric, filter, values = R[column]) {
+function latest(runs, filter) {
+  if (!runs.length) return null;
+  const undated = runs.filter(i => R.at[i] === null), shown = [...runs.filter(i => R.at[i] !== null).reverse(), ...undated].slice(0, D.latest);
+  return el('section', {'data-panel': 'latest'}, el('h2', null, shown.length < runs.length ? `The last ${shown.length} runs` : 'Runs'),
+    table(['when', 'outcome', 'steps', 'loss', 'name', 'cause'], shown.map(i => [iso(R.at[i]), outcome(i), R.step[i] === null ? '–' : R.step[i] + (R.planned[i] ? '/' + R.planned[i] : ''), R.loss[i] === null ? '–' : num(R.loss[i], 4), runLink(i), text(R.cause[i]) || '–']), [2, 3]),
+    shown.length < runs.length && el('p', {class: 'note'}, el('a', {href: place('runs', filter)}, `all ${count(runs.length)}`)));
+}
+
+// Runs of different models or hardware are not one course: only runs of a lane or group are drawn, each with its own colour.
+function panel(title, note, runs, column, metric, values = R[column]) {
+  const name = i => laneName(D.lanes[LANE_OF.get(i)]);
   const shown = runs.filter(i => values[i] !== null && values[i] !== undefined), dated = shown.filter(i => R.at[i] !== null);
   const timed = dated.length > 0, drawn = timed ? dated : shown;
-  const groups = tally(drawn.map(i => text(R[field][i]))).map(([name]) => name);
+  const groups = tally(drawn.map(name)).map(([one]) => one);
   const color = new Map(groups.slice(0, COLORS - 1).map((name, i) => [name, i]));
   const series = groups.slice(0, COLORS - 1).map((name, i) => ({name, color: i, points: []}));
   if (groups.length >= COLORS) series.push({name: null, color: 'x', points: []});
-  drawn.forEach((run, i) => series[color.has(text(R[field][run])) ? color.get(text(R[field][run])) : series.length - 1].points.push([timed ? R.at[run] : i, values[run], run]));
+  drawn.forEach((run, i) => series[color.has(name(run)) ? color.get(name(run)) : series.length - 1].points.push([timed ? R.at[run] : i, values[run], run]));
   for (const one of series) one.lines = one.name === null || !timed ? [] : byLane(one.points).map(rolling);
   const without = runs.length - shown.length, undated = timed ? shown.length - dated.length : 0;
   const notes = [without && plural(without, 'run') + ' without this figure', undated && plural(undated, 'run') + ' without a time',
     !timed && shown.length && 'no run has a time: in the order of their digests',
     column === 'tokens' && drawn.some(i => R.recomputed[i]) && 'where it is not printed: recomputed from batch and step time'].filter(Boolean);
-  const body = drawn.length ? [chart({metric, series, x: timed ? 'time' : 'run', linear: column === 'goodput', fixed: column === 'goodput', bounds: column === 'goodput' ? [0, 1] : null,
+  if (!drawn.length) return null;
+  const body = [chart({metric, series, x: timed ? 'time' : 'run', linear: column === 'goodput', fixed: column === 'goodput', bounds: column === 'goodput' ? [0, 1] : null,
     describe: `${title}: ${drawn.length} runs in ${groups.length} groups. Arrow keys walk through the runs, Enter opens one.`,
     open: point => { location.hash = runPlace(point[2]); },
     say: point => [measure(metric, point[1]), text(R.name[point[2]]), [text(R.lane[point[2]]), text(R.preset[point[2]])].filter(Boolean).join(' · '), iso(R.at[point[2]])]}),
     el('ul', {class: 'legend'}, series.map(one => el('li', null, el('span', {class: 'swatch c' + one.color}),
-      one.name === null ? plural(groups.length - COLORS + 1, 'other ' + field) : el('a', {href: place('', field === 'model' ? {...filter, q: one.name} : {...filter, [field]: one.name})}, one.name || 'no ' + field))))]
-    : el('p', {class: 'empty'}, column === 'goodput' ? 'No receipt here has a goodput: their logs give no evidence of wall-clock time.' : 'No receipt here has this figure.');
+      one.name === null ? plural(groups.length - COLORS + 1, 'other group') : el('a', {href: lanePlace(D.lanes.findIndex(lane => laneName(lane) === one.name))}, one.name))))];
   return el('section', {class: 'panel', 'data-panel': column}, el('h2', null, title), el('p', {class: 'note'}, note + (timed ? '; lines: median over neighbouring runs of a lane' : '')), body,
     notes.length > 0 && el('p', {class: 'note'}, notes.join(' · ')));
 }
@@ -75,16 +86,16 @@ function anyPanel(runs, filter) {
   const metric = names.includes(filter.metric) ? filter.metric : names.find(name => name === 'step_time_s') || names[0];
   const choose = el('select', {'aria-label': 'Metric', change: event => { location.replace(place('', {...filter, metric: event.target.value})); }},
     names.slice().sort().map(name => el('option', {value: name, selected: name === metric}, label(name))));
-  const body = panel('Any metric: ' + label(metric), 'median of the steady state, else the last value', runs, 'model', 'any', metric, filter, metricValues(metric));
-  body.querySelector('h2').after(el('p', null, choose));
+  const body = panel('Any metric: ' + label(metric), 'median of the steady state, else the last value', runs, 'any', metric, metricValues(metric));
+  if (body) body.querySelector('h2').after(el('p', null, choose));
   return body;
 }
 
-// Runs of one preset on two kinds of hardware have two levels: each lane has a line of its own, and runs of no lane have none.
+// Each lane or group has a line of its own.
 function byLane(points) {
   const found = new Map();
-  for (const point of points.filter(p => R.lane[p[2]] !== null || R.preset[p[2]] !== null)) {
-    const key = R.lane[point[2]] + ' ' + R.preset[point[2]];
+  for (const point of points) {
+    const key = LANE_OF.get(point[2]);
     if (!found.has(key)) found.set(key, []);
     found.get(key).push(point);
   }
@@ -104,9 +115,9 @@ function checksPanel(runs, filter) {
   return el('section', {class: 'panel', 'data-panel': 'checks'}, el('h2', null, 'Checks'), el('p', {class: 'note'}, `of the last ${plural(last.length, 'run')}; the rate is of those that the log can tell`),
     el('div', {class: 'strip'}, last.map(i => el('a', {href: runPlace(i), class: STATES[R.state[i]][0], title: `${text(R.name[i])}: ${STATES[R.state[i]][1]}`, 'aria-label': `${text(R.name[i])}: ${STATES[R.state[i]][1]}`}))),
     el('table', {class: 'checks'}, el('thead', null, el('tr', null, ['check', 'pass rate', '', 'fail', 'unknown'].map((t, i) => el('th', {class: i === 1 || i > 2 ? 'n' : null}, t)))),
-      el('tbody', null, rows.map((row, i) => el('tr', null, el('th', {scope: 'row'}, row.name.replaceAll('_', ' '), i < 4 && el('span', {class: 'core', title: 'decides whether a run is healthy'}, ' ●')),
+      el('tbody', null, rows.map((row, i) => el('tr', null, el('th', {scope: 'row'}, row.name.replaceAll('_', ' '), i < 4 && el('span', {class: 'core', title: 'if false, the run failed'}, ' ●')),
         el('td', {class: 'n'}, row.good + row.bad ? num(100 * row.good / (row.good + row.bad), 3) + ' %' : '–'), el('td', null, bar(row)), el('td', {class: 'n' + (row.bad ? ' bad' : '')}, row.bad || '·'), el('td', {class: 'n'}, row.unknown || '·'))))),
-    el('p', {class: 'note'}, el('span', {class: 'core'}, '●'), ' decides whether a run is healthy · ', el('a', {href: place('runs', {...filter, state: 'failing'})}, 'runs that are not')));
+    el('p', {class: 'note'}, el('span', {class: 'core'}, '●'), ' if false, the run failed · ', el('a', {href: place('runs', {...filter, state: 'failed'})}, 'failed runs')));
 }
 
 function changesSection(runs) {
@@ -114,7 +125,7 @@ function changesSection(runs) {
   const found = D.lanes.flatMap((lane, i) => lane.metrics.flatMap(m => m.changes.map(c => ({lane, i, metric: m.metric, c})))).filter(f => inside.has(f.c.run)).sort((a, b) => b.c.run - a.c.run);
   if (!D.lanes.length) return null;
   return el('section', null, el('h2', null, 'What changed'), found.length ? el('ul', {class: 'changes'}, found.slice(0, 12).map(f => changeItem(f.metric, f.c, f)))
-    : el('p', {class: 'empty'}, 'No figure of a lane changed its level.'), found.length > 12 && el('p', {class: 'note'}, plural(found.length - 12, 'older change') + ': see the ', el('a', {href: place('lanes')}, 'lanes')));
+    : el('p', {class: 'empty'}, 'No figure of a lane or large group changed its level.'), found.length > 12 && el('p', {class: 'note'}, plural(found.length - 12, 'older change') + ': see the ', el('a', {href: place('lanes')}, 'lanes')));
 }
 
 function changeItem(metric, c, from) {
@@ -127,29 +138,18 @@ function changeItem(metric, c, from) {
       c.commits && el('li', {class: 'dim'}, 'commits ', el('code', null, c.commits[0].slice(0, 12) + '..' + c.commits[1].slice(0, 12)))));
 }
 
-function taxonomy(runs, filter) {
-  const failed = runs.filter(i => R.reason[i] !== null);
-  const rows = tally(failed.map(i => R.reason[i])).map(([reason, n]) => {
-    const of = failed.filter(i => R.reason[i] === reason);
-    return {reason, n, of, lanes: tally(of.map(i => text(R.lane[i]) || 'no lane'))};
-  });
-  const silent = runs.filter(i => R.reason[i] === null && R.state[i] === FAILING).length;
-  return el('section', {'data-panel': 'failures'}, el('h2', null, 'Why runs failed'), !rows.length ? el('p', {class: 'empty'}, 'No run tells of a failure.')
-    : el('div', {class: 'scroll'}, el('table', null, el('thead', null, el('tr', null, ['reason', 'kind', 'runs', 'share', 'lanes', 'first', 'last'].map(t => el('th', {class: t === 'runs' || t === 'share' ? 'n' : null}, t)))),
-      el('tbody', null, rows.map(row => el('tr', null, el('th', {scope: 'row'}, el('a', {href: place('runs', {...filter, reason: text(row.reason)})}, text(row.reason))), el('td', null, text(R.category[row.of[0]])), el('td', {class: 'n'}, count(row.n)),
-        el('td', {class: 'n'}, num(100 * row.n / failed.length, 3) + ' %'), el('td', null, row.lanes.slice(0, 3).map(([name, n]) => `${name} ${n}`).join(', ') + (row.lanes.length > 3 ? ` and ${row.lanes.length - 3} more` : '')),
-        el('td', {class: 'day'}, day(R.at[row.of[0]])), el('td', {class: 'day'}, day(R.at[row.of[row.of.length - 1]]))))))),
-    rows.length > 0 && bySignature(failed),
-    silent > 0 && el('p', {class: 'note'}, plural(silent, 'run') + (silent === 1 ? ' is' : ' are') + ' not healthy and the log gives no reason'));
-}
-
-function bySignature(failed) {
-  const found = tally(failed.filter(i => R.signature[i] !== null).map(i => R.signature[i])), shown = found.slice(0, 12);
-  return [el('h3', null, 'By message'), el('div', {class: 'scroll'}, el('table', null, el('thead', null, el('tr', null, ['what failed', 'runs', 'first', 'last', 'example'].map(t => el('th', {class: t === 'runs' ? 'n' : null}, t)))),
-    el('tbody', null, shown.map(([signature, n]) => {
-      const of = failed.filter(i => R.signature[i] === signature), dated = of.filter(i => R.at[i] !== null);
-      return el('tr', null, el('th', {scope: 'row', class: 'message'}, el('code', null, text(signature))), el('td', {class: 'n'}, count(n)), el('td', {class: 'day'}, dated.length ? day(R.at[dated[0]]) : '–'), el('td', {class: 'day'}, dated.length ? day(R.at[dated[dated.length - 1]]) : '–'), el('td', null, runLink(of[of.length - 1])));
-    })))), found.length > shown.length && el('p', {class: 'note'}, plural(found.length - shown.length, 'rarer message'))];
+function taxonomy(runs) {
+  const bad = runs.filter(i => ENDED_BADLY.includes(R.state[i])), known = bad.filter(i => R.signature[i] !== null);
+  const found = tally(known.map(i => R.signature[i])), shown = found.slice(0, D.latest), silent = bad.length - known.length;
+  return el('section', {'data-panel': 'failures'}, el('h2', null, 'Failures by cause'), !bad.length ? el('p', {class: 'empty'}, 'No run failed, was stopped or is cut off.') : el('p', {class: 'note'}, `${count(bad.length)} of ${plural(runs.length, 'run')}: ` + outcomes(bad).map(([n, word]) => count(n) + ' ' + word).join(', ')),
+    shown.length > 0 && el('div', {class: 'scroll'}, el('table', null, el('thead', null, el('tr', null, ['cause', 'outcome', 'runs', 'first', 'last', 'example'].map(t => el('th', {class: t === 'runs' ? 'n' : null}, t)))),
+      el('tbody', null, shown.map(([signature, n]) => {
+        const of = known.filter(i => R.signature[i] === signature), dated = of.filter(i => R.at[i] !== null), last = of[of.length - 1];
+        const when = i => el('td', {class: 'day'}, i === undefined ? '–' : day(R.at[i]));
+        return el('tr', null, el('th', {scope: 'row', class: 'message'}, of.every(i => R.cause[i] === R.cause[last]) && text(R.cause[last]) + ' ', el('code', null, text(signature))), el('td', null, outcome(last)), el('td', {class: 'n'}, count(n)), when(dated[0]), when(dated[dated.length - 1]), el('td', null, runLink(last)));
+      })))),
+    found.length > shown.length && el('p', {class: 'note'}, plural(found.length - shown.length, 'rarer cause')),
+    silent > 0 && el('p', {class: 'note'}, plural(silent, 'run') + ' without a reason in the log'));
 }
 
 // Settings of the chosen runs with more than one value; what differs in every run, such as a name, tells nothing.
@@ -172,11 +172,11 @@ function costSection(runs) {
   if (!known.length) return null;
   const sum = (of, key) => of.reduce((total, i) => total + (R[key][i] || 0), 0);
   const row = (name, of) => [name, count(of.length), num(sum(of, 'device_hours'), 4), tally(of.filter(i => R.cost[i] !== null).map(i => text(R.currency[i]))).map(([unit]) => num(sum(of.filter(i => text(R.currency[i]) === unit), 'cost'), 4) + ' ' + unit).join(', ') || '–'];
-  return el('section', {'data-panel': 'cost'}, el('h2', null, 'Cost'), table(['runs', 'number', 'device hours', 'cost'], [row('all with a figure', known), row('not healthy', known.filter(i => R.state[i] === FAILING))], [1, 2]),
+  return el('section', {'data-panel': 'cost'}, el('h2', null, 'Cost'), table(['runs', 'number', 'device hours', 'cost'], [row('all with a figure', known), row('failed', known.filter(i => R.state[i] === FAILED))], [1, 2]),
     known.length < runs.length && el('p', {class: 'note'}, plural(runs.length - known.length, 'run') + ' without a figure'));
 }
 
-const SIGNS = {vanished: 'vanished metric', near_miss: 'near miss', generic: 'generic reading', problem: 'problem', unread: 'unread lines', inconsistent: 'inconsistent figure', unrecognised: 'not recognised'};
+const SIGNS = {vanished: 'vanished metric', near_miss: 'line almost read', generic: 'generic reading', problem: 'problem', unread: 'unread lines', inconsistent: 'inconsistent figure', unrecognised: 'not recognised'};
 
 function driftSection(most) {
   const shown = D.drift.slice(0, most || D.drift.length);

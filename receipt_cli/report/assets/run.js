@@ -11,7 +11,7 @@ function runPage(run) {
     D.kind === 'store' && el('p', {class: 'crumbs'}, el('a', {href: place('runs')}, 'Runs'), lane !== undefined && [' / ', el('a', {href: lanePlace(lane)}, laneName(D.lanes[lane]))],
       at > 0 && el('a', {class: 'step', href: runPlace(runs[at - 1]), rel: 'prev'}, '← earlier'), at >= 0 && at < runs.length - 1 && el('a', {class: 'step', href: runPlace(runs[at + 1]), rel: 'next'}, 'later →')),
     el('h1', null, text(R.name[run]), ' ', el('span', {class: 'badge ' + state[0]}, state[1])),
-    el('p', {class: 'span'}, facts.filter(Boolean).join(' · ')),
+    D.kind === 'run' ? el('pre', {class: 'card'}, PLAIN) : el('p', {class: 'span'}, facts.filter(Boolean).join(' · ')),
     D.kind === 'run' && (R.lane[run] !== null || R.preset[run] !== null) && el('p', {class: 'span'}, [text(R.lane[run]), text(R.preset[run])].filter(Boolean).join(' · ')),
     d ? detailSections(run, d) : [checkList(D.checks.map((name, i) => [name, {1: true, 0: false, '-': null}[R.checks[run][i]]])),
       el('p', {class: 'empty'}, 'The rest of this run is left out, so that a report of so many runs stays below 10 MB. Its receipt has it.')],
@@ -19,7 +19,7 @@ function runPage(run) {
 }
 
 function detailSections(run, d) {
-  return [checkList(d.checks || []), d.failure || R.reason[run] !== null ? failure(run, d.failure || {}) : null, curves(d), statistics(d), goodput(d), doubts(d), sinceBefore(run), provenance(d)];
+  return [D.kind === 'run' && curves(d), d.failure || R.reason[run] !== null ? failure(run, d.failure || {}) : null, checkList(d.checks || []), D.kind === 'store' && curves(d), statistics(d), goodput(d), doubts(d), sinceBefore(run), provenance(d)];
 }
 
 function checkList(checks) {
@@ -30,19 +30,19 @@ function checkList(checks) {
 }
 
 function failure(run, f) {
-  return el('section', {class: 'failure'}, el('h2', null, 'Failure: ', text(R.reason[run]), el('span', {class: 'dim'}, text(R.category[run]) && ' · ' + text(R.category[run]), f.line && ' · line ' + count(f.line))),
+  return el('section', {class: 'failure'}, el('h2', null, STATES[R.state[run]][1].slice(2), ': ', text(R.cause[run]) || text(R.reason[run]), el('span', {class: 'dim'}, f.line && ' · log:' + f.line)),
     f.message && el('p', {class: 'message'}, f.message),
-    f.markers && table(['seen', 'role', 'times', 'first line', 'last line', 'what'], f.markers.map(m => [m[0], m[1], count(m[2]), count(m[3]), count(m[4]), el('code', null, m[5])]), [2, 3, 4]),
-    f.tail && [el('h3', null, 'The end of the log'), el('pre', {class: 'tail', tabindex: '0'}, f.tail.join('\n'))]);
+    f.tail && [el('h3', null, 'The end of the log'), el('pre', {class: 'tail end', tabindex: '0'}, f.tail.join('\n'))]);
 }
 
 function curves(d) {
   const found = d.curves || [];
   if (!found.length) return D.kind === 'store' ? el('p', {class: 'note'}, 'A receipt keeps statistics, not every record: ', el('code', null, 'receipt parse LOG --html FILE'), ' draws the curves of a log.') : null;
   const several = new Set(found.map(c => c[0])).size > 1;
-  const flatness = ([, , , flat, bad]) => !bad.length && flat.every((value, i) => i % 2 === 0 || value === flat[1]);
-  const constant = found.filter(flatness).map(([, name, , flat]) => `${label(text(name))} ${measure(text(name), flat[1])}`);
-  return el('section', null, el('h2', null, 'Curves'), constant.length > 0 && el('p', {class: 'note'}, 'the same in every record: ' + constant.join(' · ')), el('div', {class: 'grid2'}, found.filter(c => !flatness(c)).map(([phase, name, records, flat, bad]) => {
+  // Of memory, the first record alone is often lower: a curve that is constant from the second on shows nothing.
+  const flatness = ([, , , flat, bad]) => !bad.length && flat.length > 4 && flat.every((value, i) => i % 2 === 0 || i < 3 || value === flat[3]);
+  const constant = found.filter(flatness).map(([, name, , flat]) => `${label(text(name))} ${measure(text(name), flat[3])}` + (flat[1] === flat[3] ? '' : ` (first ${measure(text(name), flat[1])})`));
+  return el('section', null, el('h2', null, 'Curves'), constant.length > 0 && el('p', {class: 'note'}, 'constant: ' + constant.join(' · ')), el('div', {class: 'grid2'}, found.filter(c => !flatness(c)).map(([phase, name, records, flat, bad]) => {
     const metric = text(name), points = [];
     for (let i = 0; i < flat.length; i += 2) points.push([flat[i], flat[i + 1]]);
     const entry = (d.metrics || []).find(m => text(m[0]) === metric && m[1] === 0);
@@ -73,13 +73,13 @@ function statistics(d) {
 
 function goodput(d) {
   const g = d.goodput;
-  return g ? el('section', null, el('h2', null, 'Goodput'), el('div', {class: 'narrow'}, table(['time', 'seconds', 'share'], [['steps that stand', g.step], ...Object.entries(g.lost).sort((a, b) => b[1] - a[1]).map(([name, value]) => [name.replaceAll('_', ' '), value]), ['wall time', g.wall]].map(([name, value]) => [name, value === null ? '–' : num(value, 4), value === null || !g.wall ? '–' : num(100 * value / g.wall, 3) + ' %']), [1, 2])), el('p', {class: 'note'}, 'evidence: ' + g.evidence.replaceAll('_', ' '))) : null;
+  return g ? el('section', null, el('h2', null, 'Time'), el('div', {class: 'narrow'}, table(['time', 'seconds', 'share'], [['in steps', g.step], ...Object.entries(g.lost).sort((a, b) => b[1] - a[1]).map(([name, value]) => ['lost to ' + name.replaceAll('_', ' '), value]), ['wall time', g.wall]].map(([name, value]) => [name, value === null ? '–' : num(value, 4), value === null || !g.wall ? '–' : num(100 * value / g.wall, 3) + ' %']), [1, 2])), el('p', {class: 'note'}, 'evidence: ' + g.evidence.replaceAll('_', ' '))) : null;
 }
 
 function doubts(d) {
   if (!(d.near || d.problems || d.unread)) return null;
   return el('section', {'data-panel': 'doubts'}, el('h2', null, 'What may be misread'),
-    d.near && [el('h3', null, plural(d.near[0], 'line') + ' nearly match'), table(['rule', 'line', 'text'], d.near[1].map(n => [n[0], n[1] === null ? '–' : count(n[1]), el('code', null, n[2])]), [1])],
+    d.near && [el('h3', null, plural(d.near[0], 'line') + ' almost read'), table(['rule', 'line', 'text'], d.near[1].map(n => [n[0], n[1] === null ? '–' : count(n[1]), el('code', null, n[2])]), [1])],
     d.problems && [el('h3', null, plural(d.problems[0], 'problem')), table(['kind', 'line', 'detail', 'text'], d.problems[1].map(p => [p[0].replaceAll('_', ' '), p[1] === null ? '–' : count(p[1]), p[2], el('code', null, p[3])]), [1])],
     d.unread && [el('h3', null, 'Lines that look like metrics and are not read'), el('pre', {class: 'tail', tabindex: '0'}, d.unread.join('\n'))]);
 }
@@ -98,10 +98,10 @@ function provenance(d) {
   const rows = key => (d[key] || []).map(i => D.facts[i]).map(f => [text(f[0]), text(f[1]), key === 'origin' && f[2] >= 0 ? el('code', {title: text(f[2])}, text(f[2]).slice(0, 16)) : text(f[2])]);
   const lines = d.lines, times = d.times.map((t, i) => t && [['started', 'finished', 'header collected'][i], t, '']).filter(Boolean);
   return el('section', null, el('h2', null, 'Provenance'), el('div', {class: 'grid2'},
-    el('div', null, el('h3', null, 'The run, and who says so'), table(['field', 'value', 'source'], [...times, ...(d.exit === undefined ? [] : [['exit code', String(d.exit), '']]), ...rows('header')], [])),
+    el('div', null, el('h3', null, 'The run, and where each value is from'), table(['field', 'value', 'source'], [...times, ...(d.exit === undefined ? [] : [['exit code', String(d.exit), '']]), ...rows('header')], [])),
     el('div', null, el('h3', null, 'The receipt'), table(['from', 'what', 'sha256'], [['log', 'decompressed bytes', el('code', {title: d.digest}, (d.digest || '').slice(0, 16))], ...rows('origin'),
       ...(d.attachments || []).map(a => [a[0], a[1], el('code', {title: a[2] || ''}, (a[2] || '').slice(0, 16))])], []),
-      lines && el('p', {class: 'note'}, `records: ${count(lines[0])} matched, ${count(lines[1])} ignored on purpose, ${count(lines[2])} unmatched, ${count(lines[3])} not text`))));
+      lines && el('p', {class: 'note'}, `records: ${count(lines[0])} matched, ${count(lines[1])} ignored on purpose, ${count(lines[2])} unmatched, ${count(lines[3])} with bytes that are no text`))));
 }
 
 function table(heads, rows, numeric) {

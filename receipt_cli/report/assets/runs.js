@@ -4,8 +4,8 @@ const TABLE = [
   {key: 'at', name: 'time', show: i => iso(R.at[i])},
   {key: 'name', name: 'run', show: i => runLink(i), by: i => text(R.name[i]).toLowerCase()},
   {key: 'model', name: 'model', show: i => text(R.model[i]), by: i => text(R.model[i]).toLowerCase()},
-  {key: 'state', name: 'health', show: i => el('span', {class: 'state ' + STATES[R.state[i]][0]}, ['✗ failing', '✓ healthy', '✓ proven', '? unknown'][R.state[i]])},
-  {key: 'reason', name: 'failure', show: i => text(R.reason[i]), by: i => text(R.reason[i]) || null},
+  {key: 'state', name: 'outcome', show: i => outcome(i)},
+  {key: 'cause', name: 'cause', show: i => text(R.cause[i]), by: i => text(R.cause[i]) || null},
   {key: 'step', name: 'steps', n: true, show: i => (R.step[i] === null ? '–' : count(R.step[i]) + (R.planned[i] && R.planned[i] > R.step[i] + 1 ? ' of ' + count(R.planned[i]) : ''))},
   {key: 'loss', name: 'last loss', n: true, metric: 'loss'},
   {key: 'val_loss', name: 'val loss', n: true, metric: 'val_loss'},
@@ -13,7 +13,7 @@ const TABLE = [
   {key: 'tokens', name: 'tokens/s', n: true, metric: 'tokens_per_s'},
   {key: 'mfu', name: 'MFU', n: true, metric: 'mfu_ratio'},
   {key: 'memory', name: 'memory', n: true, metric: 'peak_memory_bytes'},
-  {key: 'goodput', name: 'goodput', n: true, metric: 'goodput_ratio'},
+  {key: 'goodput', name: 'in steps', n: true, metric: 'goodput_ratio'},
   {key: 'device_hours', name: 'device hours', n: true, show: i => (R.device_hours[i] === null ? '–' : num(R.device_hours[i], 3))},
   {key: 'cost', name: 'cost', n: true, show: i => (R.cost[i] === null ? '–' : num(R.cost[i], 4) + ' ' + text(R.currency[i]))},
   {key: 'signs', name: 'signs', n: true, show: i => signsOf[i].length || '·', by: i => signsOf[i].length},
@@ -26,6 +26,7 @@ const TABLE = [
   {key: 'commit', name: 'commit', show: i => text(R.commit[i]).slice(0, 12), by: i => text(R.commit[i])},
 ];
 
+const outcome = i => el('span', {class: 'state ' + STATES[R.state[i]][0]}, STATES[R.state[i]][1]);
 const HIDDEN = ['trainer', 'grammar', 'accelerator', 'commit', 'step_time'];
 // The columns that the address names, else those that are usual and of which some run has a value.
 function shownColumns(filter) {

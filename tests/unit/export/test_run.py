@@ -43,6 +43,28 @@ def test_a_time_has_a_zone() -> None:
     assert instant("1970-01-01T00:00:00") is instant("yesterday") is instant(None) is None
 
 
+@pytest.mark.parametrize(
+    ("at", "first", "seconds"),
+    [
+        ("2026-03-01T12:00:00Z", "2025-01-02T03:04:05Z", 1772366400),
+        (None, "2025-01-02T03:04:05Z", 1735787045),
+        (None, "2025-01-02T03:04:05", 1735787045),
+        (None, None, 0),
+    ],
+)
+def test_a_format_that_needs_a_date_has_the_first_stamp_of_the_log(
+    product: Any, at: str | None, first: str | None, seconds: int
+) -> None:
+    time = first and {"first": first, "last": first, "zone": "utc" if first.endswith("Z") else None, "source": "log"}
+    document = {**product.document, "summary": {**product.document["summary"], "time": time}}
+    document["run"] = {**document["run"], "started_at": None, "finished_at": None}
+    document["header"] = {**document["header"], "collected_at": None}
+    document["derivation"] = {**document["derivation"], "log": {**document["derivation"]["log"], "time": None}}
+    exported = gather(document, None, most=10, at=at)
+    assert exported.dated_ns == seconds * 10**9
+    assert exported.at_ns == (None if at is None else exported.dated_ns)
+
+
 def test_a_wrong_time_is_refused(product: Any) -> None:
     with pytest.raises(UsageError, match="is not a time"):
         gather(product.document, None, most=10, at="yesterday")

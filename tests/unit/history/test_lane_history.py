@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from receipt_cli.comparison.policy import DEFAULT, Policy
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.history.changes import find_changes
 from receipt_cli.history.lane_history import history
-from receipt_cli.history.lanes import make_lanes
+from receipt_cli.history.lanes import BY, describe, make_lanes
 
 
 def noise(count: int, seed: int, level: float = 100.0, part: float = 0.01) -> np.ndarray:
@@ -104,7 +106,7 @@ class TestHistory:
 
     def test_commits_between_are_named(self) -> None:
         receipts = list(documents(1))
-        (lane,) = make_lanes(d for d in receipts if d["run"]["lane"] == "8xh100-base")
+        (lane,), _ = make_lanes(d for d in receipts if d["run"]["lane"] == "8xh100-base")
         for number, run in enumerate(lane.runs):
             run.document["header"]["git"]["commit"] = f"{number:040x}"  # type: ignore[index]
         (found,) = history([run.document for run in lane.runs], DEFAULT, load_registry())["lanes"]
@@ -117,13 +119,82 @@ class TestHistory:
         for document in receipts[:3]:
             document["run"]["started_at"] = None
             document["header"]["collected_at"] = None
-        (lane,) = make_lanes(receipts)
-        assert (len(lane.runs), lane.undated) == (7, 3)
+        (lane,), _ = make_lanes(receipts)
+        assert (len(lane.runs), len(lane.undated)) == (7, 3)
 
     def test_a_fraction_of_a_second_orders_runs(self) -> None:
         receipts = list(documents(1))[:3]
         times = ["2026-01-01T00:00:01Z", "2026-01-01T00:00:01.5Z", "2026-01-01T00:00:02Z"]
         for document, time in zip(receipts, reversed(times), strict=True):
             document["run"]["started_at"] = time
-        (lane,) = make_lanes(receipts)
+        (lane,), _ = make_lanes(receipts)
         assert [run.time for run in lane.runs] == times
+
+
+def unnamed(count: int, **known: Any) -> list[dict[str, Any]]:
+    """Return planted receipts without a lane, of one trainer, model, hardware and number of ranks unless ``known`` differs."""
+    made = [d for d in documents(1) if d["run"]["lane"] == "8xh100-base"][:count]
+    for document in made:
+        header = document["header"]
+        document["run"] |= {"lane": None, "preset": None}
+        header["parallelism"] = {**(header["parallelism"] or {}), "world_size": known.get("ranks", 8)}
+        header["model"] |= {"architecture": known.get("model", "qwen3 14B")}
+        header["hardware"]["accelerators"] = known.get("hardware", [{"name": "NVIDIA B200", "count": None, "memory_bytes": None}])
+        document["derivation"]["grammars"][0]["id"] = known.get("trainer", "torchtitan")
+        document["header"]["software"]["trainer"] = None
+    return made
+
+
+class TestGroups:
+    def test_runs_of_one_trainer_model_hardware_and_ranks_are_a_group(self) -> None:
+        other = unnamed(3, model="llama3 8B")
+        lanes, alone = make_lanes([*unnamed(5), *other])
+        assert [(lane.lane, lane.group, len(lane.runs)) for lane in lanes] == [
+            (None, ("torchtitan", "qwen3 14B", "NVIDIA B200", "8"), 5),
+            (None, ("torchtitan", "llama3 8B", "NVIDIA B200", "8"), 3),
+        ]
+        assert alone == []
+
+    @pytest.mark.parametrize(
+        ("field", "known"),
+        [
+            ("ranks", {"ranks": None}),
+            ("hardware", {"hardware": None}),
+            ("hardware", {"hardware": [{"name": None, "count": 8, "memory_bytes": None}]}),
+            ("trainer", {"trainer": "generic"}),
+        ],
+    )
+    def test_a_run_with_one_of_the_four_unknown_is_alone(self, field: str, known: dict[str, Any]) -> None:
+        runs = unnamed(9, **known)
+        lanes, alone = make_lanes(runs)
+        assert (lanes, len(alone)) == ([], 9)
+        found = history(runs, DEFAULT, load_registry())
+        assert {tuple(run["unknown"]) for run in found["alone"]} == {(field,)}
+
+    def test_one_run_is_no_group(self) -> None:
+        lanes, alone = make_lanes([*unnamed(1), *unnamed(1, model="llama3 8B")])
+        assert (lanes, len(alone)) == ([], 2)
+
+    @pytest.mark.parametrize(("finished", "searched"), [(7, False), (8, True), (75, True)])
+    def test_changes_are_sought_in_a_group_of_eight_finished_runs(self, finished: int, searched: bool) -> None:
+        runs = unnamed(75)
+        for number, document in enumerate(runs):
+            document["checks"] |= {"completed": True if number < finished else None, "zero_exit_code": None}
+            document["failure"], document["run"]["exit_code"] = None, None
+        (lane,) = history(runs, DEFAULT, load_registry())["lanes"]
+        assert (lane["finished_count"], lane["searched"]) == (finished, searched)
+        assert any(metric["changes"] for metric in lane["metrics"]) is searched
+
+    def test_the_outcomes_are_those_of_all_runs(self) -> None:
+        found = history([*unnamed(3), *documents(2)], DEFAULT, load_registry())
+        assert sum(found["outcomes"].values()) == 3 + len(list(documents(2)))
+
+    def test_fields_are_named_or_pointers(self) -> None:
+        runs = unnamed(6)
+        for number, document in enumerate(runs):
+            document["header"]["git"]["branch"] = "main" if number < 4 else "a/b"
+        lanes, _ = make_lanes(runs, ["trainer", "/header/git/branch"])
+        assert [(lane.group, len(lane.runs)) for lane in lanes] == [(("torchtitan", "main"), 4), (("torchtitan", "a/b"), 2)]
+        assert [describe(runs[0], field) for field in (*BY, "/header/no/thing")] == [
+            "torchtitan", "qwen3 14B", "NVIDIA B200", "8", None,
+        ]  # fmt: skip

@@ -30,6 +30,20 @@ def test_an_interval_has_its_unit_once() -> None:
     assert interval(metric("tokens_per_s", 100.0, 101.0)) == "–"
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "outcome", "words"),
+    [
+        (-20.0, 120.0, "no_evidence", "too noisy to tell"),
+        (-90.0, 99.0, "no_evidence", "−90.0 … +99.0 %"),
+        (150.0, 250.0, "better", "+150 … +250 %"),
+        (None, None, "no_evidence", "too few records"),
+        (None, None, "different", "–"),
+    ],
+)
+def test_an_interval_that_says_nothing_is_words(low: float | None, high: float | None, outcome: str, words: str) -> None:
+    assert interval({**metric("tokens_per_s", 100.0, 101.0, low, high), "outcome": outcome}) == words
+
+
 def test_fields_in_words() -> None:
     assert field_name("/header/hardware/accelerators") == "hardware accelerators"
     assert field_name("/header/flags/a~1b") == "flags a/b"

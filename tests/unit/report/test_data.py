@@ -6,16 +6,19 @@ import copy
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from benchmarks.report_store import MARKUP, varied
+from receipt_cli.analysis.checks import outcome
 from receipt_cli.comparison.policy import DEFAULT
 from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.render.store import OUTCOMES, tally
 from receipt_cli.report.curves import thin
-from receipt_cli.report.data import store_report
+from receipt_cli.report.data import one_run_report, store_report
 from receipt_cli.report.drift import alarms, signs, vanished
 from receipt_cli.report.packing import Pool, number
 from receipt_cli.report.page import render_page
@@ -227,3 +230,33 @@ def test_failures_of_one_message_share_a_signature(documents: list[dict[str, Any
     assert failed
     assert {runs["reason"][row] for row in failed} and len({runs["signature"][row] for row in failed}) <= len(failed)
     assert all((runs["signature"][row] is None) == (row not in failed) for row in range(len(documents)))
+
+
+def test_a_page_of_one_run_is_called_by_its_file_and_begins_with_its_card(documents: list[dict[str, Any]]) -> None:
+    document = copy.deepcopy(documents[0])
+    assert one_run_report(document, load_registry(), [], [], "logs/a.log")["title"] == document["run"]["name"]
+    document["run"]["name"] = None
+    report = one_run_report(document, load_registry(), [], [], "logs/<a>.log")
+    assert report["title"] == "<a>.log"
+    assert report["plain"].startswith(("✓ finished", "✗ failed", "? unknown"))
+    page = render_page(report).decode()
+    assert "<title>&lt;a&gt;.log · receipt</title>" in page
+    assert f'<pre class="card">{report["plain"].splitlines()[0]}' in page
+
+
+def test_a_report_counts_the_runs_as_other_commands_do(documents: list[dict[str, Any]]) -> None:
+    report = report_of(documents)
+    words = Counter(outcome(document) for document in documents)
+    first, *lines = report["plain"].splitlines()
+    assert first == tally([{"outcome": outcome(document)} for document in documents])
+    assert [report["runs"]["state"].count(number) for number in range(len(OUTCOMES))] == [words[word] for word in OUTCOMES]
+    assert lines[0].split()[:4] == ["run", "when", "outcome", "steps"]
+    assert "--limit" not in report["plain"] and "--full" not in report["plain"]
+
+
+def test_changes_are_drawn_only_in_lanes_and_groups(documents: list[dict[str, Any]]) -> None:
+    unnamed = copy.deepcopy(documents)
+    for index, document in enumerate(unnamed):
+        document["run"]["lane"] = document["run"]["preset"] = None
+        document["header"]["model"]["architecture"] = f"model {index}"
+    assert report_of(unnamed)["lanes"] == []
