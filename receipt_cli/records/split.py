@@ -153,7 +153,7 @@ def spell_nonfinite(raw: bytes) -> bytes:
 
 _GLYPH = rb"(?:\xe2[\x86-\x93\x97-\xaf][\x80-\xbf]|\xf0\x9f[\x80-\xbf]{2})(?:\xef\xb8\x8f)?+"
 _MARKED = compile_later(
-    rb"(?:(?<=[:|,;] )(?:[*!~]|(?<!: )>|" + _GLYPH + rb")|(?<![^\r\n])\xe2[\xa0-\xa3][\x80-\xbf]) "
+    rb"(?:(?<=[:|,;] )(?:(?<!\]: )[*!~]|(?<!: )>|" + _GLYPH + rb")|(?<![^\r\n])\xe2[\xa0-\xa3][\x80-\xbf]) "
     rb"(?=[A-Za-z][\w/.-]*+(?: [A-Za-z][\w/.-]*+){0,2}+[ \t]*+[:=]?[ \t]*+[-+]?(?:\.?\d|(?i:nan|inf)\b))"
 )
 

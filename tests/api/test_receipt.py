@@ -134,7 +134,7 @@ def test_other_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for path in (header, GOLDEN, "a\x00b"):
         with pytest.raises(receipt_cli.InputError):
             receipt_cli.load(path)
-    monkeypatch.setattr("receipt_cli.receipts.open.MAX_DOCUMENT", 100)
+    monkeypatch.setattr("receipt_cli.api.receipt.MAX_DOCUMENT", 100)
     with pytest.raises(receipt_cli.InputError, match="too large"):
         receipt_cli.load(GOLDEN)
 

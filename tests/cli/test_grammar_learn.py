@@ -29,7 +29,7 @@ class TestLearn:
         assert done.code == 0
         assert b"grammar: my-run\n" in done.stdout
         assert "my-run reads 12 of 14 records: 12 steps, 1 to 12" in done.stderr
-        assert [line.split()[0] for line in done.stderr.splitlines()[2:4]] == ["loss", "learning_rate"]
+        assert [line.split()[0] for line in done.stderr.splitlines()[3:5]] == ["loss", "learning_rate"]
 
     def test_a_draft_passes_lint_and_reads_the_log(self, log: Path, tmp_path: Path, invoke: Invoke) -> None:
         own = tmp_path / "own.yaml"

@@ -390,7 +390,7 @@ def test_a_process_left_behind_meets_the_end_of_the_reader_only(tmp_path: Path) 
 def test_output_of_a_process_left_behind_is_still_read(tmp_path: Path) -> None:
     done = run(tmp_path, "sh", "-c", "(sleep 0.5; echo late) & echo early")
     assert done.log == done.stdout == b"early\nlate\n"
-    assert "5 bytes of output came after the command had ended" in done.stderr
+    assert "5 bytes of output came after the command ended" in done.stderr
 
 
 def test_three_hundred_children(tmp_path: Path) -> None:

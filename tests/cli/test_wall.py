@@ -23,10 +23,10 @@ def test_a_duration(invoke: Invoke, wall: str) -> None:
 def test_a_file_and_what_is_shown_of_it(invoke: Invoke, tmp_path: Path) -> None:
     summary = tmp_path / "wandb-summary.json"
     summary.write_text(json.dumps({"_runtime": 3600, "_timestamp": 1.0}), "utf-8")
-    done = invoke("parse", LOGS[0], "--wall", summary)
+    done = invoke("parse", LOGS[0], "--wall", summary, "--full")
     assert done.code == 0
     shown = done.stdout.decode()
-    assert "goodput" in shown and "wall time by wandb · steps by their printed times" in shown
+    assert "% in steps · by wandb · steps by their printed times" in shown
 
 
 def test_the_receipt_of_another_reading_states_it(invoke: Invoke, tmp_path: Path) -> None:

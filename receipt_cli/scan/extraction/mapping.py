@@ -90,7 +90,8 @@ def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
 
     Its spans count characters in the parsed text.
     """
-    if any(lookup(data, key) is None for key in spec.requires) or any(key in data for key in spec.forbids):
+    forbidden = any(key in data or lookup(data, key) is not None for key in spec.forbids)
+    if forbidden or any(lookup(data, key) is None for key in spec.requires):
         return None
     if any(not _same(lookup(data, key), wanted) for key, wanted in spec.where.items()):
         return None
