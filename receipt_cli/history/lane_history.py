@@ -13,7 +13,7 @@ from receipt_cli.comparison.policy import Policy
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.diff import differences
 from receipt_cli.history.changes import Change, find_changes
-from receipt_cli.history.lanes import BY, Document, Lane, LaneRun, Watched, describe, make_lanes, watch
+from receipt_cli.history.lanes import BY, LEAST_FINISHED, Document, Lane, LaneRun, Watched, describe, make_lanes, watch
 
 SCHEMA_VERSION = "history/1.1"
 LEAST_RELATIVE = 0.02
@@ -35,6 +35,7 @@ def history(
     return {
         "schema_version": SCHEMA_VERSION,
         "by": list(by),
+        "least_finished": LEAST_FINISHED,
         "outcomes": dict(sorted(Counter(outcome(document) for document in given).items())),
         "lanes": [_lane(each, policy, registry) for each in lanes],
         "alone": [{**_run(run), "unknown": [field for field in by if not describe(run.document, field)]} for run in alone],

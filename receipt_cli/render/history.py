@@ -14,7 +14,6 @@ from receipt_cli.render.spark import sparkline
 from receipt_cli.render.store import tally
 from receipt_cli.render.style import Role, Style
 
-LEAST_FINISHED = 8
 _TREND = 24
 _MAX_FIELDS = 8
 _GROUPS = 12
@@ -78,8 +77,8 @@ def _groups(page: Page, document: Mapping[str, Any], store: str, *, full: bool =
     _alone(page, document, full=full)
     for number, lane in enumerate(shown[:_FEW], 1):
         if not lane["searched"]:
-            few = lane["finished_count"]
-            page.line(f"{number}: {few} finished run{' is' if few == 1 else 's are'} too few to find a change ({LEAST_FINISHED})")
+            few, least = lane["finished_count"], document["least_finished"]
+            page.line(f"{number}: {few} finished run{' is' if few == 1 else 's are'} too few to find a change ({least})")
     if groups:
         page.line(Span("keep it:  ", "dim"), page.say(f"receipt store lane {store} --group 1 {_slug(groups[0])}"))
 
