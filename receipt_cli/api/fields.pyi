@@ -297,7 +297,7 @@ class Summary(View):
         """What is odd about the figures, by kind and metric: never a threshold on speed. Empty where nothing is."""
     @property
     def spikes(self) -> SummarySpikes | None:
-        """Sudden rises of loss and gradient norm; null where neither was printed often enough."""
+        """Jumps of loss and gradient norm; null where neither was printed often enough."""
     @property
     def bottleneck(self) -> SummaryBottleneck | None:
         """What holds the run up, from the medians of the steady state; null where the log has no such figures."""
@@ -609,7 +609,7 @@ class SummarySpikes(View):
         """By metric."""
     @property
     def marked_count(self) -> int | None:
-        """Spikes that the trainer itself marked in the log; null where it never does."""
+        """Jumps that the trainer itself marked in the log; null where it never does."""
 
 class SummarySpikesMetricsValue(View):
     @property
@@ -1321,7 +1321,7 @@ class Derivation(View):
         as another metric, or dropped."""
     @property
     def near_misses(self) -> DerivationNearMisses:
-        """Records that look like a rule's and do not match it: a sign that the format has drifted."""
+        """Lines almost read: records that look like a rule's and do not match it. The format may have changed."""
     @property
     def problems(self) -> DerivationProblems:
         """What was wrong with the log or ambiguous in it; a value in doubt is left out."""
@@ -1562,7 +1562,7 @@ class DerivationLines(View):
         """Records that nothing explains."""
     @property
     def undecodable(self) -> int:
-        """Records that could not be read at all."""
+        """Records with bytes that are no text."""
 
 class DerivationCells(View):
     @property
