@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -448,7 +449,8 @@ def test_what_is_no_session_is_refused(invoke: Invoke, tmp_path: Path) -> None:
     assert invoke("import", tmp_path / "empty").code == 3
     assert invoke("import", tmp_path / "gone").code == 3
     above = invoke("import", FLIGHT)  # the folder of the sessions, not of one
-    assert (above.code, f"try: receipt import {FLIGHT / 'fat'}" in above.stderr) == (3, True)
+    assert above.code == 3
+    assert re.search(r"try: receipt import \S+/fat\n", above.stderr), above.stderr
     assert invoke("import", write(tmp_path / "device.log", {"type": "step"}), "--format", "gpufl").code == 3
     assert invoke("import", FLIGHT / "trace", FLIGHT / "fat").code == 2
     assert invoke("import", FLIGHT / "trace" / "device.1.log.gz", FLIGHT / "trace" / "device.1.log.gz").code == 2

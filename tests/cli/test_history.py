@@ -76,7 +76,7 @@ def test_a_group_of_runs_gets_a_name(tmp_path: Path, invoke: Invoke) -> None:
     listed = [json.loads(line) for line in invoke("store", "ls", store, "--json").stdout.splitlines()]
     assert [row["lane"] for row in listed].count("mine") == count == int(total) - 1
     assert b"lane  mine" in invoke("store", "lane", store).stdout
-    assert [lane["group"] for lane in json.loads(invoke("store", "lane", store, "--json").stdout)] == [[]]
+    assert [lane["group"] for lane in invoke("history", store, "--json").document["lanes"]] == [[]]
 
 
 @pytest.mark.parametrize("words", [["mine"], ["--group", "1"], ["mine", "--group", "9"], ["--by", "nothing"]])

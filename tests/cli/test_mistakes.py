@@ -151,7 +151,7 @@ MISTAKES = [
     ("plot run.log nobody", 3, "no such log (nobody)", ""),
     ("plot run.log run.log -m los", 2, "no run has the metric 'los'", "--metric loss"),
     ("plot run.log run.log --align bytes", 2, "--align cannot be 'bytes'", "receipt plot --help"),
-    ("store ask store fastst", 2, "no recipe 'fastst'", "the recipes are best, slowest"),
+    ("store ask store fastst", 2, "no recipe 'fastst'", "the recipes are failures, best, slowest"),
 ]
 
 

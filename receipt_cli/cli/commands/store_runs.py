@@ -127,13 +127,12 @@ def lane(
         list[str] | None,
         Option(metavar="FIELD", help="Group by trainer, model, hardware, ranks or a JSON pointer; may be given several times."),
     ] = None,
-    json_output: Json = False,
     color: Color = "auto",
 ) -> None:
     """List the groups of runs without a lane, or give one a name, by which `receipt history` knows its runs from then on.
 
     Runs of a group have the same trainer, model, hardware and ranks, all four known. Later runs of the group get the name if
-    the command is given again.
+    the command is given again. `receipt history --json` lists the same groups for programs.
 
     Example: receipt store lane runs/ --group 1 qwen3-14b-b200
     """
@@ -149,10 +148,7 @@ def lane(
     note_some(notes)
     if name is None or group is None:
         found = history(receipts, Policy(()), load_registry(), by=fields)
-        if json_output:
-            write_json([{key: each[key] for key in each if key != "metrics"} for each in found["lanes"]])
-        else:
-            write_stdout(render_groups(found, style(color), str(store)))
+        write_stdout(render_groups(found, style(color), str(store)))
         return
     groups = [each for each in make_lanes(receipts, fields)[0] if each.lane is None]
     if group > len(groups):
