@@ -87,7 +87,7 @@ def judge(
     """Return the bottleneck of a phase from the statistics and values of its metrics.
 
     ``cycle``: median time from one step to the next, if a bar prints it. ``digits``: printed digits by metric, if known. If the
-    run ``restarted``, the pool's course is not used. None if the phase prints none of the needed figures.
+    run ``restarted``, the pool's change over time is not used. Returns None if the phase has no metric that is needed.
     """
     printed = {name: metrics[name] for name in (*FEEDING, STEP, *PARTS) if name in metrics}
     medians = {name: s.median for name, s in printed.items() if s.median is not None}

@@ -97,7 +97,7 @@ def _identify(log: Log, path: str) -> Identity | LeftOut:
 
 
 def _no_log(log: Log, head: bytes) -> Reason | None:
-    """Return the reason why a file with this ``head`` is no log; a named file is none only if it is our own document."""
+    """Return why a file with this ``head`` is not a log, or None. Of named files only our own documents are refused."""
     document = reason_of(head)
     if document is not None or log.named:
         return document

@@ -23,7 +23,7 @@ _HEALTH = {
     "has_steps": ("no training step", "steps"),
     "no_oom": ("out of memory", "enough memory"),
 }
-"""What a core check found if it is false, and what health wants."""
+"""Core check → its finding if it is false, and the wanted state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ COMPLETION = "_RECEIPT_COMPLETE"
 """Environment variable by which a shell asks for completions."""
 HELP = ("-h, --help", "Print this help and exit.")
 METAVARS = {"Path": "FILE", "int": "N", "float": "X", "str": "TEXT"}
-"""Names of values in help, by type, of parameters that have none of their own."""
+"""Type → name of the value in help, if the parameter gives no name."""
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 

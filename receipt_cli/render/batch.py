@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.differences import count_kinds, write_differences
-from receipt_cli.render.scale import byte_size, count, duration, rate, significant
+from receipt_cli.render.scale import byte_size, count, duration, many, rate, significant
 from receipt_cli.render.style import Role, Style
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def render_summary(
     ``unrecognised`` counts receipts of logs that no grammar recognises, ``runs`` those of logs with several runs.
     """
     page = Page(style)
-    logs = f"{count(derived)} {'log' if derived == 1 else 'logs'} derived"
+    logs = f"{many(derived, 'log')} derived"
     speed = ""
     if derived and seconds > 0:
         speed = f": {rate(derived / seconds, 'logs/s')}, {significant(derived_bytes / seconds / _MEGA)} MB/s"

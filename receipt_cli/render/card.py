@@ -19,7 +19,7 @@ from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.render.console import elide_middle, printed, say
 from receipt_cli.render.fields import items, mapping, real, text, truth, whole
 from receipt_cli.render.metrics import metric_label
-from receipt_cli.render.scale import clock, count, duration, kind_of, measure, number, parameters, percent, si
+from receipt_cli.render.scale import clock, count, duration, kind_of, many, measure, number, parameters, percent, si
 from receipt_cli.render.style import Style
 
 Document = Mapping[str, object]
@@ -130,6 +130,8 @@ class _Card:
         self.failure = mapping(document, "failure")
         self.trainer = _trainer_id(document)
         self.unit = "round" if self.trainer in _ROUNDS else "step"
+        problems = items(document, "derivation", "problems", "first")
+        self.contradicted = {rate for one in problems if (rate := _rate_named(one))}
 
     def lines(self, last: tuple[str, str] | None) -> list[Text]:
         cause = self._cause()
@@ -212,7 +214,7 @@ class _Card:
         place = f"{say(file, self.style)}:{number_}" if file and number_ is not None else ""
         function = text(frame, "function")
         kind = (text(raised, "type") or "").rpartition(".")[2]
-        if kind and reason in ("traceback", "import_error", "child_failed", "unknown", "no_grammar_match"):
+        if kind and reason in ("traceback", "import_error", "child_failed", "no_grammar_match"):
             kind = say(kind, self.style)
             shown = "" if function in (None, "<module>") else say(function or "", self.style)
             words = kind if place else kind + self._after()
@@ -242,13 +244,19 @@ class _Card:
 
     def _step_of_record(self, index: int) -> int | None:
         """Return the step of a record by its number from 0 if the records prove it: they stand at every multiple of a number."""
-        first, last, records = (whole(self.steps, key) for key in ("first", "last", "record_count"))
-        if first is None or last is None or not records or records != whole(self.metrics, "loss", "record_count"):
+        first, stride = whole(self.steps, "first"), self._stride()
+        if first is None or stride is None or whole(self.steps, "restart_count"):
             return None
-        if records < 2 or whole(self.steps, "restart_count") or (last - first) % (records - 1):
+        if whole(self.steps, "record_count") != whole(self.metrics, "loss", "record_count"):
             return None
-        stride = (last - first) // (records - 1)
         return first + index * stride if stride == 1 or (stride and first % stride == 0) else None
+
+    def _stride(self) -> int | None:
+        """Return the steps from one record to the next if they divide the whole way evenly; None without two records."""
+        first, last, records = (whole(self.steps, key) for key in ("first", "last", "record_count"))
+        if first is None or last is None or not records or records < 2 or (last - first) % (records - 1):
+            return None
+        return (last - first) // (records - 1)
 
     def _stop(self) -> str:
         reason = text(self.failure, "reason") or ""
@@ -350,8 +358,8 @@ class _Card:
                 world *= size or 1
         split = " × ".join(f"{kind} {size}" for kind, size in sizes.items() if kind != "data" and size is not None and size > 1)
         if world is not None:
-            ranks = f"{count(world)} {'rank' if world == 1 else 'ranks'}"
-            parts.append(f"{ranks}, {split}" if split and " × " in split else ranks)
+            ranks = many(world, "rank")
+            parts.append(f"{ranks}, {split}" if " × " in split else ranks)
         models = items(self.document, "header", "hardware", "accelerators")
         device = text(models[0], "name") if models else None
         if device:
@@ -380,10 +388,9 @@ class _Card:
 
     def _begin(self, start: int) -> int | None:
         """Return the first step that a resumed run made: some trainers print the step before it, some the step itself."""
-        first, last, records = (whole(self.steps, key) for key in ("first", "last", "record_count"))
-        if first is None or last is None or not records or records < 2 or (last - first) % (records - 1):
+        first, stride = whole(self.steps, "first"), self._stride()
+        if first is None or stride is None:
             return first if first == start else None
-        stride = (last - first) // (records - 1)
         if first == start + stride and start % stride == 0:
             return start + 1
         return start if first == start or start % stride == 1 else None
@@ -443,7 +450,7 @@ class _Card:
         unsaved, seconds = whole(found, "unsaved_step_count"), real(found, "unsaved_time_s")
         if unsaved and self.word != "finished":
             took = f" ({clock(seconds)})" if seconds else ""
-            words = f"{steps(unsaved)} {self.unit}{'' if unsaved == 1 else 's'}{took} not saved"
+            words = f"{_many(unsaved, self.unit)}{took} not saved"
             return [Text.assemble(f"checkpoint at {steps(step)}, ", (words, "yellow"))]
         return [Text.assemble(f"checkpoint at {steps(step)} ", self._log_place(line))]
 
@@ -527,7 +534,7 @@ class _Card:
 
     def _speed(self) -> list[Text]:
         doubtful = {text(one, "metric") for one in items(self.summary, "consistency") if truth(one, "consistent") is False}
-        doubtful |= {_rate_named(one) for one in items(self.document, "derivation", "problems", "first")}
+        doubtful |= self.contradicted
         medians: dict[str, tuple[float, str]] = {}
         for name in ("step_time_s", "mfu_ratio", "flops_per_s_per_device", *_RATES):
             value = real(self.metrics, name, "median")
@@ -604,8 +611,7 @@ class _Card:
         for flag in items(self.summary, "flags"):
             label, detail = metric_label(text(flag, "metric") or "?"), text(flag, "detail") or "?"
             yield detail if label in detail else f"{label}: {detail}"
-        named = {text(flag, "metric") for flag in items(self.summary, "flags")}
-        named |= {_rate_named(one) for one in items(self.document, "derivation", "problems", "first")}
+        named = {text(flag, "metric") for flag in items(self.summary, "flags")} | self.contradicted
         for one in items(self.summary, "consistency"):
             if truth(one, "consistent") is False and text(one, "metric") not in named:
                 yield f"{metric_label(text(one, 'metric') or '?')} as printed contradicts batch size and step time"
@@ -616,13 +622,13 @@ class _Card:
             if total := whole(spikes, "count"):
                 step = whole(next(iter(items(spikes, "first")), None), "step")
                 at = "" if step is None else f", {'first ' if total > 1 else ''}at {self.unit} {steps(step)}"
-                yield f"{count(total)} jump{'' if total == 1 else 's'} of {metric_label(name)}{at}"
+                yield f"{many(total, 'jump')} of {metric_label(name)}{at}"
         if marked := whole(self.summary, "spikes", "marked_count"):
-            yield f"the trainer marked {count(marked)} jump{'' if marked == 1 else 's'}"
+            yield f"the trainer marked {many(marked, 'jump')}"
         if odd := whole(self.document, "derivation", "lines", "undecodable"):
-            yield f"{count(odd)} line{'' if odd == 1 else 's'} with bytes that are no text"
+            yield f"{many(odd, 'line')} with bytes that are no text"
         if near := whole(self.document, "derivation", "near_misses", "count"):
-            yield f"{count(near)} line{'' if near == 1 else 's'} almost read"
+            yield f"{many(near, 'line')} almost read"
 
     def _problems(self) -> Iterator[str]:
         problems = mapping(self.document, "derivation", "problems")
@@ -634,22 +640,20 @@ class _Card:
         for kind in ranked:
             if kind in ("no_step_recognised", TOO_FEW):
                 continue  # the first row says so
-            rates = sorted({rate for one in first if (rate := _rate_named(one))})
-            if kind == "rate_contradicted" and rates:
-                names = ", ".join(_unit(rate) for rate in rates)
-                yield f"{names} as printed contradict{'s' if len(rates) == 1 else ''} steps ÷ time: left out"
+            if kind == "rate_contradicted" and self.contradicted:
+                names = ", ".join(_unit(rate) for rate in sorted(self.contradicted))
+                yield f"{names} as printed contradict{'s' if len(self.contradicted) == 1 else ''} steps ÷ time: left out"
             else:
                 words = _PROBLEMS.get(kind, kind.replace("_", " "))
                 yield f"{words} ({count(kinds[kind])} times)" if kinds[kind] > 1 else words
 
     def _doubt_row(self, doubts: Sequence[str]) -> list[Text]:
-        role = "yellow"
         room = self.style.width - _HANGING
         shown = f"{len(doubts)}: {say(doubts[0], self.style)}"
         for doubt in doubts[1:]:
             if len(shown) + 2 + len(doubt) <= room:
                 shown += f"; {say(doubt, self.style)}"
-        parts = [Text(shown, role)]
+        parts = [Text(shown, "yellow")]
         if len(shown) + len(" · --full") <= room:
             parts.append(Text("--full"))
         return parts
@@ -679,8 +683,7 @@ class _Card:
         """Return a line of ``label`` and as many of the parts as fit; the first is cut if it does not."""
         if not parts:
             return None
-        line = Text(f"  {label}".ljust(_HANGING), "dim" if label != "doubts" else "yellow")
-        line = Text.assemble(line)
+        line = Text.assemble((f"  {label}".ljust(_HANGING), "dim" if label != "doubts" else "yellow"))
         for index, part in enumerate(parts):
             joint = 3 if index else 0
             if line.cell_len + joint + part.cell_len > self.style.width:

@@ -8,7 +8,7 @@ from rich.cells import cell_len as cells
 
 from receipt_cli.problems import Finding
 from receipt_cli.render.console import Page, Span, elide, elide_start
-from receipt_cli.render.scale import count
+from receipt_cli.render.scale import many
 from receipt_cli.render.style import Role, Style
 
 _ROLES: dict[str, Role] = {"error": "bad", "warning": "warn"}
@@ -68,7 +68,6 @@ def _totals(page: Page, findings: Sequence[Finding]) -> list[Span]:
     spans: list[Span] = []
     for severity in sorted(severities, key=lambda name: ("error", "warning").index(name) if name in _ROLES else 2):
         number = sum(finding.severity == severity for finding in findings)
-        plural = "" if number == 1 else "s"
         spans += [Span(", ")] if spans else []
-        spans.append(Span(f"{count(number)} {page.say(severity)}{plural}", _ROLES.get(severity, "accent")))
+        spans.append(Span(many(number, page.say(severity)), _ROLES.get(severity, "accent")))
     return spans

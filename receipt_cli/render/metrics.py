@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.fields import UNKNOWN, mapping, real, text, whole
-from receipt_cli.render.scale import count, flops, kind_of, measure, scale_for, si
+from receipt_cli.render.scale import count, flops, kind_of, many, measure, scale_for, si
 from receipt_cli.render.spark import GAP, NOT_FINITE, sparkline
 from receipt_cli.render.style import Role
 
@@ -149,7 +149,7 @@ def _workings(page: Page, summary: Mapping[str, object]) -> str | None:
     counted = "as the trainer counts them" if convention == "printed" else page.say(convention)
     parts = [f"{si(each)} FLOPs of a token, {counted}" if each is not None else "FLOP/s of a device as printed"]
     if devices is not None:
-        parts.append(f"{count(int(devices))} {'device' if devices == 1 else 'devices'}")
+        parts.append(many(int(devices), "device"))
     if peak is not None:
         parts.append(f"a peak of {flops(peak)} ({page.say(text(inputs, 'peak_source') or '?')})")
     return f"{'MFU' if name == 'mfu_ratio' else 'FLOP/s'} recomputed from {', '.join(parts)}"

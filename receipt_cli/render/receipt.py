@@ -11,7 +11,7 @@ from receipt_cli.render.card import REASONS, find_doubts, render_card
 from receipt_cli.render.console import Column, Page, Span, elide_middle, write_table
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.metrics import write_metrics
-from receipt_cli.render.scale import byte_size, clock, count, duration, measure, number, parameters, percent, scale_for
+from receipt_cli.render.scale import byte_size, clock, count, duration, many, measure, number, parameters, percent, scale_for
 from receipt_cli.render.style import Role, Style
 
 Document = Mapping[str, object]
@@ -329,7 +329,7 @@ def _log(page: Page, derivation: Document) -> Iterator[str]:
     if size is not None:
         yield byte_size(size)
     if lines is not None:
-        yield f"{count(lines)} {'line' if lines == 1 else 'lines'}"
+        yield many(lines, "line")
     if files := len(items(log, "files")):
         yield f"{count(files)} files"
     if digest:
@@ -354,7 +354,7 @@ def _cost(page: Page, cost: Document) -> Iterator[str]:
     if amount is not None:
         yield f"{number(amount)} {page.say(text(cost, 'currency') or '')}".rstrip()
     if hours is not None and devices is not None:
-        yield f"{number(hours)} device-hours ({count(devices)} {'device' if devices == 1 else 'devices'})"
+        yield f"{number(hours)} device-hours ({many(devices, 'device')})"
     if energy is not None:
         yield f"{number(energy / _KWH_J)} kWh"
     if source := text(cost, "price_source"):

@@ -143,6 +143,11 @@ def count(value: float) -> str:
     return f"{int(value)}"
 
 
+def many(value: float, noun: str) -> str:
+    """Return a number of things, as ``count`` shows it: ``1 run``, ``21 runs``."""
+    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+
+
 def number(value: float, digits: int = 4) -> str:
     """Return a number without a unit: ``2.719``, ``65536``, ``3.00e-4``."""
     return _plain(value, digits)

@@ -12,7 +12,7 @@ from receipt_cli.analysis.checks import ENDED_BADLY, Outcome
 from receipt_cli.render.card import REASONS
 from receipt_cli.render.console import Column, Page, Span, render_table, write_table
 from receipt_cli.render.fields import UNKNOWN
-from receipt_cli.render.scale import byte_size, count, number, percent, si, significant
+from receipt_cli.render.scale import byte_size, count, many, number, percent, si, significant
 from receipt_cli.render.spark import sparkline
 from receipt_cli.render.style import Role, Style
 
@@ -108,7 +108,7 @@ def tally(rows: Sequence[Row], chosen: Collection[str] = OUTCOMES) -> str:
     each = [f"{count(counted[word])} {word}" for word in (*OUTCOMES, "unreadable") if counted[word] and word in chosen]
     some = "" if set(counted) <= set(chosen) else f"{count(sum(counted[word] for word in chosen))} of "
     left_out = sum(bool(row.get("excluded")) for row in rows)
-    runs = f"{count(counted.total())} {'run' if counted.total() == 1 else 'runs'}"
+    runs = many(counted.total(), "run")
     return f"{some}{runs}{': ' if each else ''}{', '.join(each)}{f'; {count(left_out)} excluded' if left_out else ''}"
 
 
@@ -174,7 +174,7 @@ def render_failures(rows: Sequence[Row], groups: Sequence[Row], style: Style, li
             Span(group["outcome"], _ROLES.get(group["outcome"], "warn")),
             Span(page.say(" ".join(filter(None, (cause(group), group["place"]))))),
             Span((group["last_at"] or NONE)[:10]),
-            Span(f"{count(unsaved)} step{'' if unsaved == 1 else 's'}" if unsaved else NONE),
+            Span(many(unsaved, "step") if unsaved else NONE),
             Span(page.say(group["example"] or short_id(group["run_id"]))),
         ])  # fmt: skip
     if not full and lines:
