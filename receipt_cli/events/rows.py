@@ -101,6 +101,11 @@ class RowRun:
             found += self.beyond
         return found
 
+    @property
+    def has_steps(self) -> bool:
+        """True where the records have steps."""
+        return self.numbers is not None or self.step is not None
+
     def in_pieces(self) -> Iterator[RowRun]:
         """Yield the records in pieces; the pages of files are given back meanwhile."""
         yield from (self.part(part.start, part.stop) for part in slices(self.n))

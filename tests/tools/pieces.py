@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from receipt_cli.analysis.goodput import legs, timestamps
+from receipt_cli.analysis.goodput import records, timestamps
 from receipt_cli.events.naming import together
 from receipt_cli.numeric import ordinals, spill
 
@@ -19,6 +19,6 @@ def small_pieces() -> Iterator[None]:
     with ExitStack() as stack:
         for module in (together, ordinals, spill):
             stack.enter_context(patch.object(module, "PIECE", SMALL))
-        for module in (legs, timestamps):
+        for module in (records, timestamps):
             stack.enter_context(patch.object(module, "MOST", SMALL))
         yield

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from receipt_cli.analysis.goodput.attempts import is_time, last_clock
+from receipt_cli.analysis.goodput.records import is_time
 from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
 from receipt_cli.events.model import Event, numbers_of
 from receipt_cli.events.phases import Phase
@@ -178,6 +178,6 @@ def _ledger(saved: Sequence[Saved], last: Event, steps: Sequence[Event]) -> Chec
     steps_since = time_since = None
     if at_end is not None and at_end.last_step is not None and saved[-1].step is not None:
         steps_since = max(0, at_end.last_step - saved[-1].step)
-    if at_end is not None and not math.isnan(last_clock(at_end)) and not math.isnan(last.clock):
-        time_since = max(0.0, round(last_clock(at_end) - last.clock, CLOCK_DIGITS))
+    if at_end is not None and not math.isnan(at_end.last_clock) and not math.isnan(last.clock):
+        time_since = max(0.0, round(at_end.last_clock - last.clock, CLOCK_DIGITS))
     return Checkpoints(len(saved), saved[-1].step, last.line, whole, steps_since, time_since, saved[-LISTED:])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from receipt_cli.analysis.goodput.attempts import CUMULATIVE, TIME
-from receipt_cli.analysis.goodput.marked import place
-from receipt_cli.analysis.goodput.pauses import marks_of
-from receipt_cli.analysis.goodput.tries import paces, standing_of
+from receipt_cli.analysis.goodput.marks import marks_of, place
+from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, are_countable, standing_records
+from receipt_cli.analysis.goodput.steps import paces
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Series
 from receipt_cli.numeric.arrays import is_large
@@ -41,9 +40,10 @@ def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: f
     """
     if printed is not None:
         return None if printed.definition in CUMULATIVE else _spread("printed", series.steady(TIME))
-    if grain is None:
+    if grain is None or not are_countable(phase):
         return None
-    lengths, times = paces(standing_of(phase), place(marks_of(phase, 0), phase.steps))
+    records = standing_records(phase)
+    lengths, times = paces(records, place(marks_of(phase, 0), records))
     median = exact_median(lengths)
     if not median or median < FINE * grain or (value_range(times)[0] or 0.0) < 0:
         return None

@@ -1,15 +1,20 @@
-"""Evaluations and checkpoints between step records → how long each class of them took."""
+"""Evaluations and checkpoints between step records: where they stand, and how long each class of them took."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
-from receipt_cli.analysis.goodput.attempts import is_time
+import numpy as np
+
+from receipt_cli.analysis.goodput.records import Records, is_time
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.events.model import Event, in_order
 from receipt_cli.events.phases import Phase
+from receipt_cli.numeric.array_types import Integers
 
 NOISE = 0.01
 """Share of the time of the steps that is no more than how much they differ."""
@@ -17,16 +22,26 @@ _DURATIONS = {"eval": "eval_duration_s", "checkpoint": "checkpoint_duration_s"}
 
 
 class Mark(NamedTuple):
-    """A line about an evaluation or a checkpoint: its class, and how long it took in seconds where it says so."""
+    """A line about an evaluation or a checkpoint: its class, and how long it took in seconds if it says so."""
 
     event: Event
     name: str
     seconds: float | None
 
 
+class Placed(NamedTuple):
+    """The marks ``before`` a record, by its number, and those ``behind`` all records; ``at`` are these numbers (int64 [m])."""
+
+    before: Mapping[int, list[Mark]]
+    behind: Sequence[Mark]
+    at: Integers
+
+
 class Gap(NamedTuple):
-    """What stands between two step records, or behind the last: the marks, the stamps of both ends (NaN: none; ``end`` is
-    None behind the last), and the seconds of ``working`` in between."""
+    """The marks between two step records, or behind the last one, and the stamps of both ends.
+
+    A stamp is NaN if there is none; ``end`` is None behind the last record. ``working`` are the seconds of the steps.
+    """
 
     marks: Sequence[Mark]
     start: float
@@ -43,6 +58,25 @@ def marks_of(phase: Phase, start: int) -> list[Mark]:
 def _printed(event: Event) -> float | None:
     seconds = event.metrics.get(_DURATIONS[event.rule.event])
     return seconds if is_time(seconds) else None
+
+
+def place(marks: Sequence[Mark], records: Records) -> Placed:
+    """Return where ``marks``, in log order, stand among step records."""
+    places = [event.at for event in records.events]
+    firsts = np.cumsum([0, *(event.records for event in records.events)]).tolist() if marks else []
+    before: dict[int, list[Mark]] = {}
+    behind: list[Mark] = []
+    for number, group in groupby(marks, lambda mark: bisect_left(places, mark.event.at)):
+        run = records.events[number - 1].run if number else None
+        rows = run.at if run is not None and run.passed else np.empty(0, np.int64)
+        for mark in group:
+            if len(rows) and mark.event.at < rows[-1]:
+                before.setdefault(firsts[number - 1] + 1 + int(np.searchsorted(rows, mark.event.at)), []).append(mark)
+            elif number < len(places):
+                before.setdefault(firsts[number], []).append(mark)
+            else:
+                behind.append(mark)
+    return Placed(before, behind, np.array(sorted(before), np.int64))
 
 
 def settle(gap: Gap, tally: Tally, grain: float) -> float | None:
