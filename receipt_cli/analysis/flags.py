@@ -180,7 +180,7 @@ def _unknown_peak(
     steps: Sequence[Event], singles: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings
 ) -> Iterator[Flag]:
     """Yield a flag if the trainer lacked its device's peak: none printed beside the device, or no finite MFU."""
-    mfu = read(steps, metric("mfu_ratio")) if "mfu_ratio" in metrics else []
+    mfu = read(steps if "mfu_ratio" in metrics else (), metric("mfu_ratio"))
     peak = ("fact", "peak_flops_per_s_per_device")
     blank = any(
         "accelerator_name" in event.facts

@@ -81,7 +81,7 @@ def tell(series: Series, ranks: Mapping[int, RankFigures], message: str | None, 
     figures: dict[str, float] = {}
     for name, allocated, reserved in pairs:
         figures |= _ends("peak_" * name.startswith("peak_"), allocated, reserved, sloped=not restarted)
-    split = course(series, "inactive_split_bytes").values if "inactive_split_bytes" in series else []
+    split = course(series, "inactive_split_bytes").values
     if len(split):
         figures["inactive_split_bytes"] = float(split[-1])
     figures |= {name: count for name in COUNTS if name in series and (count := _count(series, name)) is not None}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import RowRun
-from receipt_cli.events.series import Numbers, Selection, metric, read
-from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
+from receipt_cli.events.series import Selection, metric, read
+from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.numeric.statistics import exact_median, finite
 
 STEADY_RULE = "steady/1"
@@ -90,14 +91,9 @@ def _of_relay(steady: Selection, relay: Event, median: float | None) -> tuple[in
     return int(np.count_nonzero(settled)), int(skips.sum()), int(np.count_nonzero(settled & bad))
 
 
-def plausible(name: str, values: Numbers) -> Numbers:
+def plausible(name: str, values: Floats) -> Floats:
     """Return the possible values of a metric: no share of the peak is above 1."""
-    if name not in RATIOS:
-        return values
-    if isinstance(values, list):
-        return [value for value in values if not value > 1]
-    kept: Numbers = values[~(values > 1)]
-    return kept
+    return values[~(values > 1)] if name in RATIOS else values
 
 
 def _doubt(steady: Selection, event: Event, run: RowRun, median: float | None) -> int:

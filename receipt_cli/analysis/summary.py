@@ -28,7 +28,6 @@ from receipt_cli.events.places import Places, find_places
 from receipt_cli.events.printed_digits import Digits, PrintedDigits
 from receipt_cli.events.series import (
     Figure,
-    Numbers,
     Piece,
     Selection,
     Series,
@@ -39,6 +38,7 @@ from receipt_cli.events.series import (
     unregistered,
     values_of,
 )
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite
 
@@ -229,13 +229,13 @@ def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None
 
 
 def _describe(
-    printed: Sequence[Piece], windowed: Numbers, window: str, scope: str | None, definition: str | None, name: str = ""
+    printed: Sequence[Piece], windowed: Floats, window: str, scope: str | None, definition: str | None, name: str = ""
 ) -> Statistic:
     first, last = float(printed[0].values[0]), float(printed[-1].values[-1])
     return describe((first, last), plausible(name, windowed), window, scope=scope, definition=definition)
 
 
-def _resolution(values: Numbers) -> float | None:
+def _resolution(values: Floats) -> float | None:
     """Return the unit of the last digit in the values."""
     return resolution(finite(values[:LOOKED_AT])) or None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from receipt_cli.events.series import Numbers, Piece, place_of
-from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
+import numpy as np
+
+from receipt_cli.events.series import Piece, place_of
+from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.numeric.statistics import Statistic
 
 
@@ -46,11 +46,8 @@ def find_places(printed: Sequence[Piece], windowed: Sequence[Piece], name: str, 
     return places
 
 
-def _not_finite(values: Numbers) -> tuple[Sequence[int] | Integers, Sequence[int] | Integers]:
+def _not_finite(values: Floats) -> tuple[Integers, Integers]:
     """Return the places of NaN and of infinities."""
-    if isinstance(values, list):
-        odd = [place for place, value in enumerate(values) if value - value != 0]
-        return [place for place in odd if math.isnan(values[place])], [place for place in odd if math.isinf(values[place])]
     rows = np.flatnonzero(~np.isfinite(values))
     nans = np.isnan(values[rows])
     return rows[nans], rows[~nans]

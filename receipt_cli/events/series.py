@@ -1,23 +1,20 @@
-"""Read the values of a figure from events and the runs behind them, in order: a list, or one array where there are runs."""
+"""Read the values of a figure from events and the runs behind them, in order, as one array."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+
+import numpy as np
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import Found, RowRun
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import Joined
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import ascends, joined
 from receipt_cli.numeric.spill import pieces as parts_of
-from receipt_cli.numeric.statistics import Values, finite
-
-Numbers: TypeAlias = "list[float] | Floats"
-"""The numbers of one figure: a list, or a float64 array [n]."""
+from receipt_cli.numeric.statistics import finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class Piece:
     which record of the run, or which value of all parts, each one is; None: all in turn.
     """
 
-    values: Numbers
+    values: Floats
     events: list[Event]
     run: RowRun | None = None
     index: Integers | slice | None = None
@@ -71,10 +68,10 @@ class Piece:
         return self.run.at if self.index is None else self.run.at[self.index]
 
     @property
-    def steps(self) -> Numbers:
+    def steps(self) -> Floats:
         """The steps of the records that have the values, NaN where one has none."""
         if self.run is None and not self.parts:
-            return [math.nan if event.step is None else float(event.step) for event in self.events]
+            return np.array([math.nan if event.step is None else float(event.step) for event in self.events])
         found = joined([part.steps for part in self.parts or (self.run,) if part is not None], np.float64)
         if not len(found):
             return np.full(len(self.values), np.nan)
@@ -121,7 +118,7 @@ def _in_order(found: Sequence[Piece]) -> list[Piece]:
 
 def _merge(parts: Sequence[Piece]) -> Piece:
     order = np.argsort(np.concatenate([np.asarray(part.places, np.int64) for part in parts]), kind="stable")
-    values = np.concatenate([np.asarray(part.values, np.float64) for part in parts])
+    values = np.concatenate([part.values for part in parts])
     return Piece(values[order], [], None, order, parts)
 
 
@@ -142,11 +139,11 @@ def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = N
             index = None if mask is None else _rows_in(mask)
             numbers = numbers if index is None else numbers[index]
             if len(numbers):
-                found += [Piece(values, held)] if held else []
+                found += [Piece(np.array(values), held)] if held else []
                 held, values = [], []
                 found.append(Piece(numbers, [event], event.run, index))
                 passed |= event.run.passed
-    found += [Piece(values, held)] if held else []
+    found += [Piece(np.array(values), held)] if held else []
     return _in_order(found) if passed else found
 
 
@@ -156,29 +153,22 @@ def _rows_in(mask: Mask) -> Integers | slice:
     return slice(first, first + count) if mask[first : first + count].all() else mask.nonzero()[0]
 
 
-def values_of(found: Sequence[Piece]) -> Numbers:
-    """Return the values of all pieces: a list, or one array where there are runs."""
-    parts = [piece.values for piece in found]
-    if all(isinstance(part, list) for part in parts):
-        return parts[0] if parts else []
-    return joined(parts, np.float64)
+def values_of(found: Sequence[Piece]) -> Floats:
+    """Return the values of all pieces."""
+    return joined([piece.values for piece in found], np.float64)
 
 
-def read(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> Numbers:
+def read(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> Floats:
     """Return the values of a figure in the order of ``events``; of step records only those ``within``."""
     return values_of(pieces(events, figure, within))
 
 
 def placed(events: Iterable[Event], figure: Figure) -> tuple[Floats, Floats]:
     """Return steps and values (float64 [n] each) of a figure, in the order of ``events``; what has no step is left out."""
-    steps: list[Floats | list[float]] = [[]]
-    values: list[Floats | list[float]] = [[]]
-    for piece in pieces(events, figure):
-        placed = np.asarray(piece.steps)
-        known = ~np.isnan(placed)
-        steps.append(placed[known])
-        values.append(np.asarray(piece.values)[known])
-    return np.concatenate(steps), np.concatenate(values)
+    found = [(piece.steps, piece.values) for piece in pieces(events, figure)]
+    steps, values = (np.concatenate([np.empty(0), *(each[i] for each in found)]) for i in (0, 1))
+    known = ~np.isnan(steps)
+    return steps[known], values[known]
 
 
 def steps_at(events: Iterable[Event], figure: Figure, places: Sequence[int]) -> list[int | None]:
@@ -219,10 +209,8 @@ def first_with(events: Iterable[Event], figure: Figure, value: float) -> tuple[i
     raise ValueError(f"no record has {value}")
 
 
-def place_of(values: Numbers, value: float) -> int | None:
+def place_of(values: Floats, value: float) -> int | None:
     """Return where a value is first; None where it is not."""
-    if isinstance(values, list):
-        return values.index(value) if value in values else None
     seen = 0
     for part in parts_of(values):
         if (equal := part == value).any():
@@ -269,9 +257,9 @@ class Series(Mapping[str, Sequence[float]]):
     def __len__(self) -> int:
         return len(self._names)
 
-    def steady(self, name: str) -> Values:
+    def steady(self, name: str) -> Floats:
         """Return the finite values of a metric in the steady window, in step order."""
-        return finite(read(self.events, metric(name), self.selection)) if name in self._names else []
+        return finite(read(self.events if name in self._names else (), metric(name), self.selection))
 
     def curve(self, name: str) -> tuple[Floats, Floats]:
         """Return steps and values (float64 [n] each) of a metric; records without a step are left out."""
@@ -284,8 +272,6 @@ class Series(Mapping[str, Sequence[float]]):
 
     def largest(self, name: str) -> float | None:
         """Return the largest value of a metric, infinities too, or None where there is none but NaN."""
-        values = read(self.events, metric(name)) if name in self._names else []
-        if isinstance(values, list):
-            return max((value for value in values if not math.isnan(value)), default=None)
+        values = read(self.events if name in self._names else (), metric(name))
         known = values[~np.isnan(values)]
         return float(known.max()) if len(known) else None

@@ -18,7 +18,7 @@ from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, TIME, Records
 from receipt_cli.analysis.steady import warmups
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.spill import gathered, slices
-from receipt_cli.numeric.statistics import Statistic, Values, exact_median, finite
+from receipt_cli.numeric.statistics import Statistic, exact_median, finite
 
 SLACK = 0.02
 """So much more than the clock saw may the printed times add up to: printed digits, and timers that begin earlier."""
@@ -200,7 +200,7 @@ def _mean_pace(records: Records, marks: Placed, grain: float, total: float, step
     return pace
 
 
-def paces(records: Records, marks: Placed) -> tuple[Values, Values]:
+def paces(records: Records, marks: Placed) -> tuple[Floats, Floats]:
     """Return the seconds between neighbouring records by their stamps, and the seconds of a step between them.
 
     What stands between a record behind one of the ``marks`` and the record before it does not count.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from receipt_cli.analysis.goodput.marks import marks_of, place
 from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, are_countable, standing_records
 from receipt_cli.analysis.goodput.steps import paces
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Series
-from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.lazy_numpy import np
-from receipt_cli.numeric.statistics import Statistic, Values, exact_median, quantiles, value_range
+from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.statistics import Statistic, exact_median, quantiles, value_range
 
 MIN_RECORDS = 10
 """Fewest step times that show a tail."""
@@ -50,19 +51,10 @@ def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: f
     return _spread("timestamps", times)
 
 
-def _spread(source: Literal["printed", "timestamps"], values: Values) -> StepTimes | None:
+def _spread(source: Literal["printed", "timestamps"], values: Floats) -> StepTimes | None:
     if len(values) < MIN_RECORDS:
         return None
     p5, p90, p95, p99 = quantiles(values, SHARES)
     middle = exact_median(values)
     assert middle is not None
-    return StepTimes(source, len(values), p5, middle, p90, p95, p99, _deviation(values, middle))
-
-
-def _deviation(values: Values, middle: float) -> float:
-    """Return the median absolute deviation from ``middle``."""
-    if is_large(values):
-        found = exact_median(np.abs(np.asarray(values, np.float64) - middle))
-    else:
-        found = exact_median([abs(value - middle) for value in values])
-    return found or 0.0
+    return StepTimes(source, len(values), p5, middle, p90, p95, p99, exact_median(np.abs(values - middle)) or 0.0)
