@@ -178,7 +178,7 @@ logs = st.lists(parts, min_size=1, max_size=8).map(lambda made: "\n".join(line f
 @contextmanager
 def in_columns(wanted: bool) -> Iterator[None]:
     """Leave all records in their columns that may stay there, or none."""
-    with small_pieces(), patch.multiple(regular, **MARGINS), patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0):
+    with small_pieces(), patch.multiple(regular, **MARGINS), patch.object(rows, "MANY", 0 if wanted else 1 << 40):
         yield
 
 

@@ -53,7 +53,7 @@ def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> 
 def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integers, Integers]:
     """Return the block of each row, -1 for one that has none, and the rows that begin the blocks, ascending.
 
-    ``copied`` as of ``Naming``.
+    ``copied`` as of ``Notes``.
     """
     labels, count = rows.rank, len(rows.at)
     order: Integers | None = None

@@ -1,23 +1,25 @@
-"""Name the cells of many rows together: what ``Naming`` makes of them one by one, to the last bit.
+"""Name the cells of many rows at once.
 
 Rows whose texts have one form differ only in their digits, which are columns of integers (see ``scan.row_texts``).
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from receipt_cli.events.naming.blocks import Stretch, place_rows, ranks_of, stretches
 from receipt_cli.events.naming.digits import read_part
-from receipt_cli.events.naming.named import Named, Notes
+from receipt_cli.events.naming.notes import Notes
 from receipt_cli.events.rows import values_at
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.lazy_numpy import np
-from receipt_cli.scan.columns import NumberColumn, RuleColumns
+from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
 from receipt_cli.scan.extraction import Span, convert, is_other, plan_columns
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
 
@@ -29,15 +31,30 @@ Key = tuple[bool, str]
 """A figure: whether it is in a field, and the name of the field or of the key."""
 
 
-class _Together(Named):
-    """Columns whose cells are named together, those of some records after those of the records before."""
+class _Columns:
+    """The columns of a rule whose cells are being named: of each record what it prints itself, and then what is named.
 
-    def __init__(self, naming: Notes, rule: Rule, columns: RuleColumns) -> None:
-        super().__init__(rule, columns)
-        self.naming, self.rows = naming, Cells[int]("q")
+    A record is known by the row that it begins with; the records come in order. It may have several values of a figure: of a
+    metric the first counts, else the last; the line is that of the first, 0 where the record prints it.
+    """
+
+    def __init__(self, notes: Notes, rule: Rule, columns: RuleColumns) -> None:
+        self.notes, self.rule, self.scanned = notes, rule, columns
+        self._first = {target: name for name, target in reversed([(n, f.target) for n, f in rule.fields.items()])}
+        self.rows = Cells[int]("q")
+        self.texts: defaultdict[str, TextColumn] = defaultdict(TextColumn)
+        """The texts of each field that are named, by the place of the record."""
         self.printed = {True: columns.numbers, False: columns.unregistered}
         """What records print themselves, by whether it is in fields."""
         self.named: dict[bool, dict[str, NumberColumn]] = {True: {}, False: {}}
+
+    def figure(self, name: str) -> str:
+        """Return the first field that prints the figure of a field: fields of one target print one."""
+        return self._first[self.rule.fields[name].target]
+
+    def first_counts(self, name: str) -> bool:
+        """True for a field of a metric."""
+        return self.rule.fields[name].target[0] == "metric"
 
     def extend(self, figure: Key, places: Integers, values: Floats, lines: Integers) -> None:
         """Add the values of a figure of some records, ascending, at their ``places``."""
@@ -53,8 +70,20 @@ class _Together(Named):
             column.extend_bytes(values.tobytes(), None if follow else places.tobytes(), int(places[0]))
 
     def close(self) -> RuleColumns:
-        """Return the columns."""
-        return self.finish(self.rows, self.named[True], self.named[False])
+        """Return the columns; those that no field has come as the records name them."""
+        rows, scanned, texts = self.rows, self.scanned, dict[str, TextColumn]()
+        for name, text in scanned.texts.items():
+            for row, value in zip(text.rows, text.values, strict=True):
+                place = bisect_left(rows, row)
+                if place < len(rows) and rows[place] == row:
+                    texts.setdefault(name, TextColumn()).append(place, value)
+        for name, text in self.texts.items():
+            texts.setdefault(name, TextColumn()).extend(text, 0)
+        at, line, rank = (part.picked(rows) for part in (scanned.at, scanned.line, scanned.rank))
+        numbers, others = ({name: one for name, one in named.items() if len(one.values)} for named in self.named.values())
+        firsts = {name: -1 if name in scanned.unregistered else column.rows[0] for name, column in others.items()}
+        others = {name: others[name] for name in sorted(others, key=firsts.__getitem__)}
+        return RuleColumns(at, line, rank, scanned.clock.picked(rows), numbers, texts, others)
 
 
 class _Part:
@@ -64,7 +93,7 @@ class _Part:
     that prints its values, if the record does not.
     """
 
-    def __init__(self, made: _Together, rows: Integers, records: Integers, lines: Integers, own: Integers | None) -> None:
+    def __init__(self, made: _Columns, rows: Integers, records: Integers, lines: Integers, own: Integers | None) -> None:
         self.made, self.rows, self.records, self.lines, self.own = made, rows, records, lines, own
         self._found: dict[Key, list[tuple[Integers, Floats]]] = {}
         self._begun: dict[Key, tuple[int, int]] = {}
@@ -89,7 +118,7 @@ class _Part:
             if isinstance(value, str):
                 self._texts.append((place, cell, name, value))
             elif not readable:
-                self.made.naming.unreadable(self.made.rule, name, text, int(self.lines[place]))
+                self.made.notes.unreadable(self.made.rule, name, text, int(self.lines[place]))
 
     def close(self, wanted: Mask | None = None) -> None:
         """Give the columns the records, or those of them that are ``wanted``."""
@@ -132,11 +161,18 @@ class _Part:
         return records[firsts], values[firsts if first else lasts], lines[firsts]
 
 
-def name_table(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
+def name_cells(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
+    """Return the columns of a rule with all cells named."""
+    if rule.table is not None:
+        return _name_table(notes, rule, columns)
+    return columns if rule.block is None else _name_blocks(notes, rule, columns)
+
+
+def _name_table(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
     """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
     spec, cells = rule.table, columns.cells
     assert spec is not None
-    made = _Together(naming, rule, columns)
+    made = _Columns(notes, rule, columns)
     headers, header = _distinct(columns.headers)
     names = [*(text.split("\t") for text in headers), []]  # the last: of rows that no header is before
     spans = {form: _cells_of(form)[spec.skip_cells :] for form in cells.forms}
@@ -147,7 +183,7 @@ def name_table(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
         last[latest >= 0] = header.whole()[latest[latest >= 0]]
         fits = counts[which] == wanted[last]
         for line in columns.line.whole()[rows[~fits]].tolist():
-            naming.without_header(rule, line)
+            notes.without_header(rule, line)
         piece = _Part(made, rows[fits], np.cumsum(fits) - 1, columns.line.whole()[rows], None)
         for form, every, all_digits in groups:
             for number, at, digits in _divided(last, every, all_digits):
@@ -156,15 +192,15 @@ def name_table(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
                 fields, others = plan_columns(spec, names[number])
                 for cell, (name, column) in enumerate(fields.items()):
                     piece.add(name, at, (form, spans[form][column], digits), cell, field=True)
-                    naming.ledger.read[name] += len(at)
+                    notes.ledger.read[name] += len(at)
                 for column, name in others.items():
                     piece.add(name, at, (form, spans[form][column], digits), column, field=False)
         piece.close()
-        naming.ledger.other.update(piece.said)
+        notes.ledger.other.update(piece.said)
     return made.close()
 
 
-def name_blocks(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
+def _name_blocks(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
     """Join the rows of each block to its opening line, or to the row that began it."""
     spec, pairs = rule.block, columns.pairs
     assert spec is not None
@@ -172,17 +208,17 @@ def name_blocks(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
     ranks = np.asarray(ranks_of(rule, columns))
     parts = list(stretches(spec, columns, ranks, PIECE))
     pieces = pairs.pieces(end for _, texts in parts for end in _ends(texts.start, texts.stop))
-    made = _Together(naming, rule, columns)
+    made = _Columns(notes, rule, columns)
     for part, texts in parts:
         at, line = (cells.whole()[part] for cells in (columns.at, columns.line))
         rows = Stretch(at, line, ranks[part], pairs.rows.whole()[texts] - part.start, key.whole()[texts])
-        blocks, openings = place_rows(spec, rows, naming.copied)
+        blocks, openings = place_rows(spec, rows, notes.copied)
         block = blocks[rows.texts]
         held = block >= 0
         for text in np.flatnonzero(~held).tolist():
             row = rows.texts[text]
-            naming.orphan(rule, keys[rows.keys[text]], int(rows.at[row]), int(rows.line[row]))
-        naming.joined.extend_array(rows.at[rows.texts[held]])
+            notes.orphan(rule, keys[rows.keys[text]], int(rows.at[row]), int(rows.line[row]))
+        notes.joined.extend_array(rows.at[rows.texts[held]])
         first, same = _without_repeated(pairs, texts.start, block, rows.keys, len(keys), held)
         complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
         said = np.append(rows.line[openings], 0)[block]
@@ -199,16 +235,16 @@ def name_blocks(naming: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
                     if field is not None:
                         fresh = mine[begun]
                         records.add(field, fresh, (form, cell, digits[begun]), field=True)
-                        _count(naming.ledger.read, field, int(again.sum()))
+                        _count(notes.ledger.read, field, int(again.sum()))
                         if field in complete:
                             complete[field][block[fresh]] = True
                     elif is_other(spec, name):
                         records.add(name, mine[begun], (form, cell, digits[begun]), field=False)
-                        _count(naming.ledger.other, name, _readable(form, cell, digits[again]))
+                        _count(notes.ledger.other, name, _readable(form, cell, digits[again]))
                     else:
                         odd = held[mine]
                     if name not in spec.ignore:
-                        _count(naming.ledger.dropped, name, _readable(form, cell, digits[odd]))
+                        _count(notes.ledger.dropped, name, _readable(form, cell, digits[odd]))
         records.close(np.logical_and.reduce([np.ones(len(openings), np.bool_), *complete.values()]))
     return made.close()
 
