@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from receipt_cli.analysis.checks import LOSSES
@@ -12,7 +12,7 @@ from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.counters import JUMP, Contest, jumps_at_end
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase, last_steps
-from receipt_cli.events.series import Piece, metric, pieces, positions, read
+from receipt_cli.events.table import EventTable, positions
 from receipt_cli.numeric.statistics import Statistic
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem, pointer
 
@@ -161,7 +161,8 @@ def loss_doubts(phases: Sequence[Phase], summaries: Sequence[Summary], primary: 
 
 def _zeros_at_end(phase: Phase) -> int:
     """Return how many final records print a loss of 0 with a gradient norm that is not finite."""
-    pairs = zip(reversed(read(phase.steps, metric("loss"))), reversed(read(phase.steps, metric("grad_norm"))), strict=False)
+    table = EventTable(phase.steps)
+    pairs = zip(*(reversed(table.metric(name).values) for name in ("loss", "grad_norm")), strict=False)
     count = 0
     for loss, norm in pairs:
         if loss != 0.0 or math.isfinite(norm):
@@ -173,18 +174,13 @@ def _zeros_at_end(phase: Phase) -> int:
 def _silent_records(phase: Phase) -> int:
     """Return how many final records have no loss, if far more than ever lay between two losses; else 0."""
     every = positions(phase.steps)
-    losses = [int(at) for piece in pieces(phase.steps, metric("loss")) for at in _places(piece)]
+    table = EventTable(phase.steps)
+    losses: list[int] = table.at[table.metric("loss").rows].tolist()
     after = len(every) - bisect_right(every, losses[-1]) if losses else 0
     if after < MIN_LOSSLESS or len(losses) < MIN_LOSSLESS:
         return 0
     widest = max(bisect_left(every, other) - bisect_left(every, one) for one, other in pairwise(losses))
     return after if after > 3 * widest else 0
-
-
-def _places(piece: Piece) -> Iterator[int]:
-    """Yield the positions of the records with the values of a piece."""
-    for part in piece.parts or (piece,):
-        yield from map(int, part.places)
 
 
 def rates_contradicted(summaries: Iterable[Summary]) -> list[Problem]:

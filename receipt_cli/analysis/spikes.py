@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.events.model import Event
-from receipt_cli.events.series import metric, read, steps_at
+from receipt_cli.events.table import NO_STEP, EventTable
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.spill import pieces, take
 
@@ -60,7 +60,7 @@ class Spikes(NamedTuple):
     marked_count: int | None
 
 
-def find_spikes(steps: Sequence[Event], singles: Sequence[Event]) -> Spikes | None:
+def find_spikes(steps: EventTable, singles: Sequence[Event]) -> Spikes | None:
     """Return the spikes in step records, and those that the trainer marked in ``singles``.
 
     None if nothing is marked and no metric has more than ``LEAST`` values.
@@ -70,14 +70,15 @@ def find_spikes(steps: Sequence[Event], singles: Sequence[Event]) -> Spikes | No
     return Spikes(found, marked or None) if found or marked else None
 
 
-def _of_metric(steps: Sequence[Event], name: str) -> Spiked | None:
-    values = read(steps, metric(name))
-    found = spikes_of(values, *FACTORS[name])
+def _of_metric(steps: EventTable, name: str) -> Spiked | None:
+    column = steps.metric(name)
+    found = spikes_of(column.values, *FACTORS[name])
     if found is None:
         return None
     count, critical, first = found
-    numbers = steps_at(steps, metric(name), [index for index, _, _ in first])
-    listed = tuple(Spike(step, value, average) for step, (_, value, average) in zip(numbers, first, strict=True))
+    numbers = [int(steps.step[column.row(place)]) for place, _, _ in first]
+    each = zip(numbers, first, strict=True)
+    listed = tuple(Spike(None if step == NO_STEP else step, value, average) for step, (_, value, average) in each)
     return Spiked(count, critical, listed)
 
 

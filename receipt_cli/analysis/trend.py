@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.events.model import Event
-from receipt_cli.events.series import Selection, Series, metric, pieces, values_of
+from receipt_cli.events.table import Series
 from receipt_cli.numeric.array_types import Floats
-from receipt_cli.numeric.spill import joined
 from receipt_cli.numeric.statistics import exact_mean, exact_median, exact_sum
 
 
@@ -78,43 +74,23 @@ class Course:
 def course(series: Series, name: str) -> Course:
     """Return the course of a metric over the steady step records, and other records from their start on.
 
-    If several ranks print it between steps, the one with most records counts, the lowest on a tie.
+    If several ranks print it between steps, the one with most values counts, the lowest on a tie.
     """
-    within = series.selection
-    begin = next((at for e in series.events if e.rule.event == "step" for at in _first_steady(e, within)), None)
-    printing = [e for e in series.events if e.prints(name) and (e.rule.event == "step" or begin is None or e.at >= begin)]
-    counts: Counter[tuple[bool, int]] = Counter()
-    for event in printing:
-        counts[_speaker(event)] += event.records
-    speaker = min(counts, key=lambda one: (-counts[one], one), default=None)
-    return _course([event for event in printing if _speaker(event) == speaker], name, within)
-
-
-def _speaker(event: Event) -> tuple[bool, int]:
-    return event.rule.event != "step", event.rank
-
-
-def _first_steady(event: Event, within: Selection | None) -> Iterator[int]:
-    """Yield the positions of the first steady records of an event and its run."""
-    if _is_steady(event, within):
-        yield event.at
-    if event.run is not None:
-        mask = within.masks.get(id(event)) if within is not None else None
-        index = 0 if mask is None else int(mask.argmax())
-        if mask is None or mask[index]:
-            yield event.run.record(index)[0]
-
-
-def _is_steady(event: Event, within: Selection | None) -> bool:
-    return within is None or id(event) in within.events
-
-
-def _course(events: Sequence[Event], name: str, within: Selection | None) -> Course:
-    found = pieces(events, metric(name), within)
-    steps, values = joined([piece.steps for piece in found], np.float64), values_of(found)
-    known = np.isfinite(values)
-    steps, values = steps[known], values[known]
-    return Course(None if np.isnan(steps).any() else steps, values)
+    table, column = series.table, series.figure(name)
+    if not len(column.values):
+        return Course(None, column.values)
+    is_step = table.spread([event.rule.event == "step" for event in table.events])
+    steady = is_step if series.within is None else is_step & series.within
+    begin = int(table.at[steady][0]) if steady.any() else 0
+    speakers = sorted({(event.rule.event != "step", event.rank) for event in table.events})
+    numbers = {speaker: number for number, speaker in enumerate(speakers)}
+    speaker = table.spread([numbers[event.rule.event != "step", event.rank] for event in table.events])
+    column = column.within(is_step | (table.at >= begin))
+    most = np.bincount(speaker[column.rows]).argmax() if len(column.values) else 0
+    column = column.within((speaker == most) & (steady | ~is_step))
+    column = column.chosen(np.isfinite(column.values))
+    steps = table.steps_of(column)
+    return Course(None if np.isnan(steps).any() else steps, column.values)
 
 
 def _line(steps: Floats, values: Floats) -> Line | None:

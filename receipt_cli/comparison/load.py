@@ -14,7 +14,7 @@ from receipt_cli.comparison.contrasts import Axis, Run
 from receipt_cli.comparison.curves import Curve
 from receipt_cli.comparison.rerun import METRICS, Points, Side
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.events.series import Series
+from receipt_cli.events.table import Series
 from receipt_cli.io.source import Progress
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from receipt_cli.definitions.metrics import Metric
-from receipt_cli.events.series import placed, unregistered
+from receipt_cli.events.table import curve_of
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.numeric.lazy_numpy import np
@@ -74,7 +74,7 @@ def _printed(product: Product, phases: Sequence[Phase]) -> Iterator[tuple[Phase,
         for name in sorted(summary.metrics, key=lambda name: by_name[name].id):
             yield phase, name, by_name[name], summary.series.curve(name)
         for name in sorted(summary.other_metrics):
-            yield phase, f"other/{mask_secrets(name)}", None, placed(summary.series.events, unregistered(name))
+            yield phase, f"other/{mask_secrets(name)}", None, curve_of(summary.series.table, summary.series.table.other(name))
 
 
 def _ascending(places: Floats, values: Floats) -> tuple[Floats, Floats]:

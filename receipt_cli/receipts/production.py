@@ -20,7 +20,7 @@ from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
 from receipt_cli.events.file_order import SeveralRuns
-from receipt_cli.events.series import Series
+from receipt_cli.events.table import Series
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import header_document, read_header_file

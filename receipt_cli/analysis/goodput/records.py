@@ -9,10 +9,11 @@ from typing import TypeGuard
 
 import numpy as np
 
-from receipt_cli.events.model import Event, numbers_of
+from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import Relay, as_retained, is_relay
-from receipt_cli.events.rows import LARGE, RowRun
+from receipt_cli.events.rows import LARGE
+from receipt_cli.events.table import NO_STEP, EventTable
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.spill import gathered, slices
 from receipt_cli.numeric.statistics import exact_sum
@@ -26,8 +27,6 @@ MISSING = 0.1
 """Share of the steps that may lack a time: they are taken for median ones."""
 MOST = 1 << 17
 """Records whose figures are summed together."""
-NO_STEP = -(1 << 63)
-"""The step of a record without one."""
 
 
 def is_time(value: object) -> TypeGuard[float]:
@@ -35,41 +34,21 @@ def is_time(value: object) -> TypeGuard[float]:
     return isinstance(value, float) and 0 <= value <= LONGEST
 
 
-class Records:
-    """``count`` step records (n) of several attempts (k), attempt by attempt in log order.
+class Records(EventTable):
+    """Step records (n) of several attempts (k), attempt by attempt in log order.
 
     ``starts`` and ``stops`` are the first record of each attempt and the one after its last; the records before ``standing``
     stand, a later attempt overtook the others (int64 [k] each).
     """
 
     def __init__(self, events: Sequence[Event], starts: Integers, standing: Integers) -> None:
-        self.events, self.starts, self.standing = events, starts, standing
-        self.count = sum(event.records for event in events)
+        super().__init__(events)
+        self.starts, self.standing = starts, standing
         self.stops: Integers = np.append(starts[1:], self.count)[: len(starts)]
         self.lengths: Integers = self.stops - starts
         self._times: dict[str, Floats] = {}
 
     # --- columns ---------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def at(self) -> Integers:
-        """The position of each record (int64 [n])."""
-        return numbers_of(self.events, lambda event: event.at, lambda run: run.at)
-
-    @cached_property
-    def line(self) -> Integers:
-        """The line of each record (int64 [n])."""
-        return numbers_of(self.events, lambda event: event.line, lambda run: run.line)
-
-    @cached_property
-    def clock(self) -> Floats:
-        """The time stamp of each record in seconds (float64 [n]); NaN if it has none."""
-        return numbers_of(self.events, lambda event: event.clock, lambda run: run.clock, np.float64)
-
-    @cached_property
-    def step(self) -> Integers:
-        """The step of each record (int64 [n]); ``NO_STEP`` if it has none."""
-        return numbers_of(self.events, _step_of, lambda run: run.steps if run.has_steps else np.full(len(run), NO_STEP))
 
     @cached_property
     def numbered(self) -> bool:
@@ -92,19 +71,11 @@ class Records:
     def times(self, name: str) -> Floats:
         """Return what each record prints of a figure that is a time in seconds (float64 [n]); NaN if it prints none."""
 
-        def possible(values: Floats) -> Floats:
-            return np.where((values >= 0) & (values <= LONGEST), values, math.nan)
-
-        def behind(run: RowRun) -> Floats:
-            found = run.filled(name)
-            return np.full(len(run), math.nan) if found is None else possible(found)
-
-        def own(event: Event) -> float:
-            value = event.metrics.get(name)
-            return value if is_time(value) else math.nan
-
         if name not in self._times:
-            self._times[name] = numbers_of(self.events, own, behind, np.float64)
+            values = self.filled(name)
+            parts = (values[part] for part in slices(self.count))
+            possible = (np.where((each >= 0) & (each <= LONGEST), each, math.nan) for each in parts)
+            self._times[name] = gathered(np.float64, self.count, possible)
         return self._times[name]
 
     def spans(self, part: slice) -> Floats:
@@ -152,6 +123,12 @@ class Records:
     def attempt_of(self, record: int) -> int:
         """Return the attempt of a record."""
         return int(np.searchsorted(self.starts, record, "right")) - 1
+
+    def first(self, counts: Integers) -> Integers:
+        """Return so many first records of each attempt (``counts``: int64 [k])."""
+        ends = np.cumsum(counts)
+        found: Integers = np.repeat(self.starts - ends + counts, counts) + np.arange(counts.sum())
+        return found
 
     def stands(self, records: Integers) -> Mask:
         """Return which of some records stand."""
@@ -206,10 +183,6 @@ class Records:
             high = max(low + 1, int(np.searchsorted(ends, begins[low] + MOST)))
             yield low, high
             low = high
-
-
-def _step_of(event: Event) -> int:
-    return NO_STEP if event.step is None else event.step
 
 
 def _sums(values: Array) -> Integers:

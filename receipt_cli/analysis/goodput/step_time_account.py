@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.analysis.goodput.marks import Gap, Mark, marks_of, place, settle
-from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, NO_STEP, TIME, are_countable, is_time, records_of
+from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, TIME, are_countable, is_time, records_of
 from receipt_cli.analysis.goodput.steps import (
     Found,
     Ordinary,
@@ -25,6 +25,7 @@ from receipt_cli.analysis.goodput.waits import Work, wait_for_data
 from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.table import NO_STEP
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.statistics import Statistic
 

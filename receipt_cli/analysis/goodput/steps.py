@@ -112,9 +112,7 @@ def _extras(
     If most records behind a mark are far above the median, the timer runs on through evaluations: what a record of a warm-up
     behind a mark holds is of that mark then.
     """
-    counts = warmups(records.lengths)
-    ends = np.cumsum(counts)
-    warm = np.repeat(records.starts, counts) + np.arange(counts.sum()) - np.repeat(ends - counts, counts)
+    warm = records.first(warmups(records.lengths))
     at = np.union1d(warm, marks.at)
     values, data, covers = records.times(TIME)[at], records.times(DATA)[at], records.covers[at]
     waits = (data > waiting) & (data <= values) if waiting is not None else np.zeros(len(at), np.bool_)

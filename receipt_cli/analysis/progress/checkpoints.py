@@ -12,7 +12,7 @@ from receipt_cli.analysis.goodput.records import is_time
 from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
 from receipt_cli.events.model import Event, numbers_of
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.series import positions
+from receipt_cli.events.table import positions
 from receipt_cli.patterns import compile_later
 
 LISTED = 20

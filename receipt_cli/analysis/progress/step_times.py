@@ -10,7 +10,7 @@ from receipt_cli.analysis.goodput.marks import marks_of, place
 from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, are_countable, standing_records
 from receipt_cli.analysis.goodput.steps import paces
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.series import Series
+from receipt_cli.events.table import Series
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.statistics import Statistic, exact_median, quantiles, value_range
 
