@@ -9,11 +9,12 @@ from itertools import accumulate
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.analysis.steady import warmup
+from receipt_cli.analysis.steady import warmups
 from receipt_cli.derive import Options
 from receipt_cli.events import phases, rows
 from receipt_cli.events.compact import regular
@@ -308,7 +309,7 @@ def test_runs_change_nothing_of_a_log(log: str, tmp_path: Path) -> None:
 
 
 def test_the_margins_hold_what_is_compared() -> None:
-    assert warmup(10**6) < HEAD and TAIL > phases.LATE_RECORDS
+    assert warmups(np.array([10**6]))[0] < HEAD and TAIL > phases.LATE_RECORDS
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
