@@ -219,8 +219,6 @@ class _Card:
             shown = "" if function in (None, "<module>") else say(function or "", self.style)
             words = kind if place else kind + self._after()
             return _Cause(words, whole(raised, "line_number") or line, place, shown, place_of_error=True)
-        if not raised or whole(raised, "line_number") != line:
-            place = ""
         words = say(REASONS.get(reason, reason.replace("_", " ")), self.style)
         message = text(self.failure, "message") or ""
         if reason == "traceback" and not message.startswith("Traceback"):
