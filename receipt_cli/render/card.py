@@ -52,7 +52,6 @@ _PROBLEMS = {
     "rate_contradicted": "a printed rate contradicts the steps and their time",
     "placeholder": "a printed loss stands for none",
     "loss_missing": "the last records print no loss",
-    "loss_ambiguous": "two losses in a record, either may be the one",
     "figure_unread": "a label is printed, its value not read",
     "clock_goes_back": "the clock goes back: no wall time",
     "clock_skip": "the clock skips an hour: no wall time",
@@ -130,8 +129,8 @@ class _Card:
         self.failure = mapping(document, "failure")
         self.trainer = _trainer_id(document)
         self.unit = "round" if self.trainer in _ROUNDS else "step"
-        problems = items(document, "derivation", "problems", "first")
-        self.contradicted = {rate for one in problems if (rate := _rate_named(one))}
+        compared = (one for one in items(self.summary, "consistency") if truth(one, "consistent") is False)
+        self.contradicted = {text(one, "metric") or "?": real(one, "derived") for one in compared}
 
     def lines(self, last: tuple[str, str] | None) -> list[Text]:
         cause = self._cause()
@@ -517,7 +516,9 @@ class _Card:
         elif low is not None and low != first:
             shown.append(f" (best {_figure(low)})")
         elif high is not None and last is not None and first is not None and high > max(first, last):
-            shown.append(f" (highest {_figure(high)})")
+            line = whole(entry, "places", "max_line")
+            shown.append(f" (highest {_figure(high)}")
+            shown.append_text(Text(", ") + self._log_line(line) if line is not None else Text()).append(")")
         if bad and not ends_in_nan:
             shown.append(f", {count(bad)} NaN", "red")
         return [shown]
@@ -531,12 +532,10 @@ class _Card:
         return []
 
     def _speed(self) -> list[Text]:
-        doubtful = {text(one, "metric") for one in items(self.summary, "consistency") if truth(one, "consistent") is False}
-        doubtful |= self.contradicted
         medians: dict[str, tuple[float, str]] = {}
         for name in ("step_time_s", "mfu_ratio", "flops_per_s_per_device", *_RATES):
             value = real(self.metrics, name, "median")
-            if value is not None and name not in doubtful:
+            if value is not None and name not in self.contradicted:
                 medians[name] = (value, "")
         for name in ("tokens_per_s", "samples_per_s"):
             value = real(self.summary, "derived", name, "median")
@@ -547,6 +546,8 @@ class _Card:
             if value:
                 guessed = "~" if text(self.summary, "step_times", "source") == "timestamps" else ""
                 return [Text(f"{guessed}{_step_time(value)}"), *self._memory()]
+            if rate := self.contradicted.get("steps_per_s"):
+                return [Text(_step_time(1 / rate)), *self._memory()]
         parts: list[str] = []
         lead = next((name for name in ("step_time_s", *_RATES) if name in medians), None)
         if lead == "step_time_s":
@@ -609,10 +610,11 @@ class _Card:
         for flag in items(self.summary, "flags"):
             label, detail = metric_label(text(flag, "metric") or "?"), text(flag, "detail") or "?"
             yield detail if label in detail else f"{label}: {detail}"
-        named = {text(flag, "metric") for flag in items(self.summary, "flags")} | self.contradicted
-        for one in items(self.summary, "consistency"):
-            if truth(one, "consistent") is False and text(one, "metric") not in named:
-                yield f"{metric_label(text(one, 'metric') or '?')} as printed contradicts batch size and step time"
+        named = {text(flag, "metric") for flag in items(self.summary, "flags")}
+        if mapping(self.document, "derivation", "problems", "kinds").get("rate_contradicted"):
+            named |= self.contradicted.keys() - {"mfu_ratio"}
+        for metric in (metric for metric in self.contradicted if metric not in named):
+            yield f"{metric_label(metric)} as printed contradicts batch size and step time"
         if truth(self.document, "checks", "mfu_plausible") is False:
             yield "an MFU above 100 % is printed"
         for name in mapping(self.summary, "spikes", "metrics"):
@@ -638,9 +640,10 @@ class _Card:
         for kind in ranked:
             if kind in ("no_step_recognised", TOO_FEW):
                 continue  # the first row says so
-            if kind == "rate_contradicted" and self.contradicted:
-                names = ", ".join(_unit(rate) for rate in sorted(self.contradicted))
-                yield f"{names} as printed contradict{'s' if len(self.contradicted) == 1 else ''} steps ÷ time: left out"
+            rates = sorted(self.contradicted.keys() - {"mfu_ratio"})
+            if kind == "rate_contradicted" and rates:
+                names = ", ".join(map(_unit, rates))
+                yield f"{names} as printed contradict{'s' if len(rates) == 1 else ''} steps ÷ time: left out"
             else:
                 words = _PROBLEMS.get(kind, kind.replace("_", " "))
                 yield f"{words} ({count(kinds[kind])} times)" if kinds[kind] > 1 else words
@@ -756,12 +759,6 @@ def trainer_name(document: Document) -> str:
 def _trainer_id(document: Document) -> str:
     grammars = items(document, "derivation", "grammars")
     return (text(grammars[0], "id") if grammars else None) or ""
-
-
-def _rate_named(problem: object) -> str:
-    """Return the rate that a problem says to be contradicted, or nothing."""
-    detail = text(problem, "detail") or ""
-    return detail.partition(" ")[0] if text(problem, "kind") == "rate_contradicted" else ""
 
 
 def _unit(rate: str) -> str:
