@@ -1,4 +1,4 @@
-"""The command line as Typer reads it: one group, in which a command's module is imported when a line names the command."""
+"""Read the command line with Typer: one group, which imports the module of a command when a line names it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ COMPLETION = "_RECEIPT_COMPLETE"
 """Environment variable by which a shell asks for completions."""
 HELP = ("-h, --help", "Print this help and exit.")
 METAVARS = {"Path": "FILE", "int": "N", "float": "X", "str": "TEXT"}
-"""Type → name of the value in help, if the parameter gives no name."""
+"""Type → name of its value in help, if the parameter gives none."""
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class Command(TyperCommand):
-    """A command; its function is imported when the command line, or its help, needs it."""
+    """A command; its function is imported for its command line or its help."""
 
     about = ""
     example = ""
@@ -152,7 +152,7 @@ class Group(TyperGroup):
 
     @property
     def options(self) -> Sequence[Any]:
-        """The options: of ``receipt`` itself only."""
+        """The options, which only ``receipt`` itself has."""
         return self.params
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -232,7 +232,7 @@ def _typed(function: Callable[..., None]) -> Any:
 
 
 def make_group() -> Any:
-    """Return ``receipt`` as a group of Typer's."""
+    """Return the Typer group of ``receipt``."""
     app = typer.Typer(cls=Group, add_completion=False, rich_markup_mode=None, context_settings=_SETTINGS)
 
     @app.callback()
@@ -241,13 +241,13 @@ def make_group() -> Any:
             bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
         ] = False,
     ) -> None:
-        """Have the options that no command has."""
+        """Take the options of ``receipt`` itself."""
 
     return get_command(app)
 
 
 def run(words: Sequence[str]) -> None:
-    """Read a command line and run what it asks for. Raises ``UsageError``, and what the command raises.
+    """Run the command that a command line names. Raises ``UsageError``, and what the command raises.
 
     With ``$_RECEIPT_COMPLETE`` the words are a shell's, which asks for completions.
     """
@@ -275,7 +275,7 @@ def _help_of(path: str) -> str:
 
 @contextmanager
 def _refusing(command: Command | Group) -> Iterator[None]:
-    """Raise what Typer refuses in a command line in the form of our own errors."""
+    """Turn Typer's errors about a command line into our own."""
     try:
         yield
     except typer.TyperException as error:

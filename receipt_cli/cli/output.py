@@ -1,4 +1,4 @@
-"""What commands read and print: documents to stdout, messages to stderr."""
+"""Print for commands: documents to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _quiet = False
 
 
 def be_quiet(quiet: bool) -> None:
-    """Print no notes and no progress from here on, or print them again."""
+    """Switch notes and progress off, or on again."""
     global _quiet
     _quiet = quiet
 
@@ -58,7 +58,7 @@ def note_some(lines: Sequence[str], *, most: int = 5) -> None:
 
 
 def print_line(text: str) -> None:
-    """Print ``text`` on stderr, where there is one: control sequences of names and logs made visible, secrets masked."""
+    """Print ``text`` on stderr if it is open, with control sequences escaped and secrets masked."""
     from receipt_cli.redaction.mask import mask_secrets
     from receipt_cli.render.text import clean, disarm
 
@@ -69,7 +69,7 @@ def print_line(text: str) -> None:
 
 @contextmanager
 def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a progress bar for reading the log ``name``, or None where stderr is not a terminal."""
+    """Yield a progress bar for reading the log ``name``, or None if stderr is not a terminal."""
     if _quiet or sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
         yield None
         return
@@ -111,7 +111,7 @@ def write_stdout(data: bytes | str) -> None:
 
 
 def write_json(value: Any) -> None:
-    """Write ``value`` as JSON on stdout; of what JSON cannot hold, NaN becomes null and a lone surrogate its escape."""
+    """Write ``value`` as JSON on stdout; NaN becomes null, a lone surrogate its escape."""
     try:
         text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
         data = text.encode("utf-8")

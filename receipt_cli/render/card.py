@@ -1,4 +1,4 @@
-"""The card of a receipt: at most eight lines that say how the run ended and why, how far and how fast it came."""
+"""Render the card of a receipt: at most eight lines with the run's end, its cause, progress and speed."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ _RESULTS = {
     "val_lddt": "lDDT", "frechet_inception_distance": "FID",
     "eval_episode_return_mean": "return", "episode_return_mean": "return",
 }  # fmt: skip
-"""What people train for, by its usual name; without a loss the first is shown."""
+"""Metric of a result → its usual name; without a loss the card shows the first that is known."""
 _ROUNDS = {"xgboost", "lightgbm"}
 """Trainers whose steps are called rounds."""
 _FULL_MEMORY = 0.95
 _WIDEST_LIST = 3
 _MODEL = 34
-"""Characters of a model's name that are shown."""
+"""Most characters shown of a model's name."""
 _SIZE = r"([\d.]+ [KMGT]iB)"
 _ASKED = re.compile(rf"Tried to allocate {_SIZE}")
 _TOTAL = re.compile(rf"total capacity of {_SIZE}|{_SIZE} total capacity")
@@ -85,14 +85,14 @@ _IDLE = re.compile(rf"{_SIZE} is reserved by PyTorch but unallocated")
 
 
 class _Cause(NamedTuple):
-    """Why the run ended so: words, the line of the log, and the user's own file with the function."""
+    """The cause of an outcome: words, log line, and the user's own file and function."""
 
     words: str
     line: int | None = None
     file: str = ""
     function: str = ""
     place_of_error: bool = False
-    """The file is where the words happened: `KeyError at x.py:3`, not `GPU out of memory · x.py:3`."""
+    """Whether the error was raised in the file: `KeyError at x.py:3`, not `GPU out of memory · x.py:3`."""
 
 
 def render_card(
@@ -168,7 +168,7 @@ class _Card:
         return line
 
     def _fitted(self, cause: _Cause, room: int) -> Text:
-        """Return the words with as much of the file and function as there is room for; the path is cut from the left."""
+        """Return the words and as much of the file and function as fits; the path is cut from the left."""
         joint = " at " if cause.place_of_error else " · "
         parts = cause.file.replace("\\", "/").split("/")
         files = ["/".join(parts[number:]) for number in range(len(parts))] if cause.file else []
@@ -240,7 +240,7 @@ class _Card:
         return _Cause(words, line)
 
     def _step_of_record(self, index: int) -> int | None:
-        """Return the step of a record by its number from 0 if the records prove it: they stand at every multiple of a number."""
+        """Return the step of record ``index`` (from 0) if records come at every multiple of a number, else None."""
         first, stride = whole(self.steps, "first"), self._stride()
         if first is None or stride is None or whole(self.steps, "restart_count"):
             return None
@@ -249,7 +249,7 @@ class _Card:
         return first + index * stride if stride == 1 or (stride and first % stride == 0) else None
 
     def _stride(self) -> int | None:
-        """Return the steps from one record to the next if they divide the whole way evenly; None without two records."""
+        """Return the steps from one record to the next if records are evenly spaced; None without two records."""
         first, last, records = (whole(self.steps, key) for key in ("first", "last", "record_count"))
         if first is None or last is None or not records or records < 2 or (last - first) % (records - 1):
             return None
@@ -263,7 +263,7 @@ class _Card:
         return f"{slurm}{words}" if reason == "time_limit" or not slurm else f"{words} by Slurm"
 
     def _after(self, *, plan: bool = False) -> str:
-        """Return behind which step it was, with the plan if ``plan``; a comma and that none was read."""
+        """Return `` after step N``, with the plan if ``plan``; ``, no step read`` if none was."""
         last = whole(self.failure, "progress", "step")
         last = whole(self.steps, "last") if last is None else last
         planned = whole(self.steps, "planned")
@@ -371,7 +371,7 @@ class _Card:
         return [Text.assemble(f"{used} of {runs} in this file, from ", self._log_line(line)), Text("--all-runs")]
 
     def _done(self) -> int | None:
-        """Return the last step that is known to be done: of a record, or of a checkpoint behind it."""
+        """Return the last step known to be done: of a record, or of a checkpoint after it."""
         last, saved, planned = (
             whole(self.steps, "last"), whole(self.summary, "checkpoints", "last_step"), whole(self.steps, "planned")
         )  # fmt: skip
@@ -430,7 +430,7 @@ class _Card:
         return last
 
     def _saved(self) -> list[Text]:
-        """Return where the last checkpoint is and the work after it, or what the lack of any costs."""
+        """Return the last checkpoint and the work after it; without one, the work that would be lost."""
         lost = self.word in ("failed", "stopped", "cut off")
         found = mapping(self.summary, "checkpoints")
         step = whole(found, "last_step")
@@ -494,7 +494,7 @@ class _Card:
         return [Text("no total"), *shown, *([Text(f"{more} more")] if more else [])] if found else []
 
     def _course(self, label: str, name: str, entry: object, *, plain: bool = False) -> list[Text]:
-        """Return the first and the last value, and unless ``plain`` the best, of a loss; nothing if none is known."""
+        """Return first, last and, unless ``plain``, best value of a loss; nothing if none is known."""
         first, last, low, high = (real(entry, key) for key in ("first", "last", "min", "max"))
         bad, records = whole(entry, "nonfinite_count"), whole(entry, "record_count")
         ends_in_nan = last is None and bool(bad)
@@ -738,14 +738,14 @@ _TRAINERS = {
         "SpeechBrain Swin Tacotron2 TensorFlow-Estimator TorchSpec Transformer-XL Ultralytics ViTS WeNet XGBoost YOLOX",
     )
 } | {"llm-c": "llm.c", "hf-trainer": "HF Trainer", "mlperf-2019": "MLPerf", "receipt-emit": "receipt_cli.emit"}
-"""Trainers as their authors write them, if that is not how their grammar is called."""
+"""Grammar → the trainer's name as its authors write it, if that differs."""
 _BUILT_ON = {"trl": "TRL", "axolotl": "Axolotl", "unsloth": "Unsloth", "llamafactory": "LLaMA-Factory"}
 _OFF_GPU = {"maxtext", "easylm", "levanter", "clu"}
-"""Trainers whose devices are mostly no GPUs."""
+"""Trainers that mostly run on other devices than GPUs."""
 
 
 def trainer_name(document: Document) -> str:
-    """Return what trained the run of a receipt, for people."""
+    """Return the name of a receipt's trainer, for people."""
     known, printed_name = _trainer_id(document), (text(document, "header", "software", "trainer") or "")
     head, _, version = printed_name.partition(" ")
     if known in ("", "generic", "jsonl") and head in ("", known):
@@ -770,13 +770,13 @@ def _epoch(value: float) -> str:
 
 
 def _figure(value: float) -> str:
-    """Return a loss with four digits; behind ``0.0`` without zeros at the end."""
+    """Return a loss with four digits; below 0.1 without zeros at the end."""
     shown = number(value)
     return shown.rstrip("0") if 0 < abs(value) < 0.1 and "e" not in shown else shown
 
 
 def _head(name: str) -> str:
-    """Return the first word of a metric's name if it says anything."""
+    """Return the first word of a metric's name, or the whole name if that word is ``loss`` or too short."""
     head = re.split(r"[_ /-]", name)[0]
     return head if len(head) > 2 and head != "loss" else name
 
@@ -786,7 +786,7 @@ def _many(number_: int, noun: str) -> str:
 
 
 def _unquoted(message: str) -> str:
-    """Return what a KeyError says, which Python prints with quotation marks."""
+    """Return the message of a KeyError without the quotation marks that Python prints."""
     quoted = len(message) > 2 and message[0] == message[-1] and message[0] in "'\""
     return message[1:-1] if quoted else message
 
@@ -804,7 +804,7 @@ def _rate(name: str, value: tuple[float, str]) -> str:
 
 
 def _memory_asked(message: str, room: int) -> str:
-    """Return what PyTorch asked for, what was free of how much, and what its cache held, as far as the message says so."""
+    """Return the memory that PyTorch asked for, the free and total memory, and the idle cache, if printed."""
     asked, free, total, idle = (_size(pattern, message) for pattern in (_ASKED, _FREE, _TOTAL, _IDLE))
     if asked is None:
         return message
@@ -822,7 +822,7 @@ def _memory_asked(message: str, room: int) -> str:
 
 
 def _size(pattern: re.Pattern[str], message: str) -> tuple[str, float] | None:
-    """Return a size as it is printed, of at most five digits, and in bytes."""
+    """Return the size that the pattern finds, as text and in bytes."""
     found = pattern.search(message)
     if found is None:
         return None

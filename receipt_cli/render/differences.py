@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from receipt_cli.documents.diff import Difference
 
 MOST = 40
-"""Differences that are shown one by one."""
+"""Most differences shown one by one."""
 _VALUE = 44
 _LEAST = 12
 _POINTER = 56

@@ -19,9 +19,9 @@ from receipt_cli.render.spark import NOT_FINITE, sparkline
 from receipt_cli.render.style import Role, Style
 
 _NOTE = 24
-"""Cells that the note behind a course has at least."""
+"""Least cells of the note after a trend."""
 _COURSES = (8, 48)
-"""Cells of a course: the fewest and the most."""
+"""Fewest and most cells of a trend."""
 _NAME = 48
 _RATES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device", "flops_per_s_per_device")
 _SHOWN: tuple[tuple[str, ...], ...] = (
@@ -33,20 +33,20 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ("mfu_ratio",),
     ("peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "peak_memory_bytes", "memory_allocated_bytes"),
 )
-"""The rows of metrics; of each the first that the log prints."""
+"""Rows of metrics; each shows its first metric that the log prints."""
 _CURVES = ("loss", "val_loss", "val_bpb", "val_perplexity", "grad_norm")
 _NOISE = 0.05
 _MEMORY = "peak memory"
 _LATER = ("has_steps", "completed")
-"""Checks that are only false because the job is not over."""
+"""Checks that are false for any job that is not over."""
 _MAX_SEEN = 4
 _HALF_A_DAY = 43200
 _FAR = 1e9
-"""Seconds beyond which a date means nothing."""
+"""Most seconds to an estimated end."""
 
 
 class _Row(NamedTuple):
-    """A label, a value and a note; between them, where there is room, the trend in that many cells."""
+    """A label, a value and a note; ``course`` returns a trend of the given number of cells."""
 
     label: str
     value: str
@@ -88,12 +88,12 @@ def _head(page: Page, state: Snapshot) -> None:
 
 
 def _clock(at: float, now: float, form: str) -> str:
-    """Return a time of day in the local zone, behind its date where it is far from ``now``."""
+    """Return the local time of day, after its date if it is far from ``now``."""
     return time.strftime(form if abs(at - now) < _HALF_A_DAY else f"%Y-%m-%d {form}", time.localtime(at))
 
 
 def _progress(page: Page, state: Snapshot, figures: Figures) -> Iterator[_Row]:
-    """Yield how many of the planned steps are done, and when all will be."""
+    """Yield the steps done of the plan, and the estimated end."""
     summary = figures.summary
     first, last, planned, records = (whole(summary, "steps", key) for key in ("first", "last", "planned", "record_count"))
     if last is None:
@@ -172,7 +172,7 @@ def _metric(name: str, statistic: Mapping[str, object], values: Sequence[float])
 
 
 def _write(page: Page, rows: Iterable[_Row]) -> None:
-    """Add the rows, each part in its column."""
+    """Add the rows, with each part in its column."""
     lines = list(rows)
     label, value = (max(cell_len(getattr(row, part)) for row in lines) for part in ("label", "value"))
     least, most = _COURSES

@@ -1,4 +1,4 @@
-"""Metrics of a phase: a table with trends; what is constant, or was printed once, in a line each."""
+"""Render the metrics of a phase: a table with trends, and a line of constants and of values printed once."""
 
 from __future__ import annotations
 

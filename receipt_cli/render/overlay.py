@@ -1,4 +1,4 @@
-"""Plot the curves of several runs over one another in the terminal: one plot a metric, and a legend."""
+"""Plot several runs over one another in the terminal: one plot for each metric, with a legend."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from receipt_cli.render.scale import count, measure
 from receipt_cli.render.style import SERIES, Role, Style
 
 MOST_RUNS = 12
-"""Curves of one plot that can still be told apart."""
+"""Most curves of one plot that can be told apart."""
 _MANY = "+"
-"""A cell without colour in which several curves are."""
+"""Mark of a cell that several curves share, without colour."""
 _EMPTY = 0x2800
 
 
 @dataclass(frozen=True, slots=True)
 class OverlaidRun:
-    """The curves of a run by metric; ``last`` are the last values of metrics whose curve is not known, ``why`` says why."""
+    """The curves of a run by metric; ``last`` are the last values of metrics without a curve, ``why`` the reason."""
 
     name: str
     curves: Mapping[str, Curve]

@@ -20,7 +20,7 @@ _BLANK = 0x2800
 _FRAME = {True: ("│", "┤", "└", "─", "┴"), False: ("|", "+", "+", "-", "+")}
 _MARGIN = 0.05
 _EVERY = 14
-"""Cells between two labels of the axis of steps, at least."""
+"""Least cells between two labels of the step axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Curve:
 
 
 def render_curves(curves: Sequence[Curve], height: int, style: Style, axis: str = "step") -> str:
-    """Return a plot of each curve, ``height`` lines and an axis, as wide as the style; a sentence without finite values.
+    """Return a plot of each curve, ``height`` lines and an axis; a sentence for a curve without finite values.
 
     ``axis`` is step, tokens, samples or time (seconds).
     """
@@ -72,7 +72,7 @@ def _curve(page: Page, curve: Curve, height: int, axis: str) -> None:
 
 
 class Frame:
-    """The two axes of a plot, and where its values are: ``ends`` of the places, ``bounds`` of the values."""
+    """The two axes of a plot: ``ends`` of the steps, ``bounds`` of the values."""
 
     def __init__(
         self, metric: str, ends: tuple[float, float], bounds: tuple[float, float], height: int, axis: str, style: Style
@@ -104,7 +104,7 @@ class Frame:
 
 
 def value_range(bounds: tuple[float, float] | None, values: Sequence[float]) -> tuple[float, float, int]:
-    """Return the least and the greatest value of the axis, and how many values lie beyond."""
+    """Return the least and the greatest value of the axis, and how many values are beyond them."""
     low, high = bounds or (min(values), max(values))
     if bounds is not None or low == high:
         room = (high - low) * _MARGIN or abs(high) * _MARGIN or 1.0
@@ -114,7 +114,7 @@ def value_range(bounds: tuple[float, float] | None, values: Sequence[float]) -> 
 
 def _label_rows(height: int) -> list[int]:
     most = max(1, min(4, (height - 1) // 2))
-    parts = next((n for n in range(most, 1, -1) if (height - 1) % n == 0), most)  # evenly, where that is possible
+    parts = next((n for n in range(most, 1, -1) if (height - 1) % n == 0), most)  # evenly, if possible
     return [round(part * (height - 1) / parts) for part in range(parts + 1)]
 
 
@@ -124,7 +124,7 @@ def _drawn(
     bounds: tuple[float, float],
     size: tuple[int, int],
 ) -> list[bytearray]:
-    """Return the lines of a curve of ``size`` dots: of each column the span from its least to its greatest value, joined."""
+    """Return a curve as lines of dots: in each column the span from its least to its greatest value, joined."""
     columns, rows = size
     spans: dict[int, tuple[float, float]] = {}
     for step, value in points:
@@ -180,7 +180,7 @@ def _place(axis: str, value: float) -> str:
 
 
 def _step_places(first: float, last: float, width: int, axis: str) -> dict[int, str]:
-    """Return the labels of the axis of places by their cell: both ends, and places between them."""
+    """Return the labels of the step axis by cell: both ends, and steps between them."""
     parts = max(1, width // _EVERY)
     steps = {round(first + (last - first) * part / parts) for part in range(parts + 1)}
     spread = (last - first) or 1.0

@@ -15,7 +15,7 @@ _ANSWERS = {True: "confirmed", False: "another one ran", None: "not known"}
 
 
 def write_profile(page: Page, document: Mapping[str, object]) -> None:
-    """Add lanes, comparison and events, as far as the document has them."""
+    """Add lanes, comparison and events, if the document has them."""
     _write_lanes(page, document)
     events = mapping(document, "events")
     if events:
@@ -24,7 +24,7 @@ def write_profile(page: Page, document: Mapping[str, object]) -> None:
 
 
 def figure(metric: str, value: float | None) -> str:
-    """Return ``value`` of ``metric`` with its unit, or a dash where it is unknown."""
+    """Return ``value`` of ``metric`` with its unit, or a dash if it is unknown."""
     return UNKNOWN if value is None else measure(metric, value)
 
 

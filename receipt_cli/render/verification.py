@@ -26,7 +26,7 @@ _REASONS = {
 _OF_THE_RELEASE = {"markers", "registry", "peaks", "rules"}
 """Inputs of which a release has one version."""
 _GENERIC = "generic@"
-"""The vocabulary for unknown trainers, of which it also has one."""
+"""Start of the grammar for unknown trainers, of which a release has one version too."""
 _CHANGED = "other values, though log, definitions and rules are the recorded ones: the receipt was changed"
 
 
@@ -34,7 +34,7 @@ _CHANGED = "other values, though log, definitions and rules are the recorded one
 class Title:
     """The compared files: names of the receipt and its (first) log, the grammars that read it, and whether today's are used.
 
-    ``made_by`` is the version of the program that wrote the receipt, where it is another one.
+    ``made_by`` is the version of the program that wrote the receipt, if it is another one.
     """
 
     receipt: str

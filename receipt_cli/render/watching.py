@@ -39,7 +39,7 @@ _COLUMNS = (
 
 
 def render_watch(states: Sequence[JobState], style: Style, *, rows: int | None = None) -> str:
-    """Return the table of jobs, those that need somebody first; at most ``rows`` of them."""
+    """Return the table of jobs, failed and stalled ones first; at most ``rows`` of them."""
     page = Page(style)
     found = {state: sum(job.state == state for job in states) for state in _ORDER}
     counts = [f"{count(number)} {state}" for state, number in found.items() if number]
@@ -53,7 +53,7 @@ def render_watch(states: Sequence[JobState], style: Style, *, rows: int | None =
 
 
 def job_record(job: JobState) -> dict[str, object]:
-    """Return a job for a line of JSON: figures are null where they are unknown."""
+    """Return a job for a line of JSON; unknown figures are null."""
     figures = job.snapshot.figures if job.snapshot is not None else None
     summary = figures.summary if figures is not None else {}
     return {
@@ -69,7 +69,7 @@ def job_record(job: JobState) -> dict[str, object]:
 
 
 def _names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the paths without the folders that all of them share."""
+    """Return path → path without the folders that all paths share."""
     parts = [path.split("/")[:-1] for path in paths]
     shared = 0
     while parts and all(len(folders) > shared and folders[shared] == parts[0][shared] for folders in parts):

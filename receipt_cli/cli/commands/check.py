@@ -114,7 +114,7 @@ def check(
 
 
 def _answer(document: Mapping[str, Any], ruled: Verdict, proven: bool, allow_unknown: bool) -> str:
-    """Return whether the run passes, with the exit code, and why."""
+    """Return whether the run passes, the exit code, and the reason."""
     checks, fine = document["checks"], healthy(document["checks"], document["failure"])
     if fine is None and not allow_unknown:
         return f"cannot judge (exit {ExitCode.GRAMMAR}): no step line was recognised"
@@ -136,7 +136,7 @@ def _read_gates(path: Path | None) -> Gates:
 
 
 def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) -> Product | None:
-    """Return what the log of a receipt gives beside it; None where it is not at hand, or gives another receipt."""
+    """Read the log of a receipt for its steps; None if it is missing or gives another receipt."""
     if not Path(log).exists():
         return None
     again, product = read_given(log, environ=environ, progress=progress)

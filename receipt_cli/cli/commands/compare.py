@@ -50,12 +50,10 @@ def compare(
     markdown: Markdown = None,
     reproducibility: Annotated[
         bool,
-        Option(
-            "--reproducibility", help="Test whether the second run is a rerun of the first: exit 0 where that is shown, else 1."
-        ),
+        Option("--reproducibility", help="Test whether the second run is a rerun of the first: exit 0 if that is shown, else 1."),
     ] = False,
     resume: Annotated[
-        bool, Option("--resume", help="Test whether the second run goes on where the first was: like --reproducibility, by step.")
+        bool, Option("--resume", help="Test whether the second run continues the first: like --reproducibility, by step.")
     ] = False,
     steps: Annotated[int | None, Option(least=1, help="With these two: number of records to compare (100 by default).")] = None,
     tolerance: Annotated[
@@ -147,7 +145,7 @@ def history(
     changed: Annotated[bool, Option("--changed", help="Only lanes in which something changed.")] = False,
     full: Annotated[bool, Option("--full", help="List every group, and the runs that are in none.")] = False,
     fail: Annotated[
-        bool, Option("--fail", help="Exit 1 where the last change of a figure was for the worse."), Was("exit-code")
+        bool, Option("--fail", help="Exit 1 if the last change of a figure was for the worse."), Was("exit-code")
     ] = False,
     json_output: Json = False,
     color: Color = "auto",

@@ -1,4 +1,4 @@
-"""``receipt show``, ``schema check`` and ``schema migrate``: documents for people, against their contract, in a newer version."""
+"""``receipt show``, ``schema check`` and ``schema migrate``: print, check and migrate documents."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _check_usage(files: list[Path], output: Path | None, in_place: bool, json_ou
 
 
 def _done(migration: Migration) -> str:
-    """Return in a line what was done to a document."""
+    """Return a line on the migration of a document."""
     first, *further = migration.versions
     way = " → ".join([first, *further]) if further else f"is {first} already"
     written = f", written to {migration.written}" if migration.written else ""

@@ -1,4 +1,4 @@
-"""``receipt import``: another system's record of a run in, a receipt or a GPU profile out."""
+"""``receipt import``: turn another system's record of a run into a receipt or a GPU profile."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def import_(
 def _documents(
     files: Sequence[str], format_name: str | None, session: str | None, declared: Declared
 ) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:
-    """Yield each run of the files with what makes its receipt, or raises for a file that has none."""
+    """Yield each run of the files with a function that makes its receipt, or raises the error of a file without any."""
 
     def make(path: str, key: str | None) -> Mapping[str, Any]:
         return import_document(path, declared, wanted=format_name, session=key, otherwise=path[-_NAME:]).document
@@ -97,7 +97,7 @@ def _documents(
 def _imported(
     files: Sequence[str], format_name: str | None, session: str | None, declared: Declared
 ) -> tuple[dict[str, Any], Mapping[str, Sequence[float]] | None]:
-    """Return the document, and of a receipt the values of its metrics."""
+    """Return the document and, for a receipt, the values of its metrics."""
     tracked = len(files) == 1 and format_of(files[0]) is not None
     if not tracked and _is_session(files, format_name):
         return import_session(files, declared, session=session), None

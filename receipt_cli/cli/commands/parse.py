@@ -1,4 +1,4 @@
-"""``receipt parse``: a log in, a receipt out."""
+"""``receipt parse``: turn a log into a receipt."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def parse(
     attach: Attach = None,
     header: Annotated[Path | None, Option(help="Header file that `receipt header` wrote at job start.")] = None,
     evidence: Evidence = None,
-    job: Annotated[str | None, Option(metavar="ID", help="With --evidence: the job, where a file has several.")] = None,
+    job: Annotated[str | None, Option(metavar="ID", help="With --evidence: the job, if a file has several.")] = None,
     here: Annotated[bool, Option("--here", help="This machine and this .git are the run's: record them.")] = False,
     strict: Annotated[
         bool, Option("--strict", help="Exit 1 on lines unread or almost read, dropped numbers, or a log without steps.")
@@ -193,7 +193,7 @@ def _call(hooks: Hooks, log: str, product: Product) -> None:
 
 
 def _with_header_of_orphan(request: Request) -> Request:
-    """Return the request with the header that a ``receipt run`` wrote which was killed before it could write the receipt."""
+    """Return the request with the header of a ``receipt run`` that was killed before it wrote the receipt."""
     log = Path(request.path)
     if request.path == "-" or not log.name or not log.with_name(running_name(log.name)).is_file() or os.name == "nt":
         return request
@@ -262,7 +262,7 @@ def _write_series(products: Sequence[Product], output: Path, all_runs: bool) -> 
 
 
 def _numbered(folder: Path, count: int, suffix: str) -> list[Path]:
-    """Return the names of the files of ``count`` runs, which sort as the runs are numbered."""
+    """Return the file names of ``count`` runs, which sort in the order of the runs."""
     width = len(str(count))
     return [folder / f"run-{number:0{width}d}{suffix}" for number in range(1, count + 1)]
 
@@ -270,7 +270,7 @@ def _numbered(folder: Path, count: int, suffix: str) -> list[Path]:
 def _follow(
     request: Request, *, every: bool, idle: int | None, pid: int | None, output: Path | None, color: ColorChoice, hooks: Hooks
 ) -> list[Product]:
-    """Return what ``receipt parse`` makes of the log once its job is over, with a live view on a terminal.
+    """Follow a log until its job is over, with a live view on a terminal, and return the result.
 
     ``idle`` (seconds) and ``pid`` as ``Until`` has them; ``output`` is the file of the receipt. Raises ``ReceiptError``.
     """
@@ -294,7 +294,7 @@ def _follow(
 
 
 def _check_folder(output: Path) -> None:
-    """Refuse now what could not be written at the end: a pipe gives its log but once."""
+    """Refuse an output that could not be written at the end: a pipe can be read only once."""
     folder = output.absolute().parent
     if not folder.is_dir():
         raise OutputError("cannot write", where=str(output), why=f"there is no folder {folder}")
@@ -304,7 +304,7 @@ def _check_folder(output: Path) -> None:
 
 @contextmanager
 def _watch(path: str, until: Until, color: ColorChoice, hooks: Hooks) -> Iterator[Watch | None]:
-    """Give what shows the job on the terminal of stderr and calls its commands, or None where nobody would notice."""
+    """Yield a ``Watch`` that draws the job on stderr and calls its commands; None if it would do neither."""
     from receipt_cli.render.progress import shows_progress
 
     visible = sys.stderr is not None and shows_progress(sys.stderr)

@@ -1,4 +1,4 @@
-"""``receipt run``: a command as it would run alone, and its receipt when it ends."""
+"""``receipt run``: run a command unchanged, and write its receipt when it ends."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from receipt_cli.wrap.output_streams import hold_standard_streams
 from receipt_cli.wrap.paths import Existing, Files, check_files, default_files, is_device, open_log
 
 EVIDENCE = "receipt_run"
-"""What a wall time that we measured rests on."""
+"""Evidence of a wall time that ``receipt run`` measured."""
 
 
 def run(
@@ -92,7 +92,7 @@ def run(
     """Run a training command unchanged; keep its output, and write its receipt when it ends.
 
     Writes the header (git, GPUs, packages, host) before the command starts, the log while it runs, and the receipt when it
-    exits for any reason. Output and signals pass through unchanged. Exits as the command does; 127 or 126 where it cannot be
+    exits for any reason. Output and signals pass through unchanged. Exits as the command does; 127 or 126 if it cannot be
     started.
 
     Example: receipt run --log run.log -- python train.py
@@ -144,7 +144,7 @@ def run(
 
 
 def _asked(command: Sequence[str], now: str, files: Files, grammar: str | None, attachments: Sequence[str]) -> dict[str, object]:
-    """Return what a later receipt needs: the command with its secrets masked, the time, file names and options."""
+    """Return the facts for a later receipt: the command with secrets masked, the time, file names and options."""
     return {
         "started_at": now,
         "command": mask_texts(shlex.join(command)),
@@ -156,7 +156,7 @@ def _asked(command: Sequence[str], now: str, files: Files, grammar: str | None, 
 
 
 def _recover(log: Path, output: Path | None, quiet: bool) -> None:
-    """Write the receipt of a log whose ``receipt run`` was killed; what only that saw is null. Raises ``ReceiptError``."""
+    """Write the receipt of a log whose ``receipt run`` was killed; facts that only it saw are null. Raises ``ReceiptError``."""
     files = Files.beside(log, output)
     found = find_orphan(log, files.header)
     if found is None:
@@ -188,7 +188,7 @@ def _recover(log: Path, output: Path | None, quiet: bool) -> None:
 
 
 def _check_options(log: str, grammar: str | None, attachments: Sequence[str]) -> None:
-    """Refuse now what would refuse the receipt in the end. Raises ``ReceiptError``."""
+    """Raise the errors that would otherwise come at the end, with the receipt. Raises ``ReceiptError``."""
     site = find_site(log)
     if grammar is not None:
         plan_reading(Options(grammar), site=site)
@@ -212,7 +212,7 @@ def _conclude(
     quiet: bool,
     hooks: Hooks | None,
 ) -> None:
-    """Write the receipt and report it. Whatever fails here is reported, and changes nothing of how the command ended."""
+    """Write the receipt and report it. An error here is reported, and the exit code stays that of the command."""
     try:
         _write_receipt(files, ended, grammar, attachments, notes, quiet, hooks)
     except ReceiptError as error:
@@ -274,14 +274,14 @@ def _show(product: Product, log: Path, receipt: Path) -> None:
 
 
 class _Silence:
-    """Runs ``--on-stall`` once nothing has come into the log for long enough, and once more for each later silence."""
+    """Runs ``--on-stall`` once for each long silence of the log."""
 
     def __init__(self, log: Path, grammar: str | None, hooks: Hooks) -> None:
         self._log, self._grammar, self._hooks = log, grammar, hooks
         self._stalled = False
 
     def look(self) -> None:
-        """Compare the time of the last output with ours. Whatever fails here changes nothing for the command."""
+        """Run ``--on-stall`` if the last output is too old. An error here does not reach the command."""
         with contextlib.suppress(Exception):
             silent = time.time() - self._log.stat().st_mtime >= self._hooks.stall_s
             if self._stalled and not silent:
@@ -302,7 +302,7 @@ def _call(hooks: Hooks, log: str, product: Product) -> None:
 
 
 def _produced(request: Request) -> Product:
-    """Return the receipt, without the attachments that cannot be read. Raises ``ReceiptError``."""
+    """Return the receipt without attachments that cannot be read. Raises ``ReceiptError``."""
     try:
         return produce(request)
     except UsageError:
@@ -317,7 +317,7 @@ def _produced(request: Request) -> Product:
 
 
 def _end_as(code: int) -> NoReturn:
-    """End as the command did: with its exit code, or by its signal, so that whoever waits for us sees the same."""
+    """Exit with the command's exit code, or by its signal, so that the caller sees the same."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.flush()
     if code < 0:

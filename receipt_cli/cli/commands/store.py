@@ -31,7 +31,7 @@ from receipt_cli.store.views import VIEWS
 
 LISTED = 20
 SHOWN = 3
-"""Receipt files passed over that are named one by one."""
+"""Most skipped receipt files that are named one by one."""
 
 
 def add(store: StoreFolder, files: Documents, json_output: Json = False) -> None:
@@ -46,7 +46,7 @@ def add(store: StoreFolder, files: Documents, json_output: Json = False) -> None
 
 
 def add_each(store: Path, sources: Iterable[tuple[str, Callable[[], Mapping[str, Any]]]], json_output: bool) -> None:
-    """Add the document that each source makes and print its path in the store; exit with the worst code of those left out."""
+    """Add the document of each source and print its path in the store; exit with the worst code of an error."""
     kept, worst = Store(store), int(ExitCode.OK)
     for source, make in sources:
         try:
@@ -206,7 +206,7 @@ def _valid(file: Path) -> dict[str, Any]:
 
 
 def _listed(root: Path) -> list[dict[str, Any]]:
-    """Return what is listed of each current receipt; of one that cannot be read only where it is."""
+    """Return the listed facts of each current receipt; of an unreadable one only its path."""
     with progress(str(root)) as bar:
         rows = list_runs(root, bar)
     for row in rows:

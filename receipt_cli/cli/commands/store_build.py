@@ -1,4 +1,4 @@
-"""``receipt store build``: an archive of logs in, a store of receipts out."""
+"""``receipt store build``: turn an archive of logs into a store of receipts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def build(
         Argument("PATH...", "Logs, folders of logs, patterns ('runs/**/*.log') and URLs (s3://, gs://, …)."),
     ] = None,
     *,
-    store: Annotated[str, Option(metavar="FOLDER", help="Folder of the receipts; made where there is none.")],
+    store: Annotated[str, Option(metavar="FOLDER", help="Folder of the receipts; made if there is none.")],
     workers: Annotated[int | None, Option(least=1, most=1024, help="Logs at once; by default as many as cores.")] = None,
     engine: Annotated[
         Literal["local", "ray"], Option(help="Where logs are parsed: in processes here, or on the Ray cluster at RAY_ADDRESS.")
@@ -135,7 +135,7 @@ def _engine(name: str, workers: int | None) -> Iterator[Engine]:
 
 
 def _cores() -> int:
-    """Return the cores that this process may use: on a shared machine often fewer than there are."""
+    """Return the number of cores this process may use, often fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 

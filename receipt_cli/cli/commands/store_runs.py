@@ -163,7 +163,7 @@ def ask(
     store: StoreFolder,
     question: Annotated[str | None, Argument("QUESTION", "A recipe; without one, list them.")] = None,
     metric: Annotated[str, Option(metavar="NAME", help="Metric of the recipe best.")] = "val_loss",
-    limit: Annotated[int, Option("--limit", least=0, help="Most rows, where a recipe has a limit; 0 for all."), Was("last")] = 20,
+    limit: Annotated[int, Option("--limit", least=0, help="Most rows, if a recipe has a limit; 0 for all."), Was("last")] = 20,
     where: Annotated[str | None, Option(metavar="SQL", help="Only runs for which this holds, such as \"lane = 'a100'\".")] = None,
     sql: Annotated[bool, Option("--sql", help="Print the SQL of the recipe.")] = False,
     full: Annotated[bool, Option("--full", help="With failures: print their messages, uncut.")] = False,
@@ -224,7 +224,7 @@ def _mark(store: Path, run: str, **changes: Any) -> Any:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Return the names, the repeated ones with their place among the arguments."""
+    """Return the names; repeated ones have their place among the arguments."""
     return [name if names.count(name) == 1 and name != "field" else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 

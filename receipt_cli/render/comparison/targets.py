@@ -1,4 +1,4 @@
-"""Render what each run needed to reach a target."""
+"""Render the step, tokens and time at which each run reached a target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison and reproducibility documents in the terminal: the verdict first, then what it rests on."""
+"""Render comparison and reproducibility documents for the terminal, the verdict first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_TOLD = 4
 _LACKING = " is unknown on both sides"
 _NAME = 20
 _WIDE = 100
-"""Columns from which steps of losses and numbers of records are shown."""
+"""Least columns of a terminal on which steps of losses and numbers of records are shown."""
 _ROWS = {
     "loss": ("loss", "val_loss"),
     "speed": (
