@@ -42,7 +42,7 @@ REASONS = {
     "child_failed": "a process of the job failed", "traceback": "traceback without its error", "interrupted": "interrupted",
     "unknown": "error", "no_grammar_match": "error",
 }  # fmt: skip
-_PROBLEMS = {
+PROBLEMS = {
     "generic_reading": "no grammar, so the labels of the log are trusted",
     "training_unread": "lines that look like training are unread",
     "step_printed_twice": "a step is printed with two values",
@@ -61,6 +61,19 @@ _PROBLEMS = {
     "wall_without_step_times": "the wall time is known, that of the steps is not",
     "failed_start": "a start after the run failed",
     "record_too_long": "a line is too long to read",
+    "last_record_cut": "the last record is cut",
+    "steps_missing": "steps are missing between the records",
+    "step_jump": "a step counter jumps far ahead",
+    "nul_bytes": "NUL bytes were removed",
+    "compressed_stream_damaged": "the compressed log is damaged",
+    "fact_contradicted": "a stated fact contradicts the log",
+    "unreadable_value": "a value is not a number",
+    "block_row_without_opening": "rows of a block without its opening line",
+    "table_row_without_header": "table rows that do not fit their header",
+    "other_metrics_dropped": "metrics outside the registry were left out",
+    "phases_dropped": "phases with few records were left out",
+    "ranks_dropped": "ranks were left out",
+    "wall_of_no_phase": "the stated wall time is of a phase not in the log",
 }
 _RATES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device", "steps_per_s")
 _RESULTS = {
@@ -329,7 +342,7 @@ class _Card:
             shown = _unquoted(shown) if text(raised, "type") == "KeyError" else shown
         else:
             shown = message if line is not None and reason not in ("nan_loss", "unknown", *STOPS) else ""
-        if not shown.strip():
+        if shown.strip().lower() in cause.words.lower():
             return None
         told = Text(" " * _HANGING + say(shown.strip(), self.style))
         told.truncate(self.style.width, overflow="ellipsis")
@@ -645,7 +658,7 @@ class _Card:
                 names = ", ".join(map(_unit, rates))
                 yield f"{names} as printed contradict{'s' if len(rates) == 1 else ''} steps ÷ time: left out"
             else:
-                words = _PROBLEMS.get(kind, kind.replace("_", " "))
+                words = PROBLEMS.get(kind, kind.replace("_", " "))
                 yield f"{words} ({count(kinds[kind])} times)" if kinds[kind] > 1 else words
 
     def _doubt_row(self, doubts: Sequence[str]) -> list[Text]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
-from receipt_cli.render.card import find_doubts, render_card
+import receipt_cli
+from receipt_cli.render.card import PROBLEMS, find_doubts, render_card
 from receipt_cli.render.style import Style
 
 DOUBTED = {"metric": "steps_per_s", "reported": 0.334, "derived": 0.16, "consistent": False}
@@ -40,3 +43,17 @@ def test_a_contradicted_mfu_is_a_doubt_of_its_own() -> None:
     assert find_doubts(document, Style()) == [
         "steps/s as printed contradicts steps ÷ time: left out", "MFU as printed contradicts batch size and step time",
     ]  # fmt: skip
+
+
+def test_every_problem_has_its_words() -> None:
+    sources = [path.read_text("utf-8") for path in Path(receipt_cli.__file__).parent.rglob("*.py")]
+    kinds = {kind for source in sources for kind in re.findall(r"(?:\bProblem|Doubt\.of)\(\s*\"(\w+)\"", source)}
+    assert not kinds - PROBLEMS.keys() - {"no_step_recognised", "too_few_records"}
+
+
+def test_a_message_that_only_repeats_the_cause_is_left_out() -> None:
+    document = receipt()
+    document["failure"] = {"reason": "cuda_oom", "line_number": 63, "message": "out of memory"}
+    shown = render_card(document, Style()).splitlines()
+    assert shown[0] == "✗ failed    GPU out of memory after step 60 (log:63)"
+    assert shown[1].startswith("  run")
