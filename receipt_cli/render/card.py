@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections import Counter
@@ -722,7 +723,8 @@ class _Card:
             if before < (line or 0) <= before + own:
                 name, at = say(text(file, "name") or "log", self.style), (line or 0) - before
             before += own
-        return self._linked(f"{name}:{at}", self.log if name == "log" else None)
+        linked = name == "log" and self.log not in (None, "-")
+        return self._linked(f"{name}:{at}", os.path.abspath(self.log or "") if linked else None)
 
     def _linked(self, shown: str, path: str | None) -> Text:
         link = path is not None and Path(path).is_absolute()

@@ -57,3 +57,11 @@ def test_a_message_that_only_repeats_the_cause_is_left_out() -> None:
     shown = render_card(document, Style()).splitlines()
     assert shown[0] == "✗ failed    GPU out of memory after step 60 (log:63)"
     assert shown[1].startswith("  run")
+
+
+def test_a_line_of_the_log_links_to_the_log() -> None:
+    document = receipt()
+    document["failure"] = {"reason": "cuda_oom", "line_number": 63}
+    for log, link in (("run.log", Path("run.log").absolute().as_uri()), ("-", ""), (None, "")):
+        shown = render_card(document, Style(color=True), log=log)
+        assert (f";{link}\x1b" in shown) if link else "file:" not in shown
