@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Figure
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import distinct_values
-from receipt_cli.numeric.lazy_numpy import np
 
 
 class StepRate(NamedTuple):

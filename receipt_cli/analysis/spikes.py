@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import metric, read, steps_at
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import pieces, take
 
 Values: TypeAlias = "Sequence[float] | Floats"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Numbers, Selection, metric, read
 from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import exact_median, finite
 
 STEADY_RULE = "steady/1"

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import Selection, Series
 from receipt_cli.numeric.array_types import Floats
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import exact_mean, exact_median, exact_sum
 
 Numbers: TypeAlias = "list[float] | Floats"

@@ -11,10 +11,11 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.rows import TAIL, Found, ProgressBars, RowRun, indices_of
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import gathered
 from receipt_cli.problems import Problem
 from receipt_cli.scan.columns import RuleColumns

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from receipt_cli.events.series import Numbers, Piece, place_of
 from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import Statistic
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import Found, RowRun
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import Joined
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import ascends, joined
 from receipt_cli.numeric.spill import pieces as parts_of
 from receipt_cli.numeric.statistics import Values, finite

@@ -6,14 +6,14 @@ Reads as a sequence of Python numbers, or as one numpy array without a copy.
 from __future__ import annotations
 
 import struct
-import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
+import numpy as np
+
 from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import picked
 from receipt_cli.numeric.spill_buffer import SpillBuffer
 
@@ -236,7 +236,7 @@ def _shifted(values: Cells[N] | array[N], by: int) -> bytes | memoryview:
     """Return the bytes of ``values`` plus ``by``."""
     if not by:  # adding 0 would change -0.0
         return values._bytes() if isinstance(values, Cells) else memoryview(values).cast("B")
-    if ("numpy" in sys.modules and len(values) >= WORTH_CALL) or is_large(values):
+    if len(values) >= WORTH_CALL or is_large(values):
         return (np.asarray(values) + by).tobytes()
     return struct.pack(f"{len(values)}q", *(value + by for value in values))
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import struct
-import sys
 from array import array
 from collections.abc import Sequence
 from typing import TypeAlias
 
+import numpy as np
 from pyroaring import BitMap, BitMap64
 
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import show
 
 OrdinalSet: TypeAlias = BitMap64
@@ -41,8 +40,6 @@ def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> 
 
 def ordinals_from(data: bytes) -> OrdinalSet:
     """Return the set of the int64 numbers in ``data``, not negative, in any order."""
-    if "numpy" not in sys.modules:
-        return OrdinalSet(array("Q", data))
     return ordinals_in(np.frombuffer(data, np.int64))
 
 

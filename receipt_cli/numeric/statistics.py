@@ -9,9 +9,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import pieces, take
 
 Values: TypeAlias = "Sequence[float] | Floats"

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from receipt_cli import __version__
 from receipt_cli.derive import Derivation
 from receipt_cli.events.model import Event, numbers_of
 from receipt_cli.events.rows import RowRun
 from receipt_cli.io.duckdb import Database, quoted
 from receipt_cli.numeric.array_types import Array, Floats, Mask
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.redaction.text import safe_names, safe_text
 

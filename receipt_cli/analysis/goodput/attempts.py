@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, TypeGuard
 
+import numpy as np
+
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.numeric.array_types import Floats
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import exact_sum
 
 TIME, DATA, DISPATCH = FIGURES = ("step_time_s", "data_time_s", "dispatch_wait_s")

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
 from receipt_cli.analysis.goodput.attempts import CUMULATIVE, DATA, LONGEST, MISSING, SLACK, TIME, Try
 from receipt_cli.analysis.steady import warmups
 from receipt_cli.events.model import Event, part_of
 from receipt_cli.events.relays import Relay
-from receipt_cli.numeric.lazy_numpy import np
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask

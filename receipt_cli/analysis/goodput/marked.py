@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.analysis.goodput.attempts import FIGURES, strides
 from receipt_cli.analysis.goodput.pauses import Mark
 from receipt_cli.events.model import Event, records_at
 from receipt_cli.numeric.arrays import distinct_values
-from receipt_cli.numeric.lazy_numpy import np
 
 
 class Row(NamedTuple):

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
 from receipt_cli.analysis.goodput.attempts import TIME, Try, covered, is_time, last_clock, strides
 from receipt_cli.analysis.goodput.legs import Beyond, Legs, Tries
 from receipt_cli.analysis.goodput.marked import Placed, Row
@@ -16,7 +18,6 @@ from receipt_cli.analysis.goodput.model import Stall, Stalls
 from receipt_cli.analysis.goodput.steptime import Extra
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
-from receipt_cli.numeric.lazy_numpy import np
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Floats

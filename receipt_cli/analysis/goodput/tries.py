@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from receipt_cli.analysis.goodput.attempts import Try, covered, last_clock, run_paces
 from receipt_cli.analysis.goodput.legs import Legs, Tries, legs_of
 from receipt_cli.analysis.goodput.marked import Placed
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import Relay, as_retained, is_relay
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import Values, finite
 
 if TYPE_CHECKING:

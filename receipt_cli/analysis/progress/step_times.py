@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from receipt_cli.analysis.goodput.attempts import CUMULATIVE, TIME
 from receipt_cli.analysis.goodput.marked import place
 from receipt_cli.analysis.goodput.pauses import marks_of
@@ -11,7 +13,6 @@ from receipt_cli.analysis.goodput.tries import paces, standing_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Series
 from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import Statistic, Values, exact_median, quantiles, value_range
 
 MIN_RECORDS = 10

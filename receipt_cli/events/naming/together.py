@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from receipt_cli.events.naming.blocks import Stretch, place_rows, ranks_of, stretches
 from receipt_cli.events.naming.digits import read_part
 from receipt_cli.events.naming.named import Named, Notes
@@ -16,7 +18,6 @@ from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 from receipt_cli.scan.extraction import Span, convert, is_other, plan_columns
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits

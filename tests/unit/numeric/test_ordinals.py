@@ -7,7 +7,6 @@ import math
 import random
 from array import array
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,8 +18,8 @@ from receipt_cli.detect import choose as detect
 from receipt_cli.detect import version_ratio
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.numeric import arrays as magnitude
 from receipt_cli.numeric import ordinals
+from receipt_cli.numeric.arrays import WORTH_CALL, is_large
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, place
@@ -168,8 +167,5 @@ def test_ratios_of_rates_and_times(rate: NumberColumn, time: NumberColumn, token
     assert found[0].tobytes() == found[1].tobytes()
 
 
-def test_small_columns_do_not_load_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(magnitude, "sys", SimpleNamespace(modules={}))
-    assert not magnitude.is_large(range(magnitude.WORTH_IMPORT - 1)) and magnitude.is_large(range(magnitude.WORTH_IMPORT))
-    monkeypatch.setattr(magnitude, "sys", SimpleNamespace(modules={"numpy": None}))
-    assert not magnitude.is_large(range(magnitude.WORTH_CALL - 1)) and magnitude.is_large(range(magnitude.WORTH_CALL))
+def test_a_column_is_large_by_its_entries_and_their_weight() -> None:
+    assert not is_large(range(WORTH_CALL - 1)) and is_large(range(WORTH_CALL)) and is_large(range(WORTH_CALL // 2), 2)
