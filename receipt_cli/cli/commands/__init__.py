@@ -87,9 +87,6 @@ COMMANDS = tuple(
 """Each command is a function of its name: its parameters are the options, the docstring is the help, the last paragraph of
 which is an example. The function is in the module of the group, else in one of the same name."""
 _ELSEWHERE = {
-    "show": "documents:show",
-    "schema check": "documents:check",
-    "schema migrate": "documents:migrate",
     "attest": "verify:attest",
     "history": "compare:history",
     "store build": "store_build:build",

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 from receipt_cli.analysis.checks import CORE, healthy, outcome, too_short
 from receipt_cli.ci.baseline import Baseline, hold_against
 from receipt_cli.ci.delivery import Targets, deliver
-from receipt_cli.ci.gates import DEFAULT, Gates
-from receipt_cli.ci.gates_file import read_gates
+from receipt_cli.ci.gates import DEFAULT, Gates, read_gates
 from receipt_cli.ci.log_locations import Places
 from receipt_cli.ci.page import render_page
 from receipt_cli.ci.verdict import HEALTH, Verdict, rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from receipt_cli.cli.commands.documents import show as show_document
+from receipt_cli.cli.commands.show import show as show_document
 from receipt_cli.cli.commands.store import open_database
 from receipt_cli.cli.output import ColorChoice, note_some, style, write_json, write_stdout
 from receipt_cli.cli.output import note as tell_note

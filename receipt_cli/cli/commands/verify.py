@@ -16,7 +16,7 @@ from receipt_cli.cli.parameters import Argument, Color, Json, Option
 from receipt_cli.cli.runs import InStore, log_file, receipt_file
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.compression import SUFFIXES
-from receipt_cli.render.verification import Title, render_verification
+from receipt_cli.render.differences import Title, render_verification
 
 
 def verify(

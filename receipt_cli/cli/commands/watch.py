@@ -16,9 +16,9 @@ from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.errors import ExitCode
 from receipt_cli.follow.hooks import STALL_S, Happening, Hooks
 from receipt_cli.follow.jobs import JobState, watch_jobs
+from receipt_cli.render.live import job_record, render_watch
 from receipt_cli.render.progress import Screen, shows_progress
 from receipt_cli.render.scale import duration
-from receipt_cli.render.watching import job_record, render_watch
 
 
 def watch(

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from receipt_cli.render.comparison.targets import TARGET_HEAD, target_rows, target_title
 from receipt_cli.render.comparison.words import (
     OUTCOMES,
+    TARGET_HEAD,
     VERDICTS,
     change,
     curve_facts,
@@ -19,6 +19,8 @@ from receipt_cli.render.comparison.words import (
     interval,
     reason_text,
     stall_facts,
+    target_rows,
+    target_title,
 )
 from receipt_cli.render.markdown import code, escape, table
 

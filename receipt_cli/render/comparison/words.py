@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from receipt_cli.render.fields import UNKNOWN
 from receipt_cli.render.metrics import metric_label
-from receipt_cli.render.scale import count, kind_of, measure, scale_for, significant
+from receipt_cli.render.scale import count, duration, kind_of, measure, scale_for, significant
 from receipt_cli.render.style import Role
 
 VERDICTS: dict[str, tuple[str, Role]] = {
@@ -123,3 +123,21 @@ def _signed(metric: str, value: float) -> str:
 
 def _bounds(c: Mapping[str, Any]) -> str:
     return "" if c["low"] is None else f" ({_signed(c['metric'], c['low'])} to {_signed(c['metric'], c['high'])})"
+
+
+TARGET_HEAD = ("run", "reached", "step", "held from", "tokens", "samples", "time", "best")
+_REACHED = {True: "yes", False: "no", None: UNKNOWN}
+
+
+def target_title(target: Mapping[str, Any]) -> str:
+    """Return a target as a heading: ``val loss 2.5``."""
+    return f"{metric_label(target['metric'])} {target['value']:g}"
+
+
+def target_rows(target: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Yield the cells of each run under ``TARGET_HEAD``."""
+    for run in target["runs"]:
+        counts = (UNKNOWN if run[key] is None else count(run[key]) for key in ("step", "held_step", "tokens", "samples"))
+        time = UNKNOWN if run["time_s"] is None else duration(run["time_s"])
+        best = UNKNOWN if run["best"] is None else significant(run["best"], 4)
+        yield [run["run"], _REACHED[run["reached"]], *counts, time, best]

@@ -240,7 +240,7 @@ checks
 reading
   records      21602 read | 410 known and without figures |
                88 not read
-  doubt        unreadable value
+  doubt        a value is not a number
   doubt        throughput as printed contradicts batch size
                and step time
   doubt        2 lines with bytes that are no text
