@@ -10,18 +10,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
 from receipt_cli.io.atomic import write_atomically
+from receipt_cli.render.style import ColorChoice, Style
+from receipt_cli.render.text import clean, disarm
 
 if TYPE_CHECKING:
     from receipt_cli.comparison.policy import Policy
-    from receipt_cli.render.style import Style
-
-ColorChoice = Literal["auto", "always", "never"]
-"""When output is coloured: auto is on a terminal without NO_COLOR."""
-
 
 _quiet = False
 
@@ -34,8 +31,6 @@ def be_quiet(quiet: bool) -> None:
 
 def tell(error: ReceiptError) -> None:
     """Print an error on stderr: what, ``why:`` and ``try:``; a line end in a name stays in its line."""
-    from receipt_cli.render.text import clean
-
     shown = ReceiptError(clean(error.message), why=error.why, try_=error.try_, where=clean(error.where))
     print_line(shown.render())
 
@@ -60,7 +55,6 @@ def note_some(lines: Sequence[str], *, most: int = 5) -> None:
 def print_line(text: str) -> None:
     """Print ``text`` on stderr if it is open, with control sequences escaped and secrets masked."""
     from receipt_cli.redaction.mask import mask_secrets
-    from receipt_cli.render.text import clean, disarm
 
     if sys.stderr is not None:  # closed by whoever started us; print would take stdout
         with contextlib.suppress(OSError):
@@ -70,12 +64,9 @@ def print_line(text: str) -> None:
 @contextmanager
 def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
     """Yield a progress bar for reading the log ``name``, or None if stderr is not a terminal."""
-    if _quiet or sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
-        yield None
-        return
     from receipt_cli.render.progress import ReadingBar, shows_progress
 
-    if not shows_progress(sys.stderr):
+    if _quiet or not shows_progress(sys.stderr):
         yield None
         return
     with ReadingBar(Path(name).name, sys.stderr) as bar:
@@ -84,8 +75,6 @@ def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 def style(color: ColorChoice, stream: TextIO | None = None) -> Style:
     """Return the style of ``stream``, by default of stdout."""
-    from receipt_cli.render.style import Style
-
     return Style.detect(stream or sys.stdout, color=color)
 
 

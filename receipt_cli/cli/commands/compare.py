@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 
 from receipt_cli.api.commands import compare as compare_runs
 from receipt_cli.cli.output import (
-    ColorChoice,
     note,
     note_some,
     progress,
@@ -32,6 +31,7 @@ from receipt_cli.history.lane_history import worsened
 from receipt_cli.render.comparison.markdown import render_markdown
 from receipt_cli.render.comparison.terminal import render_comparison, render_reproducibility
 from receipt_cli.render.history import render_history
+from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store
 from receipt_cli.store.reading import read_receipts
 from receipt_cli.store.series_files import SeriesFiles

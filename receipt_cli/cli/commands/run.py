@@ -11,8 +11,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -137,7 +138,8 @@ def run(
     if device:
         note([f"{files.log} is no file that can be read: no header, no receipt"])
     else:
-        _conclude(files, ended, grammar, tuple(attach or ()), notes, quiet, hooks)
+        write = partial(_write_receipt, files, ended, grammar, tuple(attach or ()), notes, quiet=quiet, hooks=hooks)
+        _conclude(files, ended, write)
     if left is not None:
         left.remove()
     _end_as(ended.code)
@@ -181,10 +183,7 @@ def _recover(log: Path, output: Path | None, quiet: bool) -> None:
     write_atomically(receipt, canonical_bytes(product.document))
     found.note.unlink(missing_ok=True)
     if not quiet:
-        unread = refusal(product.derivation, str(log))
-        note(dict.fromkeys([*product.notes, *([unread.message] if unread is not None else [])]))
-        note(["exit code, wall time and peak memory are unknown: receipt run was killed"])
-        _show(product, log, receipt)
+        _show(product, log, receipt, ["exit code, wall time and peak memory are unknown: receipt run was killed"])
 
 
 def _check_options(log: str, grammar: str | None, attachments: Sequence[str]) -> None:
@@ -203,18 +202,10 @@ def _write_header(files: Files, run: dict[str, str | None], command: Sequence[st
     return notes
 
 
-def _conclude(
-    files: Files,
-    ended: Ended,
-    grammar: str | None,
-    attachments: tuple[str, ...],
-    notes: Iterable[str],
-    quiet: bool,
-    hooks: Hooks | None,
-) -> None:
+def _conclude(files: Files, ended: Ended, write: Callable[[], None]) -> None:
     """Write the receipt and report it. An error here is reported, and the exit code stays that of the command."""
     try:
-        _write_receipt(files, ended, grammar, attachments, notes, quiet, hooks)
+        write()
     except ReceiptError as error:
         tell(error)
         print_line(f"receipt: the log is {files.log}, its header {files.header}")
@@ -230,6 +221,7 @@ def _write_receipt(
     grammar: str | None,
     attachments: tuple[str, ...],
     notes: Iterable[str],
+    *,
     quiet: bool,
     hooks: Hooks | None,
 ) -> None:
@@ -258,15 +250,17 @@ def _write_receipt(
     product = _produced(request)
     write_atomically(files.receipt, canonical_bytes(product.document))
     if hooks is not None:
-        _call(hooks, str(files.log), product)
+        hooks.call_at_end(str(files.log), product.document)
+        hooks.finish()
+        note(hooks.failed)
     if not quiet:
-        unread = refusal(product.derivation, str(files.log))
-        note(dict.fromkeys([*notes, *product.notes, *([unread.message] if unread is not None else [])]))
-        _show(product, files.log, files.receipt)
+        _show(product, files.log, files.receipt, notes)
 
 
-def _show(product: Product, log: Path, receipt: Path) -> None:
-    """Print the card of the run on stderr; the last row names the receipt. A closed stderr is no error."""
+def _show(product: Product, log: Path, receipt: Path, notes: Iterable[str]) -> None:
+    """Print notes and the card of the run on stderr; the last row names the receipt. A closed stderr is no error."""
+    unread = refusal(product.derivation, str(log))
+    note(dict.fromkeys([*notes, *product.notes, *([unread.message] if unread is not None else [])]))
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             last = ("receipt", str(receipt))
@@ -290,15 +284,6 @@ class _Silence:
                 request = Request(path=str(self._log), grammar=self._grammar, running=True, environ=dict(os.environ))
                 self._hooks.call("stall", str(self._log), _produced(request).document)
             self._stalled = silent
-
-
-def _call(hooks: Hooks, log: str, product: Product) -> None:
-    """Run the commands for the end of the job, and wait for them."""
-    if product.document["failure"] is not None:
-        hooks.call("failure", log, product.document)
-    hooks.call("end", log, product.document)
-    hooks.finish()
-    note(hooks.failed)
 
 
 def _produced(request: Request) -> Product:

@@ -21,7 +21,7 @@ from receipt_cli.batch.model import REASONS, Engine, Manner, Report
 from receipt_cli.batch.pool import LocalPool
 from receipt_cli.batch.remote import is_url
 from receipt_cli.batch.summary import Tally, find_causes, left_out_report, report_document
-from receipt_cli.cli.output import ColorChoice, note_some, print_line, style, write_stdout
+from receipt_cli.cli.output import note_some, print_line, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
 from receipt_cli.definitions.search_path import find_folders
 from receipt_cli.documents.canonical import canonical_line
@@ -29,6 +29,7 @@ from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.duckdb import check_installed
 from receipt_cli.render.batch import render_change, render_quarantine, render_summary
 from receipt_cli.render.progress import BatchBar, BatchLines, shows_progress
+from receipt_cli.render.style import ColorChoice
 
 
 def build(

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from receipt_cli.cli.commands.show import show as show_document
-from receipt_cli.cli.commands.store import open_database
-from receipt_cli.cli.output import ColorChoice, note_some, style, write_json, write_stdout
+from receipt_cli.cli.commands.store import answer, open_database
 from receipt_cli.cli.output import note as tell_note
+from receipt_cli.cli.output import note_some, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder, Was
 from receipt_cli.comparison.policy import Policy
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
 from receipt_cli.history.lane_history import history
 from receipt_cli.history.lanes import BY, make_lanes
-from receipt_cli.io.duckdb import Answer
 from receipt_cli.render.history import render_groups
 from receipt_cli.render.store import render_answer, render_failures, render_meanings
+from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import failure_groups, list_runs
 from receipt_cli.store.marks import mark
@@ -73,7 +73,7 @@ def diff(
         if len({by_run.get(run_id) for run_id in ids}) > 1
     ]
     if json_output:
-        write_json([{"run_ids": ids, "names": [run.name for run in found], "differences": rows}][0])
+        write_json({"run_ids": ids, "names": [run.name for run in found], "differences": rows})
     else:
         short = [{key: _short(value) for key, value in row.items()} for row in rows]
         write_stdout(render_answer(columns, short, style(color)) or "the runs differ in no setting and no figure\n")
@@ -189,11 +189,11 @@ def ask(
     if sql:
         write_stdout(f"{statement}\n")
         return
-    answer = _asked(store, statement)
+    found = answer(store, statement)
     if json_output:
-        write_json(records(answer))
+        write_json(records(found))
     else:
-        write_stdout(render_answer(names(answer), records(answer), style(color)) or "no run has an answer\n")
+        write_stdout(render_answer(names(found), records(found), style(color)) or "no run has an answer\n")
 
 
 def _failures(
@@ -203,19 +203,13 @@ def _failures(
         raise UsageError("failures is not made by SQL", try_=f"receipt store query {store} 'FROM failures'")
     rows = list_runs(store)
     if where is not None:
-        wanted = {row["run_id"] for row in records(_asked(store, f"SELECT run_id FROM runs WHERE {where}\n"))}
+        wanted = {row["run_id"] for row in records(answer(store, f"SELECT run_id FROM runs WHERE {where}\n"))}
         rows = [row for row in rows if row["run_id"] in wanted]
     groups = failure_groups(rows)
     if json_output:
         write_json(groups[:limit] if limit else groups)
     else:
         write_stdout(render_failures(rows, groups, style(color), limit, full=full))
-
-
-def _asked(store: Path, statement: str) -> Answer:
-    database = open_database(store)
-    database.seal()
-    return database.ask(statement)
 
 
 def _mark(store: Path, run: str, **changes: Any) -> Any:

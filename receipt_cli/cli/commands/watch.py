@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from receipt_cli.authoring.site_search import find_site
-from receipt_cli.cli.output import ColorChoice, note, style, write_stdout
+from receipt_cli.cli.output import note, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, OnEnd, OnFailure, OnStall, Option, Stall
 from receipt_cli.derive import Options, plan_reading
 from receipt_cli.documents.canonical import canonical_line
@@ -19,6 +19,7 @@ from receipt_cli.follow.jobs import JobState, watch_jobs
 from receipt_cli.render.live import job_record, render_watch
 from receipt_cli.render.progress import Screen, shows_progress
 from receipt_cli.render.scale import duration
+from receipt_cli.render.style import ColorChoice
 
 
 def watch(
