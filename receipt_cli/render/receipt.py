@@ -114,10 +114,8 @@ def _error(page: Page, document: Document) -> Iterator[Row]:
     reason = text(failure, "reason")
     if reason is None or reason == "truncated":
         return
-    line, category = whole(failure, "line_number"), text(failure, "category")
-    yield _row(
-        "cause", page.say(REASONS.get(reason, reason)), page.say(category) if category else "", f"log:{line}" if line else ""
-    )
+    line, category, words = whole(failure, "line_number"), text(failure, "category") or "", REASONS.get(reason, reason)
+    yield _row("cause", page.say(words), "" if category in words else page.say(category), f"log:{line}" if line else "")
     raised = mapping(failure, "exception")
     message = text(raised, "message") or text(failure, "message")
     kind = text(raised, "type")

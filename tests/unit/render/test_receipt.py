@@ -203,7 +203,7 @@ reading
 
 FAILED_60_ASCII = """\
 error
-  cause        GPU out of memory | memory | log:14822
+  cause        GPU out of memory | log:14822
   says         torch.OutOfMemoryError: CUDA out of memory.
                Tried to allocate 2.00 GiB. GPU 3 has no room
   lines        cuda out of memory x1, first log:14822 | nccl
