@@ -62,10 +62,10 @@ PROBLEMS = {
     "wall_without_step_times": "the wall time is known, that of the steps is not",
     "failed_start": "a start after the run failed",
     "record_too_long": "a line is too long to read",
-    "last_record_cut": "the last record is cut",
-    "steps_missing": "steps are missing between the records",
+    "last_record_cut": "last record cut",
+    "steps_missing": "steps missing",
     "step_jump": "a step counter jumps far ahead",
-    "nul_bytes": "NUL bytes were removed",
+    "nul_bytes": "NUL bytes",
     "compressed_stream_damaged": "the compressed log is damaged",
     "fact_contradicted": "a stated fact contradicts the log",
     "unreadable_value": "a value is not a number",
@@ -481,11 +481,13 @@ class _Card:
         )
 
     def _loss(self) -> list[Text]:
-        parts = [
-            *self._course("", "loss", mapping(self.metrics, "loss")),
-            *self._course("val ", "val_loss", mapping(self.metrics, "val_loss")),
-        ]
         if "loss" in self.metrics or "val_loss" in self.metrics:
+            parts: list[Text] = []
+            for placed in (True, False):  # the line of the highest loss, if there is room
+                parts = self._course("", "loss", self.metrics.get("loss"), placed=placed)
+                parts += self._course("val ", "val_loss", self.metrics.get("val_loss"))
+                if sum(part.cell_len + 3 for part in parts) - 3 <= self.style.width - _HANGING:
+                    break
             return parts
         named = {
             name: entry
@@ -507,8 +509,8 @@ class _Card:
         more = len(found) - len(shown)
         return [Text("no total"), *shown, *([Text(f"{more} more")] if more else [])] if found else []
 
-    def _course(self, label: str, name: str, entry: object, *, plain: bool = False) -> list[Text]:
-        """Return first, last and, unless ``plain``, best value of a loss; nothing if none is known."""
+    def _course(self, label: str, name: str, entry: object, *, plain: bool = False, placed: bool = False) -> list[Text]:
+        """Return first, last and, unless ``plain``, best value of a loss; ``placed``: with the line of the highest."""
         first, last, low, high = (real(entry, key) for key in ("first", "last", "min", "max"))
         bad, records = whole(entry, "nonfinite_count"), whole(entry, "record_count")
         ends_in_nan = last is None and bool(bad)
@@ -530,7 +532,7 @@ class _Card:
         elif low is not None and low != first:
             shown.append(f" (best {_figure(low)})")
         elif high is not None and last is not None and first is not None and high > max(first, last):
-            line = whole(entry, "places", "max_line")
+            line = whole(entry, "places", "max_line") if placed else None
             shown.append(f" (highest {_figure(high)}")
             shown.append_text(Text(", ") + self._log_line(line) if line is not None else Text()).append(")")
         if bad and not ends_in_nan:

@@ -27,6 +27,8 @@ def test_the_highest_loss_has_its_line() -> None:
     loss = {"first": 14.127, "last": 16.97, "min": 14.127, "max": 76.77, "record_count": 6, "places": {"max_line": 2309}}
     assert row(receipt(metrics={"loss": loss}), "loss") == "14.13 → 16.97 (highest 76.77, log:2309)"
     assert row(receipt(metrics={"loss": {**loss, "places": {}}}), "loss") == "14.13 → 16.97 (highest 76.77)"
+    both = {"loss": loss, "val_loss": {"first": 14.127, "last": 12.9, "min": 12.5, "max": 14.127, "record_count": 6}}
+    assert row(receipt(metrics=both), "loss") == "14.13 → 16.97 (highest 76.77) · val 14.13 → 12.90 (best 12.50)"
 
 
 def test_a_contradicted_speed_gives_way_to_the_measured_one() -> None:
