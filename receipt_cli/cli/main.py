@@ -14,7 +14,7 @@ from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ESTALE}
-"""Why the system may refuse any file to any program. What lies in its name (none there, too long) is for us to expect."""
+"""Reasons for which the system may refuse a file to any program; a wrong name is not among them."""
 
 
 def main() -> NoReturn:
@@ -54,7 +54,7 @@ def _run() -> NoReturn:
 
 
 def _refusal(error: OSError) -> ReceiptError | None:
-    """Return the error in the words of the system, if it would refuse the file to any program."""
+    """Return the system's error as ours if it may refuse a file to any program."""
     where, why = str(error.filename), error.strerror or str(error)
     if error.errno in _FULL:
         return OutputError("cannot write", where=where, why=why)

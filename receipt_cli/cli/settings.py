@@ -1,4 +1,4 @@
-"""Defaults of options: from ``RECEIPT_*`` variables, else from ``receipt.toml`` or ``[tool.receipt]`` of ``pyproject.toml``."""
+"""Read defaults of options: ``RECEIPT_*`` variables, else ``receipt.toml`` or ``[tool.receipt]`` of ``pyproject.toml``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTINGS = {
     "policy": "YAML file of the fields that block a comparison, warn or are ignored.",
     "path": "Folders of definitions that do not ship; a list in a file.",
 }
-"""Each setting, with its meaning. ``RECEIPT_`` and its name in capitals is its variable."""
+"""Setting → meaning. Its variable is ``RECEIPT_`` and the name in capitals."""
 _MOST_BYTES = 1 << 20
 
 
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """The settings that have a value, and notes on a file that is not read."""
+    """The settings with a value, and notes on files that are not read."""
 
     values: Mapping[str, Setting]
     notes: tuple[str, ...] = ()

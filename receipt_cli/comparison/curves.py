@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.numeric.intervals import interval, mean_spread
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.precision import printed_unit
 
 MIN_COMMON = 4

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+
 from receipt_cli.comparison.comparable import Document
 from receipt_cli.comparison.contrasts import Axis, Run
 from receipt_cli.comparison.curves import Curve
@@ -18,7 +20,6 @@ from receipt_cli.events.table import Series
 from receipt_cli.io.source import Progress
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.receipts.open import read_given
 from receipt_cli.receipts.production import Product
 from receipt_cli.store.series_files import SeriesFiles

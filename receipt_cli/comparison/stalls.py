@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from receipt_cli.numeric.intervals import MIN_VALUES, without_outliers
-from receipt_cli.numeric.lazy_numpy import np
 
 RULE = "step_stalls/1"
 METRIC = "step_time_s"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from receipt_cli.comparison.contrasts import Axis
 from receipt_cli.comparison.load import places_along
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.receipts.production import Product
 
 _AXES: tuple[tuple[str, Axis], ...] = (("tokens", "tokens"), ("samples", "samples"), ("time_s", "time"))

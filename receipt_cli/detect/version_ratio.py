@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 
+import numpy as np
+
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.scan.columns import NumberColumn

@@ -10,11 +10,12 @@ from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.model import Event, expand, rule_of
 from receipt_cli.events.rows import STEP_TIME, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.events.starts import FEWEST
 from receipt_cli.events.table import EventTable
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import joined
 from receipt_cli.numeric.statistics import exact_median, finite
 from receipt_cli.records.envelope import NO_RANK

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.definitions.metrics import Metric
 from receipt_cli.events.table import curve_of
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.receipts.production import Product
 from receipt_cli.redaction.mask import mask_secrets
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from receipt_cli.gpu_profile.format import Batch
 from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
 
 Json: TypeAlias = "dict[str, Any]"
 """A JSON object as ``json.loads`` returns it."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from receipt_cli.gpu_profile.batch import LATEST_NS, LONGEST_NS, Json, Rows, exact_total, whole, whole_columns
 from receipt_cli.gpu_profile.format import NAMED_COPIES
-from receipt_cli.numeric.lazy_numpy import np
 
 _SIZE = (0, 1 << 60)
 _KIND = (0, 1 << 31)

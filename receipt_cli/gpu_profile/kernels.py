@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from receipt_cli.gpu_profile.batch import LATEST_NS, LONGEST_NS, MAX_DEVICE, Json, Rows, real, whole, whole_columns
 from receipt_cli.gpu_profile.dictionaries import MAX_NAME
 from receipt_cli.gpu_profile.spans import Spans
 from receipt_cli.gpu_profile.timing import Timing, Timings
 from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
 
 MAX_NAMES = 1 << 16
 _MAX_OPEN = 1 << 18

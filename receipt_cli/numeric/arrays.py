@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
-from receipt_cli.numeric.lazy_numpy import np
+import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
-from receipt_cli.numeric.lazy_numpy import np
+import numpy as np
+
 from receipt_cli.numeric.spill import picked
 from receipt_cli.numeric.spill_buffer import SpillBuffer
 

@@ -23,8 +23,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+
 from receipt_cli.numeric.array_types import Floats, Mask
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.student_t import quantile
 
 INTERVAL_RULE = "interval/2"

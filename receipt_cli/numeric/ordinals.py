@@ -7,11 +7,11 @@ from array import array
 from collections.abc import Sequence
 from typing import TypeAlias
 
+import numpy as np
 from pyroaring import BitMap, BitMap64
 
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import show
 
 OrdinalSet: TypeAlias = BitMap64

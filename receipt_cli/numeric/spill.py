@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from receipt_cli.numeric.lazy_numpy import np
+import numpy as np
+
 from receipt_cli.numeric.spill_buffer import SpillBuffer
 from receipt_cli.numeric.spill_buffer import show as count_shown
 

@@ -13,8 +13,9 @@ from mmap import PAGESIZE, mmap
 from typing import IO, TYPE_CHECKING, TypeVar
 from weakref import WeakSet, finalize
 
+import numpy as np
+
 from receipt_cli.errors import UsageError
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.patterns import compile_later
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from receipt_cli.documents.schema_fields import Field
 
 _POINTER, _TYPE = 46, 15
-"""Cells up to which the columns of pointers and types are filled; a longer text pushes what follows to the right."""
+"""Widest columns of pointers and types, in cells; a longer text pushes the rest of its line to the right."""
 _SIGNS: dict[str, tuple[str, Role]] = {"added": ("+", "good"), "removed": ("-", "bad"), "changed": ("~", "warn")}
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+
 from receipt_cli.numeric.column import Cells, shifted
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.scan.extraction.model import DROPPED
 from receipt_cli.scan.row_texts import RowTexts
 

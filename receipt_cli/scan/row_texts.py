@@ -12,8 +12,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.patterns import compile_later
 
 if TYPE_CHECKING:

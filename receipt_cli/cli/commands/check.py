@@ -12,11 +12,10 @@ from typing import Annotated, Any
 from receipt_cli.analysis.checks import CORE, healthy, outcome, too_short
 from receipt_cli.ci.baseline import Baseline, hold_against
 from receipt_cli.ci.delivery import Targets, deliver
-from receipt_cli.ci.gates import DEFAULT, Gates
-from receipt_cli.ci.gates_file import read_gates
+from receipt_cli.ci.gates import DEFAULT, Gates, read_gates
 from receipt_cli.ci.log_locations import Places
 from receipt_cli.ci.page import render_page
-from receipt_cli.ci.verdict import Verdict, rule
+from receipt_cli.ci.verdict import HEALTH, Verdict, rule
 from receipt_cli.cli.output import note, progress, read_policy, style, write_json, write_stdout
 from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, FromSettings, JobExit, Json, Option, Policy, Was
 from receipt_cli.comparison.contrasts import Run
@@ -28,13 +27,6 @@ from receipt_cli.io.file_kinds import read_file
 from receipt_cli.receipts.open import read_given
 from receipt_cli.receipts.production import Product
 from receipt_cli.render.receipt import render_receipt
-
-_WRONG = {
-    "has_steps": "no training step",
-    "finite_losses": "a loss is not finite",
-    "no_oom": "memory ran out",
-    "zero_exit_code": "exit code not 0",
-}
 
 
 def check(
@@ -121,12 +113,12 @@ def check(
 
 
 def _answer(document: Mapping[str, Any], ruled: Verdict, proven: bool, allow_unknown: bool) -> str:
-    """Return whether the run passes, with the exit code, and why."""
+    """Return whether the run passes, the exit code, and the reason."""
     checks, fine = document["checks"], healthy(document["checks"], document["failure"])
     if fine is None and not allow_unknown:
         return f"cannot judge (exit {ExitCode.GRAMMAR}): no step line was recognised"
     lacking = [name for name in CORE if checks.get(name) is not True] if proven and fine and not ruled.passed else []
-    wrong = [words for name, words in _WRONG.items() if checks.get(name) is False]
+    wrong = [words for name, (words, _) in HEALTH.items() if checks.get(name) is False]
     word: str = "finished, too short to judge" if too_short(document) else outcome(document)
     if lacking:
         why = f"not proven: {', '.join(lacking)}"
@@ -143,7 +135,7 @@ def _read_gates(path: Path | None) -> Gates:
 
 
 def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) -> Product | None:
-    """Return what the log of a receipt gives beside it; None where it is not at hand, or gives another receipt."""
+    """Read the log of a receipt for its steps; None if it is missing or gives another receipt."""
     if not Path(log).exists():
         return None
     again, product = read_given(log, environ=environ, progress=progress)

@@ -77,7 +77,7 @@ def export(
 _SUFFIXES: dict[Name, str] = {
     "openmetrics": ".prom", "otlp-json": ".json", "parquet": ".parquet", "csv": ".csv", "in-toto": ".json", "bmf": ".json",
 }  # fmt: skip
-"""Suffixes of the files that are written for the runs of a store."""
+"""Format → suffix of the files of a store's runs."""
 
 
 def _export_store(root: Path, to: Name, output: Path | None, max_steps: int | None, at: str | None) -> None:

@@ -173,7 +173,7 @@ def learn(
 
     Prints a draft that passes the lint, or writes it to a file that does not exist yet; what it parses from the log, and what
     it cannot settle, goes to stderr. NAME is printed beside a number (#2 is the second on its line), ROLE is step, epoch,
-    epoch_step, loss, time, lr, any metric, other or skip, with :UNIT where the log prints none. Exits 4 when the draft reads no
+    epoch_step, loss, time, lr, any metric, other or skip, with :UNIT if the log prints none. Exits 4 if the draft reads no
     step of the log, 6 when the file exists.
 
     Example: receipt grammar learn run.log -o mine.yaml
@@ -201,7 +201,7 @@ def learn(
 
 
 def _asked(question: Question) -> str:
-    """Return the answer of the person at the terminal; empty where the draft is to stay as it is."""
+    """Ask the user at the terminal; an empty answer keeps the draft."""
     print_line(question.text)
     numbered = [f"{number}) {answer}" for number, answer in enumerate(question.answers, start=1)]
     print_line(f"  {'  '.join(numbered)}  NAME=ROLE, or nothing to leave it")

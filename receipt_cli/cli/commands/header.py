@@ -1,4 +1,4 @@
-"""``receipt header``: what only the job's own machine knows, written when the job starts."""
+"""``receipt header``: record the job's machine and code when the job starts."""
 
 from __future__ import annotations
 
