@@ -9,14 +9,11 @@ from typing import Any, TypeAlias
 
 from receipt_cli import __version__
 from receipt_cli.gpu_profile import format as gpufl
-from receipt_cli.gpu_profile.copies import CopyTotals
-from receipt_cli.gpu_profile.dictionaries import Dictionary, shown
-from receipt_cli.gpu_profile.problems import StreamProblems
-from receipt_cli.gpu_profile.sampled import Sampler
-from receipt_cli.gpu_profile.session import ReadFile, Session
-from receipt_cli.gpu_profile.session_times import times_of
+from receipt_cli.gpu_profile.activity import NS, CopyTotals, Timing, Timings
+from receipt_cli.gpu_profile.devices import Sampler
+from receipt_cli.gpu_profile.session import ReadFile, Session, times_of
 from receipt_cli.gpu_profile.spans import Spans
-from receipt_cli.gpu_profile.timing import NS, Timing, Timings
+from receipt_cli.gpu_profile.stream import Dictionary, StreamProblems, shown
 from receipt_cli.header.document import merge
 from receipt_cli.header.facts import HeaderFact
 from receipt_cli.receipts.production import UNDECLARED, Declared

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from receipt_cli.errors import InputError
-from receipt_cli.gpu_profile.batch import whole
-from receipt_cli.gpu_profile.problems import StreamProblems
+from receipt_cli.gpu_profile.stream import StreamProblems, whole
 
 CHANNELS = ("device", "scope", "system", "sass")
 _NAME = re.compile(r"(?s)(?:(?P<prefix>.+)\.)?(?P<channel>device|scope|system|sass)(?:\.(?P<number>\d{1,9}))?\.log(?:\.gz)?")

@@ -12,9 +12,8 @@ from receipt_cli.gpu_profile import nsys
 from receipt_cli.gpu_profile.document import build_document
 from receipt_cli.gpu_profile.files import Listing, list_files, list_session
 from receipt_cli.gpu_profile.format import GPUFL_FORMAT, TYPES
-from receipt_cli.gpu_profile.lines import first_lines
-from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import read_session
+from receipt_cli.gpu_profile.stream import StreamProblems, first_lines
 from receipt_cli.receipts.production import UNDECLARED, Declared, require_valid
 
 _LOOKED_AT = 3
