@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.grammar.model import COUNTERS, compile_pattern
-from receipt_cli.grammar.parts import abbreviate
+from receipt_cli.grammar.parse import abbreviate
 from receipt_cli.learn.tokens import split
 
 Body = dict[str, Any]

@@ -16,8 +16,7 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.model import Block, Grammar, Rule, Sample, compile_pattern
-from receipt_cli.grammar.parse import load_grammar
-from receipt_cli.grammar.parts import PARTS
+from receipt_cli.grammar.parse import PARTS, load_grammar
 from receipt_cli.learn.vocabulary import load_vocabulary
 from receipt_cli.problems import Finding
 from receipt_cli.scan.extraction import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, bind_row, convert, extract

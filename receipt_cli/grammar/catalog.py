@@ -13,9 +13,8 @@ from receipt_cli.definitions.compiled import find_compiled, load_shipped, unpack
 from receipt_cli.definitions.reading import similar
 from receipt_cli.definitions.resources import data_root, is_installed, read_shipped
 from receipt_cli.errors import DataError, InputError, UsageError
-from receipt_cli.grammar.field_file import lazy_fields
 from receipt_cli.grammar.model import Grammar, Rule, RuleHead
-from receipt_cli.grammar.parse import check_patterns, load_grammar
+from receipt_cli.grammar.parse import check_patterns, lazy_fields, load_grammar
 from receipt_cli.patterns import compile_later
 
 MAX_BYTES = 1 << 20
