@@ -17,7 +17,7 @@ from receipt_cli.errors import DataError, InputError, ReceiptError
 from receipt_cli.header.collect import collect_header, renew_log_facts
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import read_header_file
-from receipt_cli.io.beside import header_name, receipt_names
+from receipt_cli.io.compression import header_name, receipt_names
 from receipt_cli.receipts.assembly import Document, assemble
 from receipt_cli.receipts.stated import header_facts
 from receipt_cli.redaction.text import mask_texts

@@ -23,16 +23,14 @@ from receipt_cli.batch.remote import fetched, is_url
 from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.definitions.search_path import Folder
 from receipt_cli.derive import Derivation, Options, Reading, read_log
-from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.canonical import canonical_bytes, run_id
 from receipt_cli.documents.diff import Difference, differences
-from receipt_cli.documents.identity import run_id
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import DataError, ExitCode, InputError, ReceiptError
 from receipt_cli.grammar.catalog import list_grammars, read_entry
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.atomic import make_folder
-from receipt_cli.io.beside import header_name, receipt_names
-from receipt_cli.io.compression import unpacked
+from receipt_cli.io.compression import header_name, receipt_names, unpacked
 from receipt_cli.io.discovery import is_log_text, read_head
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source

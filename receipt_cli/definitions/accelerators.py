@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, cast
 
-from receipt_cli.definitions.compiled import load_shipped, unpack
+from receipt_cli.definitions.resources import load_shipped, unpack
 from receipt_cli.errors import DataError
 from receipt_cli.patterns import compile_later
 

@@ -9,8 +9,8 @@ from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import similar
+from receipt_cli.definitions.resources import load_shipped, unpack
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import DataError
 

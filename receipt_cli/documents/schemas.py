@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast, get_args
 
-from receipt_cli.definitions.compiled import load_shipped
-from receipt_cli.definitions.resources import read_shipped
+from receipt_cli.definitions.resources import load_shipped, read_shipped
 from receipt_cli.errors import DataError
 from receipt_cli.patterns import compile_later
 

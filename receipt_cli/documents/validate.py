@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from receipt_cli.definitions.schema_check import Path, explain, json_type, make_validator, refuse
+from receipt_cli.definitions.reading import Path, explain, json_type, make_validator, refuse
 from receipt_cli.documents.invariants.ablation import ABLATION_RULES
 from receipt_cli.documents.invariants.evaluation import EVALUATION_RULES
 from receipt_cli.documents.invariants.gpu_profile import GPU_PROFILE_RULES

@@ -1,6 +1,6 @@
 """Export a run as a TensorBoard event file: TFRecords of Event messages, each protected by CRC-32C.
 
-Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.tfrecord``. Written without TensorFlow or
+Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.protobuf``. Written without TensorFlow or
 TensorBoard, and deterministic.
 """
 
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from receipt_cli.export.curves import Curve
 from receipt_cli.export.run import STATISTICS, ExportedRun
-from receipt_cli.io.protobuf import block, double, integer, single
-from receipt_cli.io.tfrecord import framed
+from receipt_cli.io.protobuf import block, double, framed, integer, single
 
 _VERSION = "brain.Event:2"
 _SCALARS, _TEXT = "scalars", "text"

@@ -100,7 +100,7 @@ _DT = (-LONGEST_NS, LONGEST_NS)
 _DURATION = (0, LONGEST_NS)
 _ID = (0, 1 << 62)
 Named = int | str
-"""A kernel by its id in the dictionary, or by its name if the record contains it."""
+"""A kernel or scope by its id in the dictionary, or by its name if the record contains it."""
 
 
 class Kernels:
@@ -266,10 +266,8 @@ class Copies:
 
 
 MAX_SCOPE_NAMES = 1 << 14
-_MAX_OPEN = 1 << 18
 _BEGIN, _END, _GOES_ON, _BREAKS_OFF = 0, 1, 2, 3
 """The last two: a scope already open when this session began, and one still open at its end."""
-Named = int | str
 
 
 class Scopes:

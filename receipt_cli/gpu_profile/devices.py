@@ -29,8 +29,7 @@ class Column:
 
     def add(self, times: Sequence[int], values: Sequence[float]) -> None:
         """Add numbers as recorded, each with its time."""
-        times_over = self._sampled.times, self._sampled.over
-        result = array("d", (value * times_over[0] / times_over[1] for value in values))
+        result = array("d", (value * self._sampled.times / self._sampled.over for value in values))
         if not result:
             return
         first, last = min(times), max(times)

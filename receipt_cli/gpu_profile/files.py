@@ -69,7 +69,8 @@ def list_session(path: Path, problems: StreamProblems) -> Listing:
             _keep_sidecar(found, entry, name, problems)
         elif loss := _LOSS.fullmatch(entry.name):
             found.given_up.add((loss["channel"], int(loss["number"])))
-    prefixes = {_prefix(window.name) for window in windows}
+    names = (_NAME.fullmatch(window.name.rpartition("/")[2]) for window in windows)
+    prefixes = {name["prefix"] or "" for name in names if name is not None}
     if len(prefixes) > 1:
         known = ", ".join(sorted(prefix or "(no prefix)" for prefix in prefixes))[:200]
         raise InputError(
@@ -122,11 +123,6 @@ def _window(name: str, opener: Callable[[], BinaryIO]) -> Window:
 def _is_window(name: str) -> bool:
     """Return whether ``name`` is that of a channel's file. A hidden file is an unfinished one of a launcher."""
     return not name.startswith(".") and _NAME.fullmatch(name) is not None
-
-
-def _prefix(name: str) -> str:
-    found = _NAME.fullmatch(name.rpartition("/")[2])
-    return (found["prefix"] or "") if found is not None else ""
 
 
 def _order(window: Window) -> tuple[int, str, bool, int, bool, str]:

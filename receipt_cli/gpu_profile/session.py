@@ -131,9 +131,7 @@ def read_session(listing: Listing, problems: StreamProblems, wanted: str | None 
             session.lose(channel, kind)
     if session.others and wanted is None:
         known = [session.session_id or "?", *session.others]
-        raise OtherSessions(
-            "holds several sessions", why=", ".join(known)[:300], try_=f"receipt import --session {known[0]} …"
-        )  # fmt: skip
+        raise OtherSessions("holds several sessions", why=", ".join(known)[:300], try_=f"receipt import --session {known[0]} …")
     if wanted is not None and session.session_id is None:
         raise OtherSessions("holds no such session", why=f"{wanted!r} is none of {', '.join(session.others)[:300] or 'none'}")
     return session
@@ -228,9 +226,8 @@ class _Reader:
             session.ignored += 1
         elif kind == gpufl.NAMES:
             session.read += 1
-            session.kernel_names.update(record, session.problems, self._file, line.number)
-            session.scope_names.update(record, session.problems, self._file, line.number)
-            session.metric_names.update(record, session.problems, self._file, line.number)
+            for names in (session.kernel_names, session.scope_names, session.metric_names):
+                names.update(record, session.problems, self._file, line.number)
         elif kind in gpufl.STARTS or kind == gpufl.ENDS:
             self._lifecycle(kind, record, line)
         elif kind in (gpufl.DETAIL, gpufl.SAMPLE):
@@ -239,7 +236,9 @@ class _Reader:
         elif kind in gpufl.SINGLE:
             if self._single(kind, record):
                 session.read += 1
-                self._seen(record)
+                time = whole(record.get("ts_ns"), 0, LATEST_NS)
+                if time is not None:
+                    session.seen(time)
             else:
                 self._unread(line, "unreadable_record", f"{kind}: a value cannot be read")
         else:
@@ -266,9 +265,8 @@ class _Reader:
             session.columns[key] += 1
         lost = rows.torn + self._batches[kind](rows, record)
         if lost:
-            session.problems.add(
-                "unreadable_row", f"{self._file}: {kind}: {lost} rows cannot be read", line=line.number, count=lost
-            )
+            detail = f"{self._file}: {kind}: {lost} rows cannot be read"
+            session.problems.add("unreadable_row", detail, line=line.number, count=lost)
             session.lose(self._channel, "unreadable_row", lost)
         session.read += 1
         if kind == gpufl.KERNELS:
@@ -336,11 +334,6 @@ class _Reader:
     def _kernels(self, rows: Rows) -> int:
         self.session.details.add_batch(rows)
         return self.session.kernels.add_batch(rows)
-
-    def _seen(self, record: Json) -> None:
-        time = whole(record.get("ts_ns"), 0, LATEST_NS)
-        if time is not None:
-            self.session.seen(time)
 
 
 def _exit_code(record: Json) -> int | None:

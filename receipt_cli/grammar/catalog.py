@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from receipt_cli.definitions.compiled import find_compiled, load_shipped, unpack
 from receipt_cli.definitions.reading import similar
-from receipt_cli.definitions.resources import data_root, is_installed, read_shipped
+from receipt_cli.definitions.resources import data_root, find_compiled, is_installed, load_shipped, read_shipped, unpack
 from receipt_cli.errors import DataError, InputError, UsageError
 from receipt_cli.grammar.model import Grammar, Rule, RuleHead
 from receipt_cli.grammar.parse import check_patterns, lazy_fields, load_grammar

@@ -214,7 +214,7 @@ KINDS = ("pattern", "pairs", "mapping", "table", "block")
 
 def _check_shape(data: dict[str, Any], with_samples: bool, fail: Fail) -> None:
     """Raise the error that ``fail`` makes if ``data`` breaks ``schemas/grammar`` so that the engine cannot use it."""
-    from receipt_cli.definitions.schema_check import check_definition
+    from receipt_cli.definitions.reading import check_definition
 
     def counts(path: tuple[str | int, ...], keyword: str, instance: object) -> bool:
         if keyword in _LEFT_TO_LINT or (keyword == "oneOf" and path[0] == "rules"):

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from receipt_cli.analysis.checks import contradicted_metrics, healthy, outcome
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.documents.identity import run_id, run_time
+from receipt_cli.documents.canonical import run_id, run_time
 
 Document: TypeAlias = Mapping[str, Any]
 Better = Literal["lower", "higher", "none"]

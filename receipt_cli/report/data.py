@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from receipt_cli.comparison.policy import Policy
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.documents.identity import run_id
+from receipt_cli.documents.canonical import run_id
 from receipt_cli.history.lane_history import history
 from receipt_cli.history.lanes import make_lanes, watch
 from receipt_cli.render.card import render_card

@@ -11,7 +11,7 @@ from typing import Any
 
 from receipt_cli.analysis.checks import healthy, outcome, proven
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.documents.identity import run_time
+from receipt_cli.documents.canonical import run_time
 from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.store.marks import read_marks

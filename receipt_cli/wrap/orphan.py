@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from receipt_cli.errors import OutputError
 from receipt_cli.io.atomic import write_atomically
-from receipt_cli.io.beside import running_name
+from receipt_cli.io.compression import running_name
 
 _VERSION = "running/1"
 _LARGEST = 1 << 20

@@ -12,7 +12,7 @@ from typing import Literal
 
 from receipt_cli.errors import OutputError
 from receipt_cli.io.atomic import check_new
-from receipt_cli.io.beside import header_name, receipt_names
+from receipt_cli.io.compression import header_name, receipt_names
 
 Existing = Literal["refuse", "append", "overwrite"]
 """What to do with an existing log; applies to header and receipt too."""

@@ -82,7 +82,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "duckdb": ("io.duckdb",),
     "fsspec": ("batch.remote",),
     "git": ("header.git",),
-    "jsonschema": ("definitions.schema_check",),
+    "jsonschema": ("definitions.reading",),
     "keras": ("emit.callbacks.keras",),
     "lightning": ("emit.callbacks.lightning",),
     "matplotlib": ("api.*",),

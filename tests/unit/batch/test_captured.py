@@ -12,7 +12,7 @@ import pytest
 from receipt_cli.batch.captured import captured
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import DataError, InputError
-from receipt_cli.io.beside import header_name, receipt_names
+from receipt_cli.io.compression import header_name, receipt_names
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.store.files import Store
 
