@@ -276,12 +276,7 @@ def _record_problems(session: Session, *, complete: bool) -> None:
         ("name_unknown", stalls.nameless, "{} samples inside kernels have a reason without a name", False),
         ("too_many_names", int(stalls.too_many), "stall reasons are left out: there are too many", False),
         ("too_many_details", session.details.left_out, "{} details of launches were left out: there are too many", False),
-        (
-            "unreadable_value",
-            session.details.unreadable + stalls.unreadable,
-            "{} kernel detail or sample records cannot be read",
-            True,
-        ),
+        ("unreadable_value", within, "{} kernel detail or sample records cannot be read", True),
         ("unreadable_value", session.samples.unreadable, "{} samples are not numbers", True),
     ):
         if number:
