@@ -57,7 +57,7 @@ def rfc3339(seconds: float) -> str:
 
 def figures(values: Iterable[float | None]) -> Document:
     """Return the statistics of a curve; None is a step without a value; NaN and infinities are counted and left out."""
-    from receipt_cli.documents.invariants.figures import column_figures
+    from receipt_cli.documents.invariants.rule import column_figures
 
     known = [value for value in values if value is not None]
     finite = [value for value in known if math.isfinite(value)]
