@@ -12,9 +12,8 @@ from receipt_cli.api.results import Comparison, Finding, Migration, Verification
 from receipt_cli.api.run import FilePath, Paths, Run, as_paths
 from receipt_cli.authoring.site_search import find_site
 from receipt_cli.comparison.contrasts import compare_runs
-from receipt_cli.comparison.load import make_run, short_names
+from receipt_cli.comparison.load import make_run, reach, read_target, short_names
 from receipt_cli.comparison.policy import DEFAULT, read_policy
-from receipt_cli.comparison.targets import reach, read_target
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.migrate import migrate_bytes, replace_original, write_beside
 from receipt_cli.documents.validate import validate_bytes

@@ -15,7 +15,7 @@ from receipt_cli.gpu_profile.session import ReadFile, Session, times_of
 from receipt_cli.gpu_profile.spans import Spans
 from receipt_cli.gpu_profile.stream import Dictionary, StreamProblems, shown
 from receipt_cli.header.document import merge
-from receipt_cli.header.facts import HeaderFact
+from receipt_cli.header.values import HeaderFact
 from receipt_cli.receipts.production import UNDECLARED, Declared
 
 SCHEMA_VERSION = "gpu_profile/1.2"

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.header.document import merge
-from receipt_cli.header.environment import blob_facts, variable_facts
-from receipt_cli.header.facts import FactCollector, HeaderFact
-from receipt_cli.header.header_file import file_facts
-from receipt_cli.header.values import is_pointer, split_pointer
+from receipt_cli.header.header_file import blob_facts, file_facts, variable_facts
+from receipt_cli.header.values import FactCollector, HeaderFact, is_pointer, split_pointer
 
 Collected = tuple[list[HeaderFact], list[str]]
 """The result of a collector: facts, and notes for stderr."""
@@ -70,16 +68,15 @@ def _value(header: Mapping[str, Any], pointer: str) -> Any:
 
 def _local(here: Path, environ: Mapping[str, str], python: str | None) -> list[Collected]:
     """Return the facts of this machine and of the repository of ``here``; imports their modules only now."""
-    from receipt_cli.header.accelerators import accelerator_facts
     from receipt_cli.header.git import git_facts
-    from receipt_cli.header.host import host_facts
+    from receipt_cli.header.host import accelerator_facts, host_facts
 
     return [_interpreter(environ, python), host_facts(here), accelerator_facts(environ), git_facts(here, environ)]
 
 
 def _interpreter(environ: Mapping[str, str], python: str | None) -> Collected:
     """Return the facts of the job's interpreter, or notes if there is none or it does not answer."""
-    from receipt_cli.header.interpreter import ask_interpreter, job_interpreter
+    from receipt_cli.header.host import ask_interpreter, job_interpreter
 
     collector = FactCollector()
     path = job_interpreter(environ) if python is None else python

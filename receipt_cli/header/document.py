@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NoReturn
 
-from receipt_cli.header.facts import HeaderFact
-from receipt_cli.header.values import LEAVES, MAX_ITEMS, OPEN_MAPS, checked, escape, is_pointer, split_pointer
+from receipt_cli.header.values import LEAVES, MAX_ITEMS, OPEN_MAPS, HeaderFact, checked, escape, is_pointer, split_pointer
 
 _TOP = (
     "git", "software", "hardware", "parallelism", "model", "seeds", "flags", "execution", "cost", "cwd", "collected_at",

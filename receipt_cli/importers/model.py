@@ -9,8 +9,7 @@ from typing import Any
 
 from receipt_cli.events.model import Event, Meaning
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.header.facts import HeaderFact
-from receipt_cli.header.values import checked
+from receipt_cli.header.values import HeaderFact, checked
 from receipt_cli.importers.text import Document, JsonText, Record, Value
 from receipt_cli.importers.values import ProblemCounter, RecordValues
 from receipt_cli.records.envelope import NO_RANK

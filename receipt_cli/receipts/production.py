@@ -348,7 +348,7 @@ def capture_header(
     The job's Python is ``python``, or that of the process ``pid`` (whose environment is then used) or of ``command``, else
     that of ``environ``. Raises ``UsageError``.
     """
-    from receipt_cli.header.interpreter import command_interpreter, process_interpreter  # starts programs
+    from receipt_cli.header.host import command_interpreter, process_interpreter  # starts programs
 
     if pid is not None:
         environ, python = process_interpreter(pid)

@@ -15,10 +15,9 @@ from receipt_cli.errors import InputError, UsageError
 from receipt_cli.header import collect
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.document import empty_header, merge
-from receipt_cli.header.facts import HeaderFact
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import header_document
-from receipt_cli.header.values import LEAVES
+from receipt_cli.header.values import LEAVES, HeaderFact
 
 NOW = "2026-01-31T12:00:00Z"
 LOG = [
