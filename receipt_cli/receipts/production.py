@@ -121,9 +121,7 @@ def produce_from(
     ``read`` gets the options of the derivation and a list to add notes to; it is called after the rest of the request was
     checked. Raises ``ReceiptError``.
     """
-    captured = None
-    if request.header_file is not None:
-        captured = read_header_file(request.header_file)
+    captured = None if request.header_file is None else read_header_file(request.header_file)
     attachments = [read_attachment(text) for text in request.attachments]
     run = mask_texts(dict(captured["run"])) if captured is not None else {}
     run |= {**_declared(request), **request.captured}
@@ -231,13 +229,10 @@ def require_valid(document: Document, kind: str, where: str = "") -> None:
 
 def _declared(request: Request) -> dict[str, Any]:
     """Return the fields of ``run`` in the request. Raises ``UsageError`` for values that a receipt cannot contain."""
-    declared = run_texts(name=request.name, lane=request.lane, preset=request.preset)
-    code = request.exit_code
-    if code is None:
-        return declared
-    if not -(2**31) <= code < 2**32:
+    declared, code = run_texts(name=request.name, lane=request.lane, preset=request.preset), request.exit_code
+    if code is not None and not -(2**31) <= code < 2**32:
         raise UsageError(f"--job-exit {code} is out of range", why="must be between -2147483648 and 4294967295")
-    return {**declared, "exit_code": code}
+    return declared if code is None else {**declared, "exit_code": code}
 
 
 def run_texts(**options: str | None) -> dict[str, Any]:
