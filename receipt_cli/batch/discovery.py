@@ -19,7 +19,7 @@ from typing import Generic, TypeVar, overload
 
 from receipt_cli.batch.model import LeftOut, Log, Reason
 from receipt_cli.batch.remote import SETTLED_S, find_remote, is_url
-from receipt_cli.errors import InputError, UsageError
+from receipt_cli.errors import InputError, UsageError, system_errors
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import HEAD_BYTES, document_kind, has_log_name
 
@@ -180,10 +180,8 @@ def local_stamp(status: os.stat_result) -> str:
 
 def read_list(path: str) -> list[str]:
     """Return the paths in the lines of a file, or of stdin for ``-``. Raises ``InputError``."""
-    try:
+    with system_errors(InputError, "cannot read the list of paths", path):
         lines = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise InputError("cannot read the list of paths", where=path, why=error.strerror or str(error)) from error
     return [os.fsdecode(line) for line in lines.splitlines() if line]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.errors import InputError, ReceiptError, UsageError
+from receipt_cli.errors import InputError, ReceiptError, UsageError, system_errors
 from receipt_cli.evidence import platforms, slurm
 from receipt_cli.evidence.model import Job, at, items
 
@@ -38,11 +38,8 @@ def read_evidence(files: Sequence[Path], job: str | None = None) -> list[dict[st
 
 
 def _read_file(file: Path, wanted: str | None) -> dict[str, Any]:
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError("cannot read the evidence", where=str(file), why=error.strerror or str(error)) from error
+    with system_errors(InputError, "cannot read the evidence", file), file.open("rb") as stream:
+        data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         why = f"it is larger than {MAX_BYTES // 2**20} MiB"
         raise InputError("cannot read the evidence", where=str(file), why=why, try_="ask the scheduler for one job")

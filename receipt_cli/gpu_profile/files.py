@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from receipt_cli.errors import InputError
+from receipt_cli.errors import InputError, system_errors
 from receipt_cli.gpu_profile.stream import StreamProblems, whole
 
 CHANNELS = ("device", "scope", "system", "sass")
@@ -53,10 +53,8 @@ def is_session(path: Path) -> bool:
 def list_session(path: Path, problems: StreamProblems) -> Listing:
     """Return the windows of the session in the folder ``path``. Raises ``InputError``."""
     found = Listing()
-    try:
+    with system_errors(InputError, "cannot read the folder", path):
         entries = sorted(entry for entry in (*path.iterdir(), *_spooled(path)) if entry.is_file())
-    except OSError as error:
-        raise InputError("cannot read the folder", where=str(path), why=error.strerror or str(error)) from error
     if len(entries) > _MAX_FILES:
         raise InputError("holds too many files for one session", where=str(path), why=f"over {_MAX_FILES}")
     windows: list[Window] = []
@@ -176,9 +174,7 @@ def _keep_sidecar(found: Listing, entry: Path, name: str, problems: StreamProble
 
 def _opener(path: Path) -> Callable[[], BinaryIO]:
     def open_() -> BinaryIO:
-        try:
+        with system_errors(InputError, "cannot read", path):
             return path.open("rb")
-        except OSError as error:
-            raise InputError("cannot read", where=str(path), why=error.strerror or str(error)) from error
 
     return open_

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from receipt_cli.errors import OutputError
+from receipt_cli.errors import OutputError, system_errors
 
 written_ahead: dict[tuple[str, bytes], Callable[[], str | None]] = {}
 """(folder, content) → function that returns a temporary file already written and flushed there, or None (``batch.ahead``)."""
@@ -34,11 +34,9 @@ def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> No
 
 def make_folder(path: Path) -> None:
     """Make the folder ``path`` and its parents if missing. Raises ``OutputError``."""
-    try:
+    with system_errors(OutputError, "cannot make the folder", path):
         if not path.is_dir():  # ten times faster than mkdir
             path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError("cannot make the folder", where=str(path), why=error.strerror or str(error)) from error
 
 
 def check_new(path: Path) -> None:

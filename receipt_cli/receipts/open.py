@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from receipt_cli.documents.validate import has_errors, validate_bytes
-from receipt_cli.errors import InputError, UsageError
+from receipt_cli.errors import InputError, UsageError, system_errors
 from receipt_cli.io.source import Progress
 from receipt_cli.receipts.production import Product, Request, produce
 from receipt_cli.redaction.text import mask_texts
@@ -60,14 +60,11 @@ def _document(file: str) -> bytes | None:
     path = Path(file)
     if not path.is_file():
         return None
-    try:
-        with path.open("rb") as stream:
-            if not stream.read(512).removeprefix(BOM_UTF8).lstrip().startswith(b"{"):  # a BOM or blanks may precede it
-                return None
-            stream.seek(0)
-            data = stream.read(MAX_DOCUMENT + 1)
-    except OSError as error:
-        raise InputError("cannot read", where=file, why=error.strerror or str(error)) from error
+    with system_errors(InputError, "cannot read", file), path.open("rb") as stream:
+        if not stream.read(512).removeprefix(BOM_UTF8).lstrip().startswith(b"{"):  # a BOM or blanks may precede it
+            return None
+        stream.seek(0)
+        data = stream.read(MAX_DOCUMENT + 1)
     if len(data) > MAX_DOCUMENT:
         return None
     try:

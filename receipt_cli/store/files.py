@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.errors import InputError, OutputError, UsageError
+from receipt_cli.errors import InputError, OutputError, UsageError, system_errors
 from receipt_cli.io.atomic import NameTaken, make_folder, write_atomically, write_new
 from receipt_cli.io.file_kinds import read_regular
 
@@ -194,10 +194,8 @@ class Store:
 
     def release(self, key: str) -> None:
         """Remove a log from quarantine, if it is there. Raises ``OutputError``."""
-        try:
+        with system_errors(OutputError, "cannot write", self._record(key)):
             self._record(key).unlink(missing_ok=True)
-        except OSError as error:
-            raise OutputError("cannot write", where=str(self._record(key)), why=error.strerror or str(error)) from error
 
     def quarantined(self) -> Iterator[Quarantined]:
         """Yield the logs in quarantine, ordered by key; a damaged record is skipped. Raises ``InputError``."""
@@ -333,10 +331,8 @@ def _listed(folder: Path, start: str = "") -> list[Path]:
 
 
 def _read(path: Path) -> bytes:
-    try:
+    with system_errors(InputError, "cannot read the store", path):
         return read_regular(path)
-    except OSError as error:
-        raise InputError("cannot read the store", where=str(path), why=error.strerror or str(error)) from error
 
 
 def _quarantined(path: Path) -> Quarantined | None:
