@@ -12,9 +12,8 @@ from typing import Any
 
 from receipt_cli.authoring.explain import unmatched_lines
 from receipt_cli.authoring.forms import Body, simple_forms
-from receipt_cli.authoring.guess import Guess, answered, guesses
 from receipt_cli.authoring.lint import lint_grammar, matched_text, read_sample
-from receipt_cli.authoring.roles import NO_EPOCH, Answer, Question, assign
+from receipt_cli.authoring.roles import NO_EPOCH, Answer, Guess, Question, answered, assign, guesses
 from receipt_cli.definitions.strict_yaml import write_yaml
 from receipt_cli.derive import Derivation, derive
 from receipt_cli.detect.generic import learn_streams, load_generic

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.errors import DataError
@@ -83,19 +82,9 @@ def read_policy(text: bytes, where: str) -> Policy:
         rules += [(pattern, severity) for pattern in patterns]
     if len(rules) > MAX_RULES:
         raise DataError(f"{len(rules)} rules are too many for a policy", where=where, why=f"at most {MAX_RULES}")
-    return Policy((*rules, *DEFAULT.rules), _unknown(data, where), _resolution(data, where))
-
-
-def _unknown(data: Mapping[str, object], where: str) -> Severity:
-    stated = data.get("unknown", DEFAULT.unknown)
-    found = next((severity for severity in get_args(Severity) if severity == stated), None)
-    if found is None:
+    unknown, resolution = data.get("unknown", DEFAULT.unknown), data.get("resolution", DEFAULT.resolution)
+    if unknown not in get_args(Severity):
         raise DataError(f"unknown must be one of {', '.join(get_args(Severity))}", where=where)
-    return cast(Severity, found)
-
-
-def _resolution(data: Mapping[str, object], where: str) -> float:
-    stated = data.get("resolution", DEFAULT.resolution)
-    if isinstance(stated, bool) or not isinstance(stated, int | float) or not 0 <= stated < 1:
+    if isinstance(resolution, bool) or not isinstance(resolution, int | float) or not 0 <= resolution < 1:
         raise DataError("resolution must be a ratio from 0 to 1", where=where)
-    return float(stated)
+    return Policy((*rules, *DEFAULT.rules), unknown, float(resolution))

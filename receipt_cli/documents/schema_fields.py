@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from receipt_cli.definitions.reading import json_type
 from receipt_cli.documents.invariants.rule import pointer
 
 Schema = Mapping[str, Any]
@@ -117,16 +118,10 @@ def _types(node: Schema, alternatives: list[Schema], root: Schema) -> tuple[str,
     if stated is not None:
         return (stated,) if isinstance(stated, str) else tuple(stated)
     choices = node.get("enum", [node["const"]] if "const" in node else [])
-    names = [_type_name(choice) for choice in choices]
+    names = [json_type(choice) for choice in choices]
     for inner in alternatives:
         names += _types({**_defined(root, inner["$ref"]), **inner} if "$ref" in inner else inner, [], root)
     return tuple(dict.fromkeys(names)) or ("any",)
-
-
-def _type_name(value: object) -> str:
-    if value is None:
-        return "null"
-    return {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}.get(type(value), "object")
 
 
 def _limits(node: Schema) -> dict[str, Any]:

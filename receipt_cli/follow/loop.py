@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
+import os
+import select
+import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.process import Process
 from receipt_cli.follow.stop import Stop
 from receipt_cli.follow.tail import Tail, open_tail
 from receipt_cli.follow.watch import Watch
+
+
+class Process:
+    """The process with this id now; a system handle protects against a later process with the same id."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.handles: list[int] = []
+        """Descriptors that become readable after the process has ended; empty if the system lacks them."""
+        if sys.platform == "linux":
+            try:
+                self.handles = [os.pidfd_open(pid)]
+            except OSError:  # ended, or an old kernel
+                self.handles = []
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has exited; with a handle, a zombie counts as exited."""
+        if self.handles:
+            return bool(select.select(self.handles, [], [], 0)[0])
+        try:
+            os.kill(self.pid, 0)
+        except PermissionError:  # another user's
+            return False
+        except (ProcessLookupError, OverflowError):
+            return True
+        return False
+
+    def close(self) -> None:
+        """Close the handle."""
+        for handle in self.handles:
+            os.close(handle)
+        self.handles = []
+
 
 LOOK_S = 0.25
 """Seconds between two reads of a file."""
@@ -51,7 +86,7 @@ def follow(
     Appends the reason for the end, and changes of the file, to ``notes``. Must be called in the main thread, which receives
     signals. Raises ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
     """
-    with closing(open_tail(path)) as tail, _process(until) as process, Stop() as stop:
+    with closing(open_tail(path)) as tail, _watched(until.pid) as process, Stop() as stop:
         job = _Job(path, plan, until, workers, tail, process, stop)
         job.read(watch)
         notes += job.notes()
@@ -60,13 +95,8 @@ def follow(
         return replace(reading, options=options)
 
 
-@contextmanager
-def _process(until: Until) -> Iterator[Process | None]:
-    if until.pid is None:
-        yield None
-        return
-    with closing(Process(until.pid)) as process:
-        yield process
+def _watched(pid: int | None) -> AbstractContextManager[Process | None]:
+    return nullcontext() if pid is None else closing(Process(pid))
 
 
 class _Job:
@@ -140,9 +170,8 @@ class _Job:
         if grew and self.tail.waits_on:
             self.stop.wait((), REST_S)
             return
-        seconds = LOOK_S
         handles = [] if self.process is None or self.gone is not None else self.process.handles
-        self.stop.wait([*self.tail.waits_on, *handles], seconds)
+        self.stop.wait([*self.tail.waits_on, *handles], LOOK_S)
 
     def notes(self) -> list[str]:
         """Return the notes for the user."""

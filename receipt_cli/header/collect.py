@@ -38,7 +38,9 @@ def collect_header(
         groups.append(file_facts(header_file))
     groups.append((list(log_facts), []))
     if here is not None:
-        groups += [_clock(now), *_local(here, environ, python)]
+        clock = FactCollector()
+        clock.add("/collected_at", now, "host")
+        groups += [(clock.facts, clock.notes), *_local(here, environ, python)]
     facts, notes = _of_one_commit([facts for facts, _ in groups])
     return merge(facts), [note for _, noted in groups for note in noted] + notes
 
@@ -91,12 +93,6 @@ def _interpreter(environ: Mapping[str, str], python: str | None) -> Collected:
     return collector.facts, collector.notes
 
 
-def _clock(now: str | None) -> Collected:
-    collector = FactCollector()
-    collector.add("/collected_at", now, "host")
-    return collector.facts, collector.notes
-
-
 def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact], list[str]]:
     """Flatten ``groups``, without the git facts of a source with another commit than the first.
 
@@ -107,15 +103,11 @@ def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact]
     chosen: HeaderFact | None = None
     for group in groups:
         own = next((fact for fact in group if fact.pointer == _COMMIT), None)
-        if chosen is not None and own is not None and not _same_commit(str(chosen.value), str(own.value)):
+        names = sorted([str(fact.value) for fact in (chosen, own) if fact is not None], key=len)  # one may be shortened
+        if chosen is not None and own is not None and not names[1].startswith(names[0]):
             kept += [fact for fact in group if not fact.pointer.startswith("/git/")]
             notes.append(f"git: {own.source} has another commit than {chosen.source}; its git facts are left out")
         else:
             kept += group
             chosen = chosen or own
     return kept, notes
-
-
-def _same_commit(one: str, other: str) -> bool:
-    """Return whether two object names, shortened or not, can name the same commit."""
-    return one.startswith(other) or other.startswith(one)

@@ -45,7 +45,11 @@ def host_facts(here: Path) -> tuple[list[HeaderFact], list[str]]:
     """Return platform, logical CPUs, memory in bytes and ``cwd``. Never raises: an unknown fact becomes a note."""
     collector = FactCollector()
     collector.add("/software/platform", platform.platform(), _SOURCE)
-    _add_machine(collector)
+    try:
+        collector.add("/hardware/cpu_count", psutil.cpu_count(logical=True), _SOURCE)
+        collector.add("/hardware/ram_bytes", psutil.virtual_memory().total, _SOURCE)
+    except (psutil.Error, OSError, RuntimeError, NotImplementedError) as error:
+        collector.note(f"host: processors or memory unknown ({type(error).__name__})")
     collector.add("/cwd", os.path.abspath(here), _SOURCE)
     return collector.facts, collector.notes
 
@@ -67,14 +71,6 @@ def process_of(pid: int) -> tuple[dict[str, str], list[str]]:
         return process.environ(), process.cmdline()
     except (psutil.Error, OSError) as error:
         raise UsageError(f"process {pid} cannot be read", why=type(error).__name__) from None
-
-
-def _add_machine(collector: FactCollector) -> None:
-    try:
-        collector.add("/hardware/cpu_count", psutil.cpu_count(logical=True), _SOURCE)
-        collector.add("/hardware/ram_bytes", psutil.virtual_memory().total, _SOURCE)
-    except (psutil.Error, OSError, RuntimeError, NotImplementedError) as error:
-        collector.note(f"host: processors or memory unknown ({type(error).__name__})")
 
 
 def installed_version(distribution: str) -> str | None:

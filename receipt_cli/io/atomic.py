@@ -80,15 +80,11 @@ def replacing(path: Path) -> Iterator[Path]:
         target = path.resolve()
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
         name = _temporary(target.parent, b"", mode)
-        try:
+        with _removed_on_failure(name):
             yield Path(name)
             with open(name, "rb+") as file:
                 os.fsync(file.fileno())
             os.replace(name, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
 
 
 @contextlib.contextmanager
@@ -103,8 +99,14 @@ def _telling(path: Path) -> Iterator[None]:
 
 def _replace(target: Path, data: bytes, mode: int | None, scratch: Path | None) -> None:
     name = _temporary(scratch or target.parent, data, mode)
-    try:
+    with _removed_on_failure(name):
         os.replace(name, target)
+
+
+@contextlib.contextmanager
+def _removed_on_failure(name: str) -> Iterator[None]:
+    try:
+        yield
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
@@ -121,17 +123,13 @@ def _temporary(folder: Path, data: bytes, mode: int | None) -> str:
     if ready is not None:
         return ready
     name, handle = open_temporary(folder, mode)
-    try:
+    with _removed_on_failure(name):
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if mode is not None:
             os.chmod(name, mode)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
     return name
 
 

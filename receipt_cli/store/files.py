@@ -158,7 +158,8 @@ class Store:
         if kind == "receipt":
             log = _log_of(document)
             earlier = [_read(receipt.path) for receipt in self.runs(log)[:-1]]
-            return self._add_receipt(log, data, earlier if _run_count(document) == len(earlier) + 1 else [])
+            launches = document["derivation"].get("launches") or {"count": 1}
+            return self._add_receipt(log, data, earlier if launches["count"] == len(earlier) + 1 else [])
         digest = hashlib.sha256(data).hexdigest()
         path = self.root / "documents" / kind / digest[:2] / f"{digest}.json"
         return Outcome("written" if self._create(path, data) else "unchanged", self._name(path))
@@ -266,12 +267,6 @@ def kind_of(document: Mapping[str, Any]) -> str:
     if match is None or match["kind"] == "header":
         raise UsageError(f"a store does not take {version!r}", why="a store takes receipts and measurement documents")
     return match["kind"]
-
-
-def _run_count(document: Mapping[str, Any]) -> int:
-    """Return the number of runs in the log of a receipt."""
-    launches = document["derivation"].get("launches")
-    return launches["count"] if launches is not None else 1
 
 
 def _current(receipts: Sequence[StoredReceipt]) -> list[StoredReceipt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import cache
@@ -130,12 +130,14 @@ def _row(document: Mapping[str, Any]) -> Row:
     row |= {"phase_count": len(phases), "outcome": outcome(document)}
     row |= {"healthy": healthy(checks, failure), "proven": proven(checks)}
     row["checks"] = [{"check_name": name, "passed": passed} for name, passed in checks.items()]
-    row["failure"] = None if failure is None else _failure(failure)
+    row["failure"] = None if failure is None else {**_columns(FAILURE, failure), "log_tail": failure["log_tail"]}
     row["phases"] = [_phase(number, phase["summary"], number == primary) for number, phase in enumerate(phases)]
     row["causes"] = [_columns(CAUSE, marker) for marker in (failure or {}).get("markers", ())]
     row["evidence"] = _evidence(document)
     row["settings"] = list(_settings(document["header"]))
-    row["failure_signature"] = None if failure is None else _signature(failure)
+    row["failure_signature"] = failure and signature(
+        failure["reason"], (failure.get("exception") or {}).get("type"), failure["message"]
+    )
     return row | _sums(row, document)
 
 
@@ -145,10 +147,6 @@ def _evidence(document: Mapping[str, Any]) -> list[Row]:
         found.setdefault(at.split("/")[2], []).append(reason)
     entries = document.get("evidence", ())
     return [{**_columns(EVIDENCE, entry), "contradictions": found.get(str(n), [])} for n, entry in enumerate(entries)]
-
-
-def _signature(failure: Mapping[str, Any]) -> str:
-    return signature(failure["reason"], (failure.get("exception") or {}).get("type"), failure["message"])
 
 
 def _sums(row: Row, document: Mapping[str, Any]) -> Row:
@@ -179,10 +177,6 @@ def _settings(value: object, pointer: str = "") -> Iterator[Row]:
             yield from _settings(inside, f"{pointer}/{number}")
     elif value is not None:
         yield {"field": pointer, "value": value if isinstance(value, str) else json.dumps(value)}
-
-
-def _failure(failure: Mapping[str, Any]) -> Row:
-    return {**_columns(FAILURE, failure), "log_tail": failure["log_tail"]}
 
 
 def _found(document: object, column: Column) -> object:
@@ -249,7 +243,7 @@ def _primary(phases: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _figures(summary: Mapping[str, Any]) -> Row:
-    statistics = {(block, s["id"]): s for block in _BLOCKS for s in _named(summary, block)}
+    statistics = {(block, s["id"]): s for block in _BLOCKS for s in summary.get(block, {}).values()}
     row: Row = {w.name: statistics.get((w.block, w.metric_id), {}).get(w.figure) for w in WIDE}
     known = next((wide for wide in MEMORY if row[wide.name] is not None), None)
     row["memory_bytes"] = row[known.name] if known is not None else None
@@ -257,11 +251,6 @@ def _figures(summary: Mapping[str, Any]) -> Row:
     peaks = [r["peak_memory_bytes"] for r in summary.get("ranks", {}).values() if r["peak_memory_bytes"] is not None]
     row["rank_peak_memory_bytes"] = max(peaks, default=None)
     return row
-
-
-def _named(summary: Mapping[str, Any], block: str) -> Iterable[Mapping[str, Any]]:
-    statistics: Iterable[Mapping[str, Any]] = summary.get(block, {}).values()
-    return statistics
 
 
 def _phase(number: int, summary: Mapping[str, Any], primary: bool) -> Row:

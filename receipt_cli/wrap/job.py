@@ -94,7 +94,8 @@ def run_job(
     memory = Memory(pid, kills)
     ended_at, code, usage = _follow(pid, memory, forwarder, signals, give_up, look)
     held = forwarder.drain()
-    peak = max(memory.peak_bytes, _lower_bound(usage, own_rss))
+    peak = _peak_bytes(usage)  # of one process, a copy of ours before exec: if it is below our own, it may be the copy's
+    peak = max(memory.peak_bytes, peak if peak > own_rss else 0)
     recent = kills.recent() if code else None
     if recent is not None:
         forwarder.remark(_on_kills(code, recent))
@@ -203,15 +204,6 @@ def inherited_environment() -> dict[bytes, bytes]:
 
 def _peak_bytes(usage: resource.struct_rusage) -> int:
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def _lower_bound(usage: resource.struct_rusage, own: int) -> int:
-    """Return the kernel's peak memory of a single process of the command; 0 if it proves nothing.
-
-    Before exec the command's process is a copy of ours: a peak below our own may be the copy's.
-    """
-    peak = _peak_bytes(usage)
-    return peak if peak > own else 0
 
 
 def _on_kills(code: int, kills: Kills) -> str:
