@@ -16,7 +16,7 @@ from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
 from receipt_cli.io.atomic import write_atomically
 
 if TYPE_CHECKING:
-    from receipt_cli.comparison.policy import Policy
+    from receipt_cli.comparison.comparable import Policy
     from receipt_cli.render.style import Style
 
 ColorChoice = Literal["auto", "always", "never"]
@@ -140,7 +140,7 @@ def _finite(value: Any) -> Any:
 
 def read_policy(path: Path | None) -> Policy:
     """Return the policy of a YAML file, or without one the policy that ships. Raises ``ReceiptError``."""
-    from receipt_cli.comparison.policy import DEFAULT, read_policy
+    from receipt_cli.comparison.comparable import DEFAULT, read_policy
     from receipt_cli.io.file_kinds import read_file
 
     return DEFAULT if path is None else read_policy(read_file(path), str(path))

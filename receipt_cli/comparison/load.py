@@ -11,8 +11,7 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from receipt_cli.comparison.comparable import Document
-from receipt_cli.comparison.contrasts import Axis, Run
-from receipt_cli.comparison.curves import Curve
+from receipt_cli.comparison.contrasts import Axis, Curve, Run
 from receipt_cli.comparison.rerun import METRICS, Points, Side
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
@@ -21,8 +20,7 @@ from receipt_cli.io.source import Progress
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.numeric.lazy_numpy import np
-from receipt_cli.receipts.open import read_given
-from receipt_cli.receipts.production import Product
+from receipt_cli.receipts.production import Product, read_given
 from receipt_cli.store.series_files import SeriesFiles
 
 _MAX_CURVES = 12

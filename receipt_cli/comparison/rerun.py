@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from receipt_cli.comparison.comparable import Document, FieldDifference, judge
-from receipt_cli.comparison.policy import Policy
+from receipt_cli.comparison.comparable import Document, FieldDifference, Policy, judge
 from receipt_cli.numeric.precision import printed_unit
 
 SCHEMA_VERSION = "reproducibility/1.1"

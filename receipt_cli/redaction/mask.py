@@ -12,9 +12,8 @@ from typing import Any
 
 from receipt_cli.patterns import compile_later
 from receipt_cli.redaction import assignments, places
-from receipt_cli.redaction.blocks import mask_keys
 from receipt_cli.redaction.forms import FORM_LEADS, FORMS, Leads
-from receipt_cli.redaction.wrapped import mask_wrapped
+from receipt_cli.redaction.wrapped import mask_keys, mask_wrapped
 
 MASKED = compile_later(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
 """A mask with its class."""

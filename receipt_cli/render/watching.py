@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from receipt_cli.follow.jobs import JobState, State
-from receipt_cli.follow.snapshot import Snapshot
+from receipt_cli.follow.watch import Snapshot
 from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.fields import UNKNOWN, mapping, real, whole
 from receipt_cli.render.live import remaining_seconds

@@ -15,8 +15,7 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.canonical import run_time
 from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.redaction.text import mask_texts
-from receipt_cli.store.marks import read_marks
-from receipt_cli.store.places import FIELDS, Place, describe, read_places
+from receipt_cli.store.places import FIELDS, Place, describe, read_marks, read_places
 from receipt_cli.store.reading import Refused, read_receipt
 from receipt_cli.store.row_files import RowFiles
 from receipt_cli.store.views import (

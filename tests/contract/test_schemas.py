@@ -16,7 +16,7 @@ from receipt_cli.definitions.failure_markers import Category, Reason, Retry, Rol
 from receipt_cli.definitions.metrics import REGISTRY_PATH, load_registry
 from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
-from receipt_cli.documents.schema_diff import Change, compare_schemas
+from receipt_cli.documents.schema_fields import Change, compare_schemas
 from receipt_cli.documents.schemas import SchemaEntry, Status, find_entry, get_schema, list_schemas, parse_index
 from receipt_cli.documents.validate import KINDS as DOCUMENT_KINDS
 from receipt_cli.errors import DataError

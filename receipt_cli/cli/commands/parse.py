@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.model import Wall
     from receipt_cli.follow.hooks import Hooks
     from receipt_cli.follow.loop import Until
-    from receipt_cli.follow.snapshot import Snapshot
-    from receipt_cli.follow.watch import Watch
+    from receipt_cli.follow.watch import Snapshot, Watch
 
 
 def parse(

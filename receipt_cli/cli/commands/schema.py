@@ -6,8 +6,7 @@ from typing import Annotated
 
 from receipt_cli.cli.output import style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option
-from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
-from receipt_cli.documents.schema_fields import list_fields
+from receipt_cli.documents.schema_fields import compare_schemas, is_compatible, list_fields
 from receipt_cli.documents.schemas import find_entry, get_json_schema, list_schemas, read_entry
 from receipt_cli.render.console import render_table
 from receipt_cli.render.schema import render_changes, render_fields

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from receipt_cli.comparison.curves import Curve, compare_curves
+from receipt_cli.comparison.contrasts import Curve, compare_curves
 from receipt_cli.numeric.intervals import (
     MIN_VALUES,
     Spread,
