@@ -18,7 +18,7 @@ from receipt_cli.render.style import ColorChoice, Style
 from receipt_cli.render.text import clean, disarm
 
 if TYPE_CHECKING:
-    from receipt_cli.comparison.policy import Policy
+    from receipt_cli.comparison.comparable import Policy
 
 _quiet = False
 
@@ -129,7 +129,7 @@ def _finite(value: Any) -> Any:
 
 def read_policy(path: Path | None) -> Policy:
     """Return the policy of a YAML file, or without one the policy that ships. Raises ``ReceiptError``."""
-    from receipt_cli.comparison.policy import DEFAULT, read_policy
+    from receipt_cli.comparison.comparable import DEFAULT, read_policy
     from receipt_cli.io.file_kinds import read_file
 
     return DEFAULT if path is None else read_policy(read_file(path), str(path))

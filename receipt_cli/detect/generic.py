@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from receipt_cli.definitions.compiled import load_shipped
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.definitions.resources import load_shipped
 from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained, read_records
 from receipt_cli.errors import InputError
 from receipt_cli.events.build import read_events

@@ -47,7 +47,8 @@ def read_curves(product: Product, phases: Sequence[Phase], most: int) -> tuple[l
     curves: list[Curve] = []
     lost, thinned, beyond, placeless = 0, 0, 0, 0
     for phase, key, metric, (places, values) in _printed(product, phases):
-        steps, kept = _ascending(places, values)
+        exact = abs(places) < _EXACT
+        steps, kept = last_of_each(places[exact], values[exact])
         lost += len(places) - len(steps)
         if not len(steps):
             placeless += 1
@@ -76,12 +77,6 @@ def _printed(product: Product, phases: Sequence[Phase]) -> Iterator[tuple[Phase,
             yield phase, name, by_name[name], summary.series.curve(name)
         for name in sorted(summary.other_metrics):
             yield phase, f"other/{mask_secrets(name)}", None, curve_of(summary.series.table, summary.series.table.other(name))
-
-
-def _ascending(places: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Return steps in ascending order and the last value of each."""
-    exact = abs(places) < _EXACT
-    return last_of_each(places[exact], values[exact])
 
 
 def _thin(values: Floats, most: int) -> Sequence[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from receipt_cli.grammar.parts import PARTS
+from receipt_cli.grammar.parse import PARTS
 from receipt_cli.learn.counting import counted_unit
 from receipt_cli.learn.metric_names import OTHERS, PART, Name, Role, counter_of
 from receipt_cli.learn.readings import INDENT, Reading

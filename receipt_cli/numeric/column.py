@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
-from receipt_cli.numeric.spill import picked
-from receipt_cli.numeric.spill_buffer import SpillBuffer
+from receipt_cli.numeric.spill import SpillBuffer, picked
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Array

@@ -15,7 +15,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -37,21 +36,18 @@ def write_series(derivation: Derivation, path: Path) -> int:
     """Write the records of all phases to ``path``, atomically; return their number. Raises ``OutputError`` and ``UsageError``."""
     database = Database()
     rows = SeriesRows(derivation)
-    footer = {"receipt_series": json.dumps(_footer(derivation, rows), ensure_ascii=False), "receipt_version": __version__}
+    registry = derivation.registry
+    about = {
+        "format": FORMAT,
+        "log_sha256": derivation.log.sha256,
+        "registry": {"version": registry.version, "sha256": registry.sha256},
+        "metrics": {n: {"id": registry.by_name[n].id, "unit": registry.by_name[n].unit} for n in rows.metrics},
+        "others": dict(zip(rows.names[len(rows.metrics) :], safe_names(rows.others), strict=True)),
+    }
+    footer = {"receipt_series": json.dumps(about, ensure_ascii=False), "receipt_version": __version__}
     with database.columns(_TABLE, rows.arrays()):
         database.write_parquet(f"SELECT {', '.join(rows.expressions())} FROM {_TABLE}", path, footer)
     return rows.count
-
-
-def _footer(derivation: Derivation, rows: SeriesRows) -> dict[str, Any]:
-    by_name = derivation.registry.by_name
-    return {
-        "format": FORMAT,
-        "log_sha256": derivation.log.sha256,
-        "registry": {"version": derivation.registry.version, "sha256": derivation.registry.sha256},
-        "metrics": {name: {"id": by_name[name].id, "unit": by_name[name].unit} for name in rows.metrics},
-        "others": dict(zip(rows.names[len(rows.metrics) :], safe_names(rows.others), strict=True)),
-    }
 
 
 @dataclass(slots=True)

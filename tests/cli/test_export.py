@@ -22,7 +22,7 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.export.openmetrics import family
 from receipt_cli.export.otlp import UCUM
 from receipt_cli.export.wandb_run import framed
-from receipt_cli.io.tfrecord import crc32c
+from receipt_cli.io.protobuf import crc32c
 
 pytestmark = pytest.mark.usefixtures("one_engine")
 

@@ -24,8 +24,7 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.schemas import find_entry, get_json_schema
 from receipt_cli.errors import ExitCode, GrammarChoiceError, UsageError
 from receipt_cli.io.file_kinds import read_file
-from receipt_cli.receipts.open import read_given
-from receipt_cli.receipts.production import Product
+from receipt_cli.receipts.production import Product, read_given
 from receipt_cli.render.receipt import render_receipt
 
 

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from receipt_cli.authoring.check import lint_files, lint_shipped, test_grammar
-from receipt_cli.authoring.explain import explain_log
+from receipt_cli.authoring.explain import explain_log, lint_files, lint_shipped, test_grammar
 from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
 from receipt_cli.authoring.roles import Question, read_answers
 from receipt_cli.authoring.site_search import find_site

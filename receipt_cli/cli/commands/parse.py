@@ -36,8 +36,7 @@ from receipt_cli.derive import Options, Reading, plan_reading
 from receipt_cli.documents.canonical import canonical_bytes, canonical_line
 from receipt_cli.errors import ExitCode, OutputError, UsageError
 from receipt_cli.io.atomic import make_folder, write_atomically
-from receipt_cli.io.beside import header_name, running_name
-from receipt_cli.io.compression import SUFFIXES
+from receipt_cli.io.compression import SUFFIXES, header_name, running_name
 from receipt_cli.receipts.production import Product, Request, produce, produce_all, produce_from, refusal, rfc3339_now
 from receipt_cli.render.style import ColorChoice
 from receipt_cli.scan.workers import AUTO
@@ -45,8 +44,7 @@ from receipt_cli.scan.workers import AUTO
 if TYPE_CHECKING:
     from receipt_cli.follow.hooks import Hooks
     from receipt_cli.follow.loop import Until
-    from receipt_cli.follow.snapshot import Snapshot
-    from receipt_cli.follow.watch import Watch
+    from receipt_cli.follow.watch import Snapshot, Watch
 
 
 def parse(

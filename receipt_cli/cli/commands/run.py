@@ -38,7 +38,7 @@ from receipt_cli.cli.parameters import (
 from receipt_cli.derive import Options, plan_reading
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, ReceiptError, UsageError
-from receipt_cli.evidence.slurm_job import slurm_evidence
+from receipt_cli.evidence.reading import slurm_evidence
 from receipt_cli.follow.hooks import STALL_S, Hooks
 from receipt_cli.io.atomic import check_new, write_atomically
 from receipt_cli.receipts.production import (

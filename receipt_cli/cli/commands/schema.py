@@ -11,8 +11,7 @@ from receipt_cli.api.commands import validate as find_wrong
 from receipt_cli.api.results import Migration
 from receipt_cli.cli.output import note, style, tell, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option
-from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
-from receipt_cli.documents.schema_fields import list_fields
+from receipt_cli.documents.schema_fields import compare_schemas, is_compatible, list_fields
 from receipt_cli.documents.schemas import find_entry, get_json_schema, list_schemas, read_entry
 from receipt_cli.errors import ExitCode, ReceiptError, UsageError
 from receipt_cli.io.atomic import make_folder

@@ -10,17 +10,16 @@ from receipt_cli.cli.commands.store import answer, open_database
 from receipt_cli.cli.output import note as tell_note
 from receipt_cli.cli.output import note_some, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder, Was
-from receipt_cli.comparison.policy import Policy
+from receipt_cli.comparison.comparable import Policy
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
-from receipt_cli.history.lane_history import history
-from receipt_cli.history.lanes import BY, make_lanes
+from receipt_cli.history.lane_history import BY, history, make_lanes
 from receipt_cli.render.history import render_groups
 from receipt_cli.render.store import render_answer, render_failures, render_meanings
 from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import failure_groups, list_runs
-from receipt_cli.store.marks import mark
+from receipt_cli.store.places import mark
 from receipt_cli.store.query import names, records
 from receipt_cli.store.reading import read_receipts
 from receipt_cli.store.recipes import FAILURES, QUESTIONS, fill

@@ -10,8 +10,8 @@ import pytest
 from receipt_cli.ci.baseline import Baseline, hold_against
 from receipt_cli.ci.gates import DEFAULT, Bound, Change, Gates, Unknown, read_gates
 from receipt_cli.ci.verdict import Ruling, rule
+from receipt_cli.comparison.comparable import DEFAULT as POLICY
 from receipt_cli.comparison.contrasts import Run
-from receipt_cli.comparison.policy import DEFAULT as POLICY
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import DataError
 
