@@ -1,7 +1,5 @@
 """``verify``, ``compare``, ``migrate`` and ``validate`` give what the commands of these names print."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``load``, and receipts as objects."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

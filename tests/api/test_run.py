@@ -1,7 +1,5 @@
 """``read`` and ``read_all``: the receipt of the command, its metrics, and its records one by one."""
 
-from __future__ import annotations
-
 import builtins
 import itertools
 import json

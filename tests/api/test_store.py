@@ -1,7 +1,5 @@
 """``Store``: a folder of receipts, asked from Python."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The benches of the laws print a table of what they found, and keep what is written beside it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Rearranging a log changes nothing but what it should."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

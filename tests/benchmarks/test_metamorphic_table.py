@@ -1,7 +1,5 @@
 """What stands around a log, what happens to it on its way, and words that mention failures change no figure and no verdict."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The command line, called two ways: in this process where that is enough, in one of its own where it is not."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Who is who in an archive: paths, names and times of runs, every run of a log, and every path with its outcome."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Nothing crashes and nothing is lost without a word: each bad input has its exit code and message, or its problem."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

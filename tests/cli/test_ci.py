@@ -1,7 +1,5 @@
 """``receipt check`` through the command line: what it writes is read back by other people's parsers."""
 
-from __future__ import annotations
-
 import importlib.resources
 import json
 import re

@@ -1,7 +1,5 @@
 """One reading of the command line: every spelling gives the same values, and what is wrong is refused with a way out."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import re

@@ -1,7 +1,5 @@
 """What each command does when all is well: documents on stdout, chatter on stderr, files whole or untouched."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

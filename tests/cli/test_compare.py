@@ -1,7 +1,5 @@
 """``receipt compare`` through the command line: made-up runs of which every difference is known."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """``receipt compare --reproducibility`` on six runs of one real loop, and on what is done to their lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recomputed figures: every printed MFU comes out again, and two definitions are not compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

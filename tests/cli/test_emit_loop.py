@@ -1,7 +1,5 @@
 """A plain loop that uses ``receipt_cli.emit``: what it prints is read back, every value exactly."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

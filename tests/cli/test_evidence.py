@@ -1,7 +1,5 @@
 """``receipt parse --evidence``: what a scheduler records completes a silent log, and contradicts another."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Every exit code of the contract, through the real entry point in its own process."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

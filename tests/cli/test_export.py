@@ -1,7 +1,5 @@
 """``receipt export``: each format is read back by the program, the parser or the schema that it was made for."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

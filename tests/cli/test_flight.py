@@ -1,7 +1,5 @@
 """``receipt import`` of a recorded session of GPU events: where the time went, and what is not known of it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

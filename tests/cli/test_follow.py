@@ -1,7 +1,5 @@
 """``receipt parse --follow``: the receipt of a finished log, whoever writes it, however it comes and whatever ends it."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json

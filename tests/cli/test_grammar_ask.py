@@ -1,7 +1,5 @@
 """``receipt grammar learn --ask``: the questions of a draft on a terminal."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``receipt grammar learn`` and generic reading on the command line: what is printed, written, refused."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections.abc import Callable

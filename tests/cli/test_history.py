@@ -1,7 +1,5 @@
 """``receipt history`` through the command line, on a store with planted changes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A receipt from elsewhere is data: nothing in it is markup, a terminal's command, SQL, a formula or a path to anybody."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import io

@@ -1,7 +1,5 @@
 """``receipt import``: other systems' records of a run become receipts that say what the document says, and no more."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

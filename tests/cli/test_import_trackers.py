@@ -1,7 +1,5 @@
 """``receipt import`` of what trackers and loggers wrote, and round trips of what ``receipt export`` writes for them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """What each command prints with ``--json`` keeps its schema: ``receipt schema show output``, or that of its document."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """``receipt schema migrate``: new documents out, originals kept, and what is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Files of the wrong kind and names that nobody knows: one line says what is wrong, and what to do."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import struct

@@ -1,7 +1,5 @@
 """The jobs of ``docs/recipes.md`` start twice, as a requeued job does."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """``receipt store build``: an archive in, a store out; interrupted, damaged, repeated and from several sides at once."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib

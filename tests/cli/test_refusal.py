@@ -1,7 +1,5 @@
 """A log that nothing reads: the refusal names the nearest records, what each lacked, and the next command."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable
 from pathlib import Path

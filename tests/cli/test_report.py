@@ -1,7 +1,5 @@
 """``receipt report``, ``receipt plot`` and ``receipt parse --html`` through the command line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``receipt run``: the command sees no difference, its caller sees no difference, and there is a receipt."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """``receipt run`` beside the same command alone: outcome, output and files are the same, byte for byte."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """``receipt schema show --fields`` and ``receipt schema diff``, for people and for programs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """No secret that a log, a header, the environment or a foreign document holds leaves this program by any way out."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """No secret of a log or a header leaves by the commands that answer questions, sign, recover or serve."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

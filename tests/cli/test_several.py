@@ -1,7 +1,5 @@
 """Several files as one run and several runs in one file, from the command line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The definitions of a site: where they are found, what they change, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """``receipt store add`` and ``receipt store ls``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``receipt store query``, ``stats`` and ``export``: what they answer, refuse and leave behind."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Single runs of a store: one name in every command, marks, what varies, and questions with their SQL."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -6,8 +6,6 @@ jdinalt/forgather, AI-Hypercomputer/maxtext, and DatasunriseOU's cppmega for Meg
 
 # ruff: noqa: E501 (lines as the programs print them)
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

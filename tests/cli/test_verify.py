@@ -1,7 +1,5 @@
 """``receipt verify``: yes for the log that a receipt is of, no with the field named for anything else."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

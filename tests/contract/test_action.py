@@ -1,7 +1,5 @@
 """The GitHub action: its shape, its pins, and its scripts, run here as a runner would."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Every example document of every version is read by today's code: validated, shown, checked, lifted to each later version."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

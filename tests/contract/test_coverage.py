@@ -4,8 +4,6 @@ A row says ``yes``, ``part`` or ``no``. What shows it stands in backticks: a com
 values), a field of the receipt (``*`` for any name or entry), a make target, a file, or a test as pytest takes it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

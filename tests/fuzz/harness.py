@@ -1,7 +1,5 @@
 """One target under a watch: an exception, two seconds of CPU or a gigabyte of memory for one input is a crash, and kept."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json

@@ -1,7 +1,5 @@
 """What fuzzing and the generator of hostile records found, each by its name."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A logger's head changes no figure: what people pass to ``logging.Formatter``, before three shapes of a script's own lines."""
 
-from __future__ import annotations
-
 import logging
 import math
 from pathlib import Path

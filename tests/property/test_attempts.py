@@ -1,7 +1,5 @@
 """However often a run starts over and however many copies are printed: each step stands once, from its last attempt."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import tempfile

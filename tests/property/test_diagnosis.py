@@ -1,7 +1,5 @@
 """Whatever figures a log prints, the receipt is valid, and neither block says more than its figures bear."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any

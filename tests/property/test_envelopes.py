@@ -1,7 +1,5 @@
 """What launchers and collectors put before each line changes no figure, and its rank and its time are kept."""
 
-from __future__ import annotations
-
 import math
 import re
 from functools import cache

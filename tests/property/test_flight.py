@@ -1,7 +1,5 @@
 """Whatever a recorded session has become: a valid GPU profile, or an error of ours that is no bug."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """gzip through zlib-ng gives what the zlib of the standard library gives, of whole streams and of broken ones."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import random

@@ -1,7 +1,5 @@
 """One foreign event in a healthy log changes no figure in silence: a small part of ``python -m benchmarks.inject``."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Counters wrap, epochs begin again, folds repeat, launches restart, and a counter may jump: each is told, none is made up."""
 
-from __future__ import annotations
-
 import tempfile
 from itertools import pairwise
 from typing import Any

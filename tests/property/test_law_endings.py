@@ -1,7 +1,5 @@
 """Laws 5, 7 and 12: a failure belongs to the launch that it ended, and ``completed`` is one table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path

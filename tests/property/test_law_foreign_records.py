@@ -1,7 +1,5 @@
 """Law 1: a record belongs to a rule only if it starts where the rule's records start; others are named and change no figure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Law 4: ``has_steps`` is false only if the log proves it; a log that nobody understood says nothing of steps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

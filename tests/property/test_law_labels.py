@@ -1,7 +1,5 @@
 """Law 9: a figure is read from every record that prints its label, whatever mark precedes it; else it is named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Law 1 for learned rules: a record is read only if it begins as those records do that the rule was made from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Law 8: a number is read whole or not at all, in a shipped grammar, a learned rule, JSON lines, a table and an import."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

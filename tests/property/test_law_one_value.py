@@ -1,7 +1,5 @@
 """One position has one value: what depends on the choice between two is null and named, and all else is read."""
 
-from __future__ import annotations
-
 import tempfile
 from typing import Any
 

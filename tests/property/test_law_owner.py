@@ -1,7 +1,5 @@
 """Law 3: the reading that explains the training owns the log; a line of another trainer takes over nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

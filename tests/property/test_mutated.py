@@ -1,7 +1,5 @@
 """A receipt whose meaning was changed is refused, or the change is named; a change of form alone is neither."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

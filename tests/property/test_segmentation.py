@@ -1,7 +1,5 @@
 """What a log is made of does not depend on where it was cut, nor on what was appended to it or printed beside it."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``spikes/1`` on any values: short and long columns agree in every bit, and both with the rule as it is written down."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

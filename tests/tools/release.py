@@ -11,8 +11,6 @@ opens the development of the next one.
 deprecated: logs are read by the new one, and receipts of the old one are verified by it.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import hashlib

@@ -5,8 +5,6 @@ Of a file in ``KEPT``, ``make test`` runs only the tests that are named, by func
 hostile input, faults, ``run``, ``watch`` and ``follow`` what shows that it holds at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

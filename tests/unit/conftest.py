@@ -1,7 +1,5 @@
 """A log as text in, its receipt out: what the tests of the fold share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

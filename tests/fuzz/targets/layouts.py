@@ -1,7 +1,5 @@
 """Records read by layout and by the kernel give what reading each through the patterns gives, whatever the log is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks.identity import find_difference, read_both

@@ -1,7 +1,5 @@
 """What holds a run up: the rules of ``bottleneck/1`` on lines of TorchSpec, Megatron-LM, detectron2 and verl."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

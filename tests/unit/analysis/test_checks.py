@@ -1,7 +1,5 @@
 """The checks: true, false, or null where the log cannot prove it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

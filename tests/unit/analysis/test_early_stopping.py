@@ -1,7 +1,5 @@
 """A training that stops before its plan, since its evaluations no longer improve, has ended; a plan alone does not convict it."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The ends of logs as launchers, schedulers and shells write them → why the run ended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

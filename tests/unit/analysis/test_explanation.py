@@ -1,7 +1,5 @@
 """Why a run failed: its exception, who failed first, who only followed, what to do, and since when nothing moved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

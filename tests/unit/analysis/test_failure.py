@@ -1,7 +1,5 @@
 """Markers and what followed them → how the run ended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

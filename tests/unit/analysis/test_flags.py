@@ -1,7 +1,5 @@
 """What is odd about the figures of a log is named, with the factor where one explains it; what is not odd is not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tracebacks behind everything that step lines may stand behind, and what loggers and workers print of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """An exception that Python ignores ends nothing: the traceback directly behind its heading is no failure of the run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How memory developed: the rules of ``memory/1`` on lines of Megatron-LM, torchtitan, DeepSpeed, Composer and fairseq."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A checkpoint is of the step that its own line names, and one of the last planned step proves that the run got there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

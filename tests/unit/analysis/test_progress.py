@@ -1,7 +1,5 @@
 """What a phase achieved: realised throughput, identities of its figures, the spread of its step times, its checkpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any

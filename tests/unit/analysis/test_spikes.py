@@ -1,7 +1,5 @@
 """``spikes/1`` by example: what is held against what, how many are too few, and what a trainer marks itself."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Step records → the summary: steady/1, windows, batches, parameter counts, reported beside derived."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from typing import Any

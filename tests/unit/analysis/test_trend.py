@@ -1,7 +1,5 @@
 """How a metric developed: the line, the quarters, and the same figures from lists as from arrays."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Drafts: readable rules that read what was learned, questions where nothing is proven, and answers that settle them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A verdict as annotations, SARIF, JUnit, a job summary and the files of a CI job."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whether runs are comparable, and whether one reproduces another."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Intervals: against a well-kept library where it is installed, and against what is known of the data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

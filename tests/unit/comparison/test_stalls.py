@@ -1,7 +1,5 @@
 """Stalled steps: their rate, what they cost, and when two runs differ in them."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """A printed device name → its row of the peak table; what the table must look like."""
 
-from __future__ import annotations
-
 import pytest
 
 from receipt_cli.definitions.accelerators import load_peaks, normalise, parse_peaks

@@ -1,7 +1,5 @@
 """The quick ways to read a number give what its definition gives: the exact decimal times the unit's factor, rounded once."""
 
-from __future__ import annotations
-
 import math
 import re
 from decimal import Context, Decimal

@@ -1,7 +1,5 @@
 """Which grammar reads a log, in which version, and what became of every line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

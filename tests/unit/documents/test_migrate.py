@@ -1,7 +1,5 @@
 """Migration: steps of a made-up kind chained, what is refused, and that nothing is computed or changed in place."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

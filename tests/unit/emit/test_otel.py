@@ -1,7 +1,5 @@
 """OpenTelemetry spans around checkpoints and evaluations, kept in memory."""
 
-from __future__ import annotations
-
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 

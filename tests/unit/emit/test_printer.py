@@ -1,7 +1,5 @@
 """The lines of ``StepPrinter``: one write each, every value as it was."""
 
-from __future__ import annotations
-
 import io
 import math
 import os

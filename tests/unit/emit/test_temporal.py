@@ -1,7 +1,5 @@
 """What ``TemporalPerformanceTracker`` records, keeps within bounds and writes."""
 
-from __future__ import annotations
-
 import json
 import math
 import resource

@@ -1,7 +1,5 @@
 """What was appended to a file or written to a pipe, what becomes of a file, and who says that it is over."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A view that costs next to nothing: nothing is drawn or folded again before something came, and seldom where it is dear."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterator
 from pathlib import Path

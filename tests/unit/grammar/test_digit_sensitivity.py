@@ -1,7 +1,5 @@
 """Which patterns cannot tell digits apart, and where: what the reading of a pattern claims holds for its matches."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re

@@ -1,7 +1,5 @@
 """For which runs of digits a pattern tells their lengths apart: what its reading claims holds for its matches."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re

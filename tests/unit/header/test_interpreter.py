@@ -1,7 +1,5 @@
 """The Python of a job: found by its command, its process or its environment, and never the one that runs ``receipt``."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

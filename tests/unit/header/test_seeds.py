@@ -1,7 +1,5 @@
 """Seeds, determinism and the resume point: from the lines in which trainers print them to the header, each with its line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lines of a log that was read before are read from a place near them, and are the same."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Where a log's bytes come from: files, pipes, compressed streams whole and broken, and files that change."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import hashlib

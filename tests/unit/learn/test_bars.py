@@ -4,8 +4,6 @@ A bar whose unit is scaled prints ``3.00/171`` and ``88.0/171``, and is often in
 does not know its total prints ``15it``, as does one that goes on behind it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Records that stand on several lines: an epoch's line, a rule, a line a split; words of other languages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

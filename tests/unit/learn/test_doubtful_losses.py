@@ -1,7 +1,5 @@
 """Figures that look like the loss of a log that no grammar knows, and may be something else: none is better than a wrong one."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

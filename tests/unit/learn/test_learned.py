@@ -1,7 +1,5 @@
 """Logs of trainers that nobody knows: what is learned of them, and what is left alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What holds for one record holds for all that differ from it in digits only; many at once are read as one by one."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

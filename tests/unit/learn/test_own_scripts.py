@@ -1,7 +1,5 @@
 """Logs in the formats of many own scripts: each is read without a grammar, to the number."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

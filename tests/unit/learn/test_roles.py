@@ -1,7 +1,5 @@
 """What a column is, by its words and by what it does: a word with two meanings needs a second sign."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Lines around the records: what announces an evaluation, and what begins another launch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

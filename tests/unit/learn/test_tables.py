@@ -1,7 +1,5 @@
 """Rows of numbers under a header: CSV, tabs and columns of blanks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

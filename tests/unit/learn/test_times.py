@@ -1,7 +1,5 @@
 """Times of an unknown trainer whose unit a blank parts from the number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

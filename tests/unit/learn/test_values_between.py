@@ -1,7 +1,5 @@
 """What own scripts print between the records of training: scores of an evaluation, learning rates, parts of the loss."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What counts in own scripts where it is told in an unusual way: headings, outer loops, glued bars, launches of another loss."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

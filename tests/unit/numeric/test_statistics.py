@@ -1,7 +1,5 @@
 """Values → statistics: exact sums, medians of the exact values, what is not finite counted and null."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

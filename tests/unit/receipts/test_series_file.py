@@ -1,7 +1,5 @@
 """``receipt parse --series``: the records that the statistics are over, in columns."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lines that look like metrics or steps: found where one of their words stands, and nowhere else found."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

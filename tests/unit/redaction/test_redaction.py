@@ -1,7 +1,5 @@
 """What of a log's text stands in a receipt: bounded, clean, without secrets, and otherwise as it was."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The kernel reads what the record-by-record path reads, refuses what is no program, and can be left out."""
 
-from __future__ import annotations
-
 import random
 import re
 import struct

@@ -1,7 +1,5 @@
 """The last record of a log that ends without a line end: what of it counts, and what the receipt says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An object behind text that is not ASCII: its places are those of bytes, so that no figure is kept a second time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which of the objects on a line a mapping reads: all, or those behind what its ``start`` asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A percent sign makes a ratio of a number, in a field of a grammar as behind any other label."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

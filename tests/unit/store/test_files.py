@@ -1,7 +1,5 @@
 """The store: files that are created once and whole, whoever else writes, and whatever goes wrong."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

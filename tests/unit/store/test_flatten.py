@@ -1,7 +1,5 @@
 """A receipt as a row of the index: what is worked out, and what a column cannot hold."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
