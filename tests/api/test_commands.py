@@ -11,8 +11,6 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.schemas import keep_known
 from tests.cli.conftest import ROOT, Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 LOGS = ROOT / "fixtures" / "logs"
 LOG, OTHER = LOGS / "nanochat" / "speedrun-2025-10.log", LOGS / "nanochat" / "base-2026-03-oom.log"
 RANKS = ROOT / "fixtures" / "runs" / "hf-trainer-torchrun"

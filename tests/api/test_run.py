@@ -21,8 +21,6 @@ import receipt_cli
 from tests.cli.conftest import ROOT, Invoke
 from tests.tools.fields import AS_ITEM
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 matplotlib.use("agg")
 LOGS = ROOT / "fixtures" / "logs"
 RANKS = ROOT / "fixtures" / "runs" / "hf-trainer-torchrun"

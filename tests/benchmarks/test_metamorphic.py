@@ -8,8 +8,6 @@ from benchmarks.metamorphic.__main__ import main
 from benchmarks.metamorphic.relations import RELATIONS, Relation, violation
 from receipt_cli.receipts.production import Request, produce_all
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 NANOGPT = [b"iter %d: loss %.4f, time %d.00ms, mfu 12.00%%\n" % (n, 4 - n / 100, 30 + n % 7) for n in range(0, 900, 5)]
 EMIT = [
     b"step: %3d  loss: %8.5f  grad_norm: %.4f  memory: 30.00GiB(37.5%%)  tps: %d\n" % (n, 9 - n / 50, 1 + n / 99, 6000 + n)

@@ -7,8 +7,6 @@ import pytest
 from benchmarks.metamorphic.sameness import differences
 from benchmarks.metamorphic.table import FIXTURES, main, receipts, relations, whole_lines
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 LOGS = ("nanogpt/char-sigint-resumed.log", "keras/bar-callbacks-v3.log")
 RELATIONS = [relation for relation in relations() if not relation.name.startswith("folded")]
 

@@ -23,8 +23,6 @@ from receipt_cli.store.row_files import RowFiles
 
 from .conftest import ROOT, Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 LOGS = ROOT / "fixtures" / "logs"
 TWO_RUNS = LOGS / "hf-trainer" / "nohup-two-runs-v5.log"
 ONE_RUN = LOGS / "hf-trainer" / "crash-resumed-v5.log"

@@ -4,15 +4,13 @@ import importlib.resources
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.cli.conftest import Invoke
 
-Invoke = Callable[..., Any]
 HOSTILE = "RuntimeError: <img src=x onerror=alert(1)> [l](http://e.vil) **b** `c` @all | ##[add-mask]x ::set-env name=A::b 100%"
 SECRET = "hf_" + "a" * 30
 

@@ -150,6 +150,7 @@ def test_help_is_printed_whatever_else_is_missing(command: str, capfdbinary: pyt
 def test_help_shows_each_parameter(path: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     run([*path.split(), "--help"])
     shown = capfdbinary.readouterr().out.decode()
+    assert max(map(len, shown.splitlines())) <= 80
     command = Command(path).load()
     assert all(each.metavar in shown for each in command.arguments)
     assert all(name in shown for each in command.options for name in (*each.opts, *each.secondary_opts))

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Invoke = Callable[..., Any]
+from tests.cli.conftest import Invoke
 
 
 def log(path: Path, seed: int, *, ms: float = 400, departs: int | None = None, steps: int = 400, batch: int = 512) -> Path:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.cli.conftest import Invoke
 
-Invoke = Callable[..., Any]
 PARTS = ("configuration", "seeds", "resume")
 KEYS = [
     "schema_version", "a", "b", "question", "reproduced", "steps", "tolerance", "configuration", "seeds", "resume", "curves",

@@ -12,8 +12,6 @@ import pytest
 
 from tests.cli.conftest import ROOT, Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 EVIDENCE = ROOT / "fixtures/evidence"
 COMPLETED = ROOT / "fixtures/logs/nanogpt/char-ok.log"
 STEPS = b"".join(b"iter %d: loss %.4f, time 10.19ms, mfu 0.02%%\n" % (n, 4 - n / 100) for n in range(20))

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,8 @@ from receipt_cli.export.openmetrics import family
 from receipt_cli.export.otlp import UCUM
 from receipt_cli.export.wandb_run import framed
 from receipt_cli.io.tfrecord import crc32c
+from tests.cli.conftest import Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Invoke = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "nanochat" / "speedrun-2025-10.log"
 TEXTS = ("openmetrics", "otlp-json", "csv", "in-toto", "bmf")

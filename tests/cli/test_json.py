@@ -16,8 +16,6 @@ from receipt_cli.documents.schemas import get_schema
 from receipt_cli.documents.validate import validate_bytes
 from tests.cli.conftest import Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "fixtures" / "logs" / "nanogpt"
 SCHEMA = get_schema("output", "1.0")[1]

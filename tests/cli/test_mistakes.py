@@ -11,8 +11,6 @@ import receipt_cli
 from receipt_cli.errors import InputError
 from tests.cli.conftest import Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 

@@ -19,8 +19,6 @@ from receipt_cli.store.recipes import QUESTIONS
 from tests.cli.test_secrets import GROUPS, Invoke, Watch, log_of, secret_env
 from tests.tools.planted import FORMS, leaks
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

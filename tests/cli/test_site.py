@@ -5,13 +5,11 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from receipt_cli.authoring.site_files import load_site
-
-Invoke = Callable[..., Any]
+from tests.cli.conftest import Invoke
 
 GRAMMAR = """\
 grammar: acme

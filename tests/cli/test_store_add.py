@@ -7,8 +7,6 @@ import pytest
 
 from .conftest import ROOT, Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 LOG = ROOT / "fixtures" / "logs" / "hf-trainer" / "crash-resumed-v5.log"
 
 

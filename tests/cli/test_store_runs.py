@@ -13,8 +13,6 @@ from receipt_cli.store.resolve import find_run
 
 from .conftest import ROOT, Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 LOGS = ROOT / "fixtures" / "logs" / "hf-trainer"
 TWO, ONE = "pair.log", "deep/single.log"
 KINDS = ("digits", "name", "path", "end", "receipt")

@@ -15,8 +15,6 @@ import pytest
 
 from tests.cli.conftest import Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 
 class Case(NamedTuple):
     """A log, and what its receipt must say: a metric's name for its last value, or a JSON pointer."""

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,11 @@ import yaml
 
 from receipt_cli.documents.canonical import canonical_bytes, captured_digest
 from receipt_cli.documents.schemas import keep_known
-
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 NANOGPT = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 RANKS = ROOT / "fixtures" / "runs" / "hf-trainer-torchrun"
-Invoke = Callable[..., Any]
 
 
 @pytest.fixture

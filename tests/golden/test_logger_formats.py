@@ -8,8 +8,6 @@ import pytest
 
 import receipt_cli
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 FORMATS = [
     "%(asctime)s:%(levelname)s: %(message)s",
     "%(asctime)s:%(levelname)s:%(message)s",

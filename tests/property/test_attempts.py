@@ -6,13 +6,10 @@ import tempfile
 from collections.abc import Iterator
 from itertools import combinations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.receipts.production import Request, produce
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 Attempt = list[tuple[int, float]]
 numbers = st.floats(1e-3, 1e3).map(lambda value: round(value, 4))

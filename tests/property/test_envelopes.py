@@ -22,8 +22,6 @@ from receipt_cli.scan.engine import Engine
 from tests.tools.fixture_receipts import receipt_of
 from tests.tools.slow import one_in
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 LOGS = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "logs").glob("*/*.log"))
 ENVELOPES = {
     "torchrun": b"[rank0]: ",

@@ -7,8 +7,6 @@ import pytest
 
 from tests.tools.injections import GOOD, KINDS, VERDICTS, Log, Stated, judge, log_of, scripts, verdict_of
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 NAMES = (
     "nanogpt/char-ok",
@@ -46,7 +44,7 @@ KEPT = (
 
 
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory, one_engine: None) -> list[Log]:
+def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Log]:
     path = tmp_path_factory.mktemp("injections") / "run.log"
     texts = {name: (LOGS / f"{name}.log").read_bytes() for name in NAMES} | {n: t for n, t in scripts() if n in OWN}
     found = [log_of(name, text, path) for name, text in texts.items()]

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from receipt_cli.events.counters import block_behind, comes_again, full_at_zero, jumps_at_end
 from receipt_cli.receipts.production import Request, produce
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 Document = dict[str, Any]
 
 

@@ -5,14 +5,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.analysis.completed import Evidence, closes, ends_before_plan, is_completed
 from receipt_cli.receipts.production import Request, produce
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = ("failed", "reached", "ended", "far", "stopped_early", "short", "spoken", "closing", "unread")

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from tests.tools.examples import costly
 from tests.tools.injections import HIGH, KINDS, LOW, Log, log_of, read_stated, scripts, verdict_of
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 SHIPPED = (
     "nanogpt/char-ok",
@@ -56,7 +54,7 @@ PLACES = st.sampled_from(["first", "middle", "last"])
 
 
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory, one_engine: None) -> dict[str, Log]:
+def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Log]:
     path = tmp_path_factory.mktemp("laws") / "run.log"
     texts = {name: (LOGS / f"{name}.log").read_bytes() for name in SHIPPED} | SCRIPTS
     found = {name: log_of(name, text, path) for name, text in texts.items()}

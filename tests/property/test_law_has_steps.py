@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from receipt_cli.receipts.production import Request, produce
 from tests.tools.examples import costly
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ("step", "epoch", "Update", "pass", "round", "xyz", "")
 FIGURES = ("loss", "reward", "T_a", "score", "qux", "")

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 import receipt_cli
 from tests.tools.examples import costly
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 COUNT = 30
 LOSSES = [f"{7.3846 - 0.1317 * n:.4f}" for n in range(COUNT)]
 STATISTICS = ("first", "last", "min", "max", "mean", "median")

@@ -10,8 +10,6 @@ from receipt_cli.derive import Derivation, derive
 from receipt_cli.io.source import Source
 from tests.tools.examples import costly
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 FORMS = (
     "step {n}: loss {x:.4f} lr 0.001",
     "Iteration {n} | loss={x:.4f} | acc={n}.5%",

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from receipt_cli.receipts.production import Request, produce
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 FOREIGN = 77.5
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
 Document = dict[str, Any]

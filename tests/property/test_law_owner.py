@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from receipt_cli.receipts.production import Request, produce
 from tests.tools.examples import costly
 
-pytestmark = pytest.mark.usefixtures("one_engine")
 TITAN = "grad_norm: 1.5  memory: 1.00GiB(1.00%)  tps: 100  mfu: 42.44%"
 TRAINERS = {
     "nanogpt": "iter {n}: loss {x:.4f}, time 10.00ms, mfu 1.00%",

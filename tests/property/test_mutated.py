@@ -23,8 +23,6 @@ from receipt_cli.verification.verifier import read_receipt, verify
 from tests.tools.examples import costly
 from tests.tools.planted import FORMS
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 CASES = (
     (LOGS / "nanogpt" / "char-ok.log", 0),

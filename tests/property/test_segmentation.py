@@ -18,8 +18,6 @@ from receipt_cli.events.streams import gather
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 LOGS = sorted(path for path in FIXTURES.glob("*/*.log"))
 CUTS = int(os.environ.get("CUTS", "3"))

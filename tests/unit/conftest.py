@@ -8,6 +8,8 @@ import pytest
 
 from receipt_cli.receipts.production import Request, produce
 
+Receipt = Callable[..., dict[str, Any]]
+
 
 @pytest.fixture
 def receipt_of(tmp_path: Path) -> Callable[..., dict[str, Any]]:

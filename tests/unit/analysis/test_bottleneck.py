@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
 
 
 def torchspec(

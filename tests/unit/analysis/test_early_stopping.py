@@ -8,8 +8,6 @@ import pytest
 
 import receipt_cli
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 STOPPED = [
     "Early stopping triggered at epoch 12. Best val RMSE: 67.271",
     "Early stopping",

@@ -1,13 +1,9 @@
 """The ends of logs as launchers, schedulers and shells write them → why the run ended."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.unit.conftest import Receipt
 
-Receipt = Callable[..., dict[str, Any]]
 HEAD = "max_iters = 500\n" + "".join(f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%\n" for n in range(20))
 
 ENDS = {

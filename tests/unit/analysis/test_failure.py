@@ -1,13 +1,11 @@
 """Markers and what followed them → how the run ended."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.unit.conftest import Receipt
 
-Receipt = Callable[..., dict[str, Any]]
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 839.33 MiB. GPU 0 has a total capacity of 201.68 GiB.\n"
 NCCL = (
     "[rank{rank}]:[E520 06:31:05.050097785 ProcessGroupNCCL.cpp:757] [Rank {rank}] Watchdog caught collective operation"

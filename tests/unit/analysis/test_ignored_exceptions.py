@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
+
 SESSION = "<bound method Session.__del__ of <tensorflow.python.client.session.Session object at 0x7f82ac2479b0>>"
 HEADINGS = [
     f"Exception ignored in: {SESSION}",

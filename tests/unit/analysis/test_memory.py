@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.unit.conftest import Receipt
 
-Receipt = Callable[..., dict[str, Any]]
 MIB = 2**20
 STEP = (
     " iteration {i:8d}/{n:8d} | consumed samples: {i:12d} | elapsed time per iteration (ms): 410.5 | learning rate: 1.0E-05 |"

@@ -1,17 +1,12 @@
 """``spikes/1`` by example: what is held against what, how many are too few, and what a trainer marks itself."""
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from receipt_cli.analysis.spikes import FACTORS, LEAST, spikes_of
-
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
 
 
 def test_a_spike_is_held_against_the_average_before_it() -> None:

@@ -11,8 +11,6 @@ from receipt_cli.derive import Derivation
 from receipt_cli.receipts.production import Product, Request, produce, produce_all
 from receipt_cli.receipts.series_file import write_series
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 duckdb = pytest.importorskip("duckdb")
 
 LOGS = Path(__file__).resolve().parents[3] / "fixtures" / "logs"

@@ -2,17 +2,13 @@
 
 import json
 import unicodedata
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import clean, log_tail, mask_texts, safe_names, safe_text
+from tests.unit.conftest import Receipt
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Receipt = Callable[..., dict[str, Any]]
 LETTERS = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"  # made up, as everything here: 32 characters
 SECRETS = {
     "hf": ("token ", "hf_" + LETTERS),
