@@ -31,9 +31,7 @@ class Done:
     @property
     def document(self) -> dict[str, Any]:
         """The JSON document on stdout."""
-        found = json.loads(self.stdout)
-        assert isinstance(found, dict)
-        return found
+        return json.loads(self.stdout)
 
     @property
     def problems(self) -> list[tuple[str, int | None]]:

@@ -534,7 +534,6 @@ def stream(piece: bytes, size: int, *arguments: str) -> tuple[int, bytes, int]:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     with child:
-        assert child.stdin is not None
         for _ in range(0, size, len(piece)):
             child.stdin.write(piece)
         out, err = child.communicate()

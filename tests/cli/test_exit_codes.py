@@ -162,7 +162,6 @@ def test_130_when_interrupted() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "receipt_cli", "parse", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert process.stdin is not None
     process.stdin.write(GOOD.encode() * (1 + (1 << 20) // len(GOOD)))  # more than a pipe holds: it reads when this returns
     process.stdin.flush()
     process.send_signal(signal.SIGINT)

@@ -29,9 +29,7 @@ def profile(invoke: Invoke) -> Profile:
     def call(*paths: Path | str, options: tuple[str, ...] = ()) -> dict[str, Any]:
         done = invoke("import", *(FLIGHT / path if isinstance(path, str) else path for path in paths), "--json", *options)
         assert (done.code, done.stderr) == (0, ""), done.stderr
-        document = done.document
-        assert isinstance(document, dict)
-        return document
+        return done.document
 
     return call
 

@@ -36,9 +36,7 @@ def figures(receipt: dict[str, Any], block: str = "metrics") -> dict[str, dict[s
 def imported(invoke: Invoke, path: Path, *options: str) -> dict[str, Any]:
     done = invoke("import", path, "--json", *options)
     assert done.code == 0, done.stderr
-    document = done.document
-    assert isinstance(document, dict)
-    return document
+    return done.document
 
 
 @pytest.fixture

@@ -41,9 +41,7 @@ class Run:
 
     @property
     def receipt(self) -> dict[str, Any]:
-        found = json.loads((self.folder / "job.receipt.json").read_bytes())
-        assert isinstance(found, dict)
-        return found
+        return json.loads((self.folder / "job.receipt.json").read_bytes())
 
     @property
     def reason(self) -> str | None:

@@ -101,9 +101,7 @@ def wrapped(folder: Path, *command: str) -> subprocess.Popen[bytes]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    document = json.loads(path.read_bytes())
-    assert isinstance(document, dict)
-    return document
+    return json.loads(path.read_bytes())
 
 
 def test_ten_kills_at_random_leave_the_training_alive_its_log_whole_and_a_receipt_to_recover(
@@ -114,7 +112,6 @@ def test_ten_kills_at_random_leave_the_training_alive_its_log_whole_and_a_receip
     for number in range(10):
         folder = tmp_path / str(number)
         process = wrapped(folder, sys.executable, "-c", TRAINING)
-        assert process.stdout is not None
         first = os.read(process.stdout.fileno(), 1 << 16)
         time.sleep(draw.uniform(0, 1.2))
         process.kill()
@@ -152,7 +149,6 @@ def test_ten_kills_at_random_leave_the_training_alive_its_log_whole_and_a_receip
 def test_a_job_that_is_not_over_is_not_recovered(tmp_path: Path) -> None:
     process = wrapped(tmp_path / "a", "sh", "-c", "mkfifo end; echo begun; cat end; echo over")
     folder = tmp_path / "a"
-    assert process.stdout is not None
     assert process.stdout.readline() == b"begun\n"
     note = read(folder / "job.running.json")
     assert (note["pid"], note["header"], note["command"]) == (
@@ -174,7 +170,6 @@ def test_a_job_that_is_not_over_is_not_recovered(tmp_path: Path) -> None:
 def test_a_parse_meets_a_log_without_its_receipt(tmp_path: Path) -> None:
     process = wrapped(tmp_path / "a", sys.executable, "-c", TRAINING)
     folder = tmp_path / "a"
-    assert process.stdout is not None
     process.stdout.readline()
     process.kill()
     process.communicate(timeout=60)

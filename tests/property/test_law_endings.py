@@ -35,9 +35,7 @@ def trace(error: str, script: str = "train.py") -> str:
 def parsed(folder: Path, text: str, **options: Any) -> dict[str, Any]:
     path = folder / "run.log"
     path.write_text(text, "utf-8")
-    document = produce(Request(path=str(path), **options)).document
-    assert isinstance(document, dict)
-    return document
+    return produce(Request(path=str(path), **options)).document
 
 
 def reason(document: dict[str, Any]) -> str | None:

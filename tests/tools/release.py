@@ -53,7 +53,6 @@ def write(path: str, text: str) -> None:
 def program_version() -> str:
     """Return ``__version__``."""
     found = VERSION.search(read("receipt_cli/__init__.py"))
-    assert found is not None
     return found["version"]
 
 

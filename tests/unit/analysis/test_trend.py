@@ -17,7 +17,6 @@ def arrays(course: Course) -> Course:
 
 def test_the_line_of_values_on_a_line() -> None:
     line = Course(STEPS, [3.0 + 0.5 * step for step in STEPS]).line
-    assert line is not None
     assert (line.slope, line.rise, line.explained) == (0.5, 195.0, 1.0)
 
 
@@ -25,7 +24,6 @@ def test_the_line_is_that_of_polyfit() -> None:
     course = Course(STEPS, NOISE)
     slope, _ = np.polyfit(STEPS, NOISE, 1)
     line = course.line
-    assert line is not None
     assert line.slope == pytest.approx(slope, rel=1e-12)
     assert line.explained == pytest.approx(np.corrcoef(STEPS, NOISE)[0, 1] ** 2, rel=1e-12)
 
@@ -41,7 +39,6 @@ def test_arrays_give_the_bits_of_lists(steps: list[float] | None) -> None:
 def test_without_steps_there_is_no_slope_and_still_a_line() -> None:
     course = Course(None, [float(i) for i in range(20)])
     assert course.slope is None
-    assert course.line is not None
     assert course.line.rise == 19.0
 
 

@@ -28,9 +28,7 @@ def draft(tmp_path: Path) -> Callable[..., Proposal]:
 
 
 def rules(proposal: Proposal) -> dict[str, Any]:
-    found = yaml.safe_load(proposal.text)["rules"]
-    assert isinstance(found, dict)
-    return found
+    return yaml.safe_load(proposal.text)["rules"]
 
 
 def last(proposal: Proposal) -> Figures:

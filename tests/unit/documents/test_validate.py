@@ -26,9 +26,7 @@ def name(path: Path) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    document = json.loads(path.read_bytes())
-    assert isinstance(document, dict)
-    return document
+    return json.loads(path.read_bytes())
 
 
 def expectations(kind: Path) -> dict[str, Any]:

@@ -262,7 +262,6 @@ def test_peak_memory_of_linux_and_of_others(tmp_path: Path) -> None:
     assert peak_memory(str(status)) == {"peak_memory_bytes": 1234 * 1024, "source": "vm_hwm"}
     status.write_text("Name:\tpython\n")
     other = peak_memory(str(status))
-    assert other is not None
     assert other["source"] == "getrusage"
     assert other == peak_memory(str(tmp_path / "nowhere"))
     assert int(other["peak_memory_bytes"]) > 1 << 20

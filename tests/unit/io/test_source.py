@@ -383,7 +383,6 @@ def test_a_small_log_is_read_again_as_its_file_would_be(tmp_path: Path, lines: i
         source = Source(str(path), later=later)
         text = b"".join(source.blocks())
         again = source.excerpt(before, end)
-        assert again is not None
         part = b"".join(again.blocks())
         twice = again.reopen()
         assert twice is not None and b"".join(twice.blocks()) == part
@@ -417,7 +416,6 @@ def test_hidden_lines_are_empty_in_each_part_of_a_small_log(tmp_path: Path, befo
     assert b"".join(source.blocks()).count(b"\n") == 40
     for hidden in ([4, 5, 21], [], [1, 9, 10, 40]):
         again = source.excerpt(before, end)
-        assert again is not None
         again.report_copies(again.copies._replace(lines=hidden))
         shown = [b"" if number in hidden else line for number, line in enumerate(lines, 1)][before:end]
         for each in (again, again.reopen()):
