@@ -186,15 +186,6 @@ class TestGitHub:
         assert "##[" not in shown
         assert not re.search(r"(?m)^\s*::", shown)
 
-    def test_annotations_are_bounded(self, tmp_path: Path, invoke: Invoke) -> None:
-        fields = "\n".join(f"  /summary/none{i}: {{at_least: 1}}" for i in range(30))
-        done = invoke(
-            "check", log(tmp_path / "run.log"), "--annotations", "--gates", gates(tmp_path / "g.yaml", f"fields:\n{fields}")
-        )
-        errors = [line for line in done.stdout.decode().splitlines() if line.startswith("::error")]
-        assert len(errors) == 10
-        assert errors[-1].endswith("21 more: see the job summary")
-
     def test_a_page_that_would_be_too_large_is_cut_whole_sections_at_a_time(
         self, github: tuple[Path, Path], crashed: Path, invoke: Invoke
     ) -> None:

@@ -30,7 +30,9 @@ def receipt_of(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return make
 
 
-TOY = GRAMMAR.replace("toy bar ", "toy gauge ").replace("toy frame ", "toy bar ").replace("peak_memory_allocated_", "peak_memory_")
+TOY = (
+    GRAMMAR.replace("toy bar ", "toy gauge ").replace("toy frame ", "toy bar ").replace("peak_memory_allocated_", "peak_memory_")
+)
 TOY += "ignore:\n  saving: {literal: 'toy saving', pattern: 'toy saving', samples: ['toy saving']}\n"
 
 
