@@ -211,15 +211,6 @@ class TestShown:
         assert r"a\|b" in shown
         assert shown.startswith("### ")
 
-    def test_one_run_is_no_comparison(self, tmp_path: Path, invoke: Invoke) -> None:
-        assert invoke("compare", log(tmp_path / "a.log", 1, steps=5)).code == 2
-
-    def test_a_missing_or_broken_file_is_told(self, tmp_path: Path, invoke: Invoke) -> None:
-        a = log(tmp_path / "a.log", 1, steps=5)
-        assert invoke("compare", a, tmp_path / "none.log").code == 3
-        (tmp_path / "bad.json").write_text('{"schema_version": "receipt/1.0"}')
-        assert invoke("compare", a, tmp_path / "bad.json").code == 3
-
 
 class TestOneSided:
     """Metrics that one side alone prints."""

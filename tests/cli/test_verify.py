@@ -251,25 +251,6 @@ def test_a_receipt_of_an_older_version_is_held_to_the_fields_that_it_knows(log: 
     assert fields(invoke("verify", "--json", receipt, log)) == ["/summary/training_time_s"]
 
 
-@pytest.mark.parametrize(
-    ("data", "code"),
-    [
-        (b"{", 3),
-        (b"\xff", 3),
-        (b"[]", 3),
-        (b'{"schema_version": "header/1.0"}', 3),
-        (b'{"schema_version": "receipt/1.0"}', 3),
-        (b'{"schema_version": "receipt/1.0", "derivation": {"grammars": 5}}', 3),
-        (b'{"schema_version": "receipt/9.0"}', 5),
-    ],
-)
-def test_what_is_no_receipt(data: bytes, code: int, log: Path, invoke: Invoke) -> None:
-    path = log.with_name("broken.json")
-    path.write_bytes(data)
-    done = invoke("verify", path, log)
-    assert (done.code, done.stdout) == (code, b"")
-
-
 def test_3_for_a_log_that_cannot_be_read(log: Path, receipt: Path, invoke: Invoke) -> None:
     assert invoke("verify", receipt, log.with_name("nowhere.log")).code == 3
     assert invoke("verify", log.with_name("nowhere.json"), log).code == 3

@@ -119,7 +119,7 @@ def test_what_is_named_is_there() -> None:
         ("make coffee", "no such target"),
         ("docs/none.md", "no such file"),
         ("tests/contract/test_coverage.py::test_nothing", "no such test"),
-        ("tests/cli/test_compare.py::test_one_run_is_no_comparison", "no such test"),
+        ("tests/cli/test_compare.py::test_a_log_and_itself_are_equal", "no such test"),
     ],
 )
 def test_what_is_not_there_is_found(span: str, why: str) -> None:
