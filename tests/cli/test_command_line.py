@@ -227,21 +227,3 @@ def test_a_shell_completes_words(words: str, want: list[str]) -> None:
         [sys.executable, "-m", "receipt_cli"], capture_output=True, text=True, env={**os.environ, **asked}, cwd=ROOT, check=False
     )
     assert (done.stdout.split(), done.stderr) == (want, "")
-
-
-@pytest.mark.parametrize(
-    ("command", "heavy"),
-    [("parse", {"jsonschema", "numpy", "git", "psutil", "yaml"}), ("check", {"jsonschema", "git", "psutil"})],
-)
-def test_a_command_loads_only_what_it_needs(command: str, heavy: set[str]) -> None:
-    log = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
-    program = (
-        f"import sys; sys.argv = ['receipt', {command!r}, {str(log)!r}]\n"
-        "from receipt_cli.cli.main import main\n"
-        f"try:\n    main()\nfinally:\n    print(sorted({heavy!r} & set(sys.modules)), file=sys.stderr)"
-    )
-    command_line = [sys.executable, "-c", program]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run(command_line, capture_output=True, env=env, check=False)  # fills the cache of definitions
-    done = subprocess.run(command_line, capture_output=True, text=True, env=env, check=False)
-    assert done.stderr.strip() == "[]"
