@@ -7,8 +7,8 @@ import pytest
 
 from receipt_cli.authoring.lint import lint_grammar
 from receipt_cli.authoring.proposal import propose
-from receipt_cli.derive import Derivation, Options, derive
-from receipt_cli.io.source import Source
+from receipt_cli.derive import Derivation
+from tests.tools.logs import learned_of
 
 EPOCHS = 9
 
@@ -19,9 +19,7 @@ def epochs(*templates: str, first: int = 1) -> list[str]:
 
 
 def read(lines: list[str], folder: Path) -> Derivation:
-    path = folder / "run.log"
-    path.write_text("".join(f"{line}\n" for line in ["loading", *lines, "done"]), "utf-8")
-    return derive(Source(str(path)), Options(grammar="generic"))
+    return learned_of(["loading", *lines, "done"], folder)
 
 
 def figures(derivation: Derivation) -> dict[str, object]:
@@ -85,8 +83,9 @@ def test_a_block_is_a_record(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_block_makes_a_draft_that_lints(name: str, tmp_path: Path) -> None:
-    read(BLOCKS[name][0], tmp_path)
-    assert lint_grammar(propose(str(tmp_path / "run.log"), "mine").text, "mine.yaml") == []
+    path = tmp_path / "run.log"
+    path.write_text("".join(f"{line}\n" for line in ["loading", *BLOCKS[name][0], "done"]), "utf-8")
+    assert lint_grammar(propose(str(path), "mine").text, "mine.yaml") == []
 
 
 @pytest.mark.parametrize(

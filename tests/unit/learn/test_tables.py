@@ -6,16 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.derive import Options, derive
-from receipt_cli.io.source import Source
+from tests.tools.logs import learned_of
 
 ROWS = 12
 
 
 def figures(text: str, folder: Path) -> dict[str, object] | None:
-    path = folder / "run.log"
-    path.write_text(text, "utf-8")
-    derivation = derive(Source(str(path)), Options(grammar="generic"))
+    derivation = learned_of(text, folder)
     if derivation.primary is None:
         return None
     summary = derivation.summaries[derivation.primary]
