@@ -8,17 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.events.counters import block_behind, comes_again, full_at_zero, jumps_at_end
-from tests.tools.logs import receipt_of
+from tests.tools.logs import line, receipt_of
 
 Document = dict[str, Any]
 
 
 def kinds(document: Document) -> set[str]:
     return {problem["kind"] for problem in document["derivation"]["problems"]["first"]}
-
-
-def line(step: int, loss: float) -> str:
-    return f"iter {step}: loss {loss:.4f}, time {100 + step % 7}.00ms, mfu 40.00%"
 
 
 @settings(max_examples=200)

@@ -6,15 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tools.logs import receipt_of
+from tests.tools.logs import line, receipt_of
 
 FOREIGN = 77.5
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
 Document = dict[str, Any]
-
-
-def line(step: int, loss: float) -> str:
-    return f"iter {step}: loss {loss:.4f}, time {100 + step % 7}.00ms, mfu 40.00%"
 
 
 def printed(losses: list[float], epochs: list[str]) -> list[str]:

@@ -12,6 +12,11 @@ from receipt_cli.receipts.production import Request, produce
 Found = TypeVar("Found")
 
 
+def line(step: int, loss: float) -> str:
+    """Return a line of nanoGPT."""
+    return f"iter {step}: loss {loss:.4f}, time {100 + step % 7}.00ms, mfu 40.00%"
+
+
 def receipt_of(log: str | Iterable[str], folder: Path | None = None) -> dict[str, Any]:
     """Return the receipt of a log that is given as its text or its lines."""
     return _written(log, folder, lambda path: produce(Request(path=path, workers=1)).document)
