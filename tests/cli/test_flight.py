@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Invoke
+
 ROOT = Path(__file__).resolve().parents[2]
 FLIGHT = ROOT / "fixtures" / "flight"
 CORPUS = ROOT.parent / "shared" / "corpus" / "seeds" / "gpufl"
@@ -19,7 +21,6 @@ KERNELS = ["dt_ns", "kernel_id", "stream_id", "duration_ns"]
 NAMES = {"version": 1, "type": "dictionary_update", "session_id": "s", "kernel_dict": {"1": "k"}}
 
 Profile = Callable[..., dict[str, Any]]
-Invoke = Callable[..., Any]
 
 
 @pytest.fixture

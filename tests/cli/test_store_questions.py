@@ -22,8 +22,6 @@ from receipt_cli.store.views import VIEWS
 
 from .conftest import ROOT, Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 duckdb = pytest.importorskip("duckdb")
 
 LOGS = ROOT / "fixtures" / "logs"

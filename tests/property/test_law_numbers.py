@@ -14,8 +14,6 @@ from receipt_cli.errors import ReceiptError
 from receipt_cli.importers.importing import import_document
 from tests.tools.examples import costly
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 FOREIGN = Path(__file__).resolve().parents[2] / "fixtures" / "foreign"
 COUNT = 30
 LOSSES = [f"{7.3846 - 0.1317 * n:.4f}" for n in range(COUNT)]
