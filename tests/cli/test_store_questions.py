@@ -27,6 +27,7 @@ duckdb = pytest.importorskip("duckdb")
 LOGS = ROOT / "fixtures" / "logs"
 CONSISTENT = LOGS / "nanochat" / "speedrun-2025-10.log"
 OOM = LOGS / "nanochat" / "base-2026-03-oom.log"
+FIGURES = ("id", "scope", "definition", "record_count", "nonfinite_count", "first", "last", "min", "max", "mean", "median")
 BADPUT = ("checkpoint", "eval", "compilation", "data_loading", "initialization", "wasted_progress", "idle")
 
 
@@ -122,20 +123,7 @@ def test_long_views_hold_what_the_receipt_says(invoke: Invoke, store: Path, good
     assert {(row["phase_index"], row["metric"]) for row in told} == set(want)
     for row in told:
         statistic = want[row["phase_index"], row["metric"]]
-        for name in (
-            "id",
-            "scope",
-            "definition",
-            "record_count",
-            "nonfinite_count",
-            "first",
-            "last",
-            "min",
-            "max",
-            "mean",
-            "median",
-        ):
-            assert row[name] == statistic[name]
+        assert {name: row[name] for name in FIGURES} == {name: statistic[name] for name in FIGURES}
         assert row["window_name"] == statistic["window"]
     phases = rows(invoke("store", "query", store, f"from phases where log_sha256 = '{key}' order by phase_index", "--json"))
     assert [row["phase"] for row in phases] == [phase["name"] for phase in good["phases"]]

@@ -84,7 +84,8 @@ def test_how_a_run_ended(toy_receipt: Receipt, name: str) -> None:
     found = {
         **{key: failure.get(key) for key in ("reason", "category", "markers")}, **document["checks"],
         "line": failure.get("line_number"), "observed": observed(document), "last": (failure.get("log_tail") or [None])[-1],
-        "message": says if says in (failure.get("message") or "") else failure.get("message"), "exit_code": wanted.get("exit_code"),
+        "message": says if says in (failure.get("message") or "") else failure.get("message"),
+        "exit_code": wanted.get("exit_code"),
     }  # fmt: skip
     assert {key: found[key] for key in wanted} == wanted
 

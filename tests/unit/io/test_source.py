@@ -65,17 +65,14 @@ def write(path: Path, data: bytes) -> Path:
 
 class TestDecompress:
     @pytest.mark.parametrize("kind", KINDS)
-    def test_a_whole_stream(self, kind: str) -> None:
+    def test_whole_streams_and_what_follows_them(self, kind: str) -> None:
         assert unpack(kind, packed(kind)) == (TEXT, None)
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_an_empty_member(self, kind: str) -> None:
         assert unpack(kind, COMPRESS[kind](b"")) == (b"", None)
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_members_one_after_the_other_with_padding_between_and_behind(self, kind: str) -> None:
         data = packed(kind) + b"\0" * 40 + COMPRESS[kind](b"more\n") + b"\0" * 70_000
         assert unpack(kind, data) == (TEXT + b"more\n", None)
+        text, wrong = unpack(kind, packed(kind) + b"plain words\n")
+        assert text == TEXT
+        assert wrong == f"the {kind} stream is followed by something else, which was not read, after {len(TEXT)} bytes of text"
 
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("part", [0.3, 0.5, 0.99])
@@ -94,12 +91,6 @@ class TestDecompress:
             assert b"iter 1: loss 2.0\n".startswith(text)
             assert wrong is not None
             assert "ends early" in wrong
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_what_follows_a_stream_is_told(self, kind: str) -> None:
-        text, wrong = unpack(kind, packed(kind) + b"plain words\n")
-        assert text == TEXT
-        assert wrong == f"the {kind} stream is followed by something else, which was not read, after {len(TEXT)} bytes of text"
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_flipped_bit_anywhere_is_told_and_never_raises(self, kind: str) -> None:

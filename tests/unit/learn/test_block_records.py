@@ -130,10 +130,6 @@ def test_lines_of_no_single_epoch_have_no_step(tmp_path: Path) -> None:
     assert (found["steps"], found["loss"]) == ((9, None, None, None), (4.0, 3.2))
 
 
-def test_losses_that_hardly_vary_are_no_records(tmp_path: Path) -> None:
-    assert not read([*several_a_heading()], tmp_path).detection.chosen
-
-
 def test_the_only_loss_of_a_record_is_that_of_training(tmp_path: Path) -> None:
     found = figures(read(epochs("Epoch {e} @ 10:27 PM : {x:.2f} C.E. Loss, 94.5% Accuracy"), tmp_path))
     assert (found["loss"], found["accuracy"]) == (LOSS, (0.945, 0.945))
@@ -164,9 +160,14 @@ def test_records_without_a_counter_are_counted_where_a_loop_prints_its_time(tmp_
     assert found == {"steps": (9, None, None, None), "rl_loss": LOSS, "time": (101.5, 109.5), "reward": (0.5, 0.5)}
 
 
-def test_a_setting_beside_a_time_is_no_record(tmp_path: Path) -> None:
-    assert not read(epochs("aux_loss: 0.5, time: 10.5, reward: 0.5"), tmp_path).detection.chosen
-
-
-def test_a_weight_of_a_loss_is_no_loss(tmp_path: Path) -> None:
-    assert not read(epochs("Epoch {e}/{n} - loss weight: {x:.2f}, loss scale: 1024"), tmp_path).detection.chosen
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [*several_a_heading()],  # losses that hardly vary
+        epochs("aux_loss: 0.5, time: 10.5, reward: 0.5"),  # a setting beside a time
+        epochs("Epoch {e}/{n} - loss weight: {x:.2f}, loss scale: 1024"),  # a weight of a loss
+    ],
+    ids=["hardly varies", "setting", "weight"],
+)
+def test_what_is_no_record(lines: list[str], tmp_path: Path) -> None:
+    assert not read(lines, tmp_path).detection.chosen
