@@ -81,7 +81,7 @@ def test_a_shell_at_a_terminal_completes(shell: str, root: Path, tmp_path: Path)
         terminal.expect_exact("ready> ")
         for typed, want in COMPLETED:
             terminal.send(typed)
-            terminal.expect_exact(want)
+            assert terminal.expect_exact(want) == 0
             terminal.send("\x15")  # Ctrl-U: an empty line for the next
     finally:
         terminal.close(force=True)

@@ -264,7 +264,9 @@ class TestPaths:
             read(tmp_path / "run.tar.gz")
 
     def test_closing_is_not_forced_to_read(self, tmp_path: Path) -> None:
-        Source(str(write(tmp_path / "run.log", TEXT))).close()  # an open file would be a ResourceWarning
+        before = os.listdir("/dev/fd")
+        Source(str(write(tmp_path / "run.log", TEXT))).close()
+        assert os.listdir("/dev/fd") == before
 
 
 class TestChanges:
