@@ -60,11 +60,14 @@ def test_where_two_records_follow_the_line_neither_is_read(tmp_path: Path) -> No
     assert learned_of(lines, tmp_path).primary is None
 
 
-def test_an_evaluation_without_a_result_leaves_the_records_behind_it_alone(tmp_path: Path) -> None:
-    lines: list[str] = []
-    for epoch in range(1, 9):
-        lines += [f"epoch {epoch} loss {3 - epoch / 10:.2f}", "Evaluating ..."]
-    assert figures(learned_of(lines, tmp_path)) == (8, 2.9, 2.2)
+@pytest.mark.parametrize(
+    "lines",
+    [("epoch {e} loss {x:.2f}", "Evaluating ..."), ("Start training", "epoch {e} loss {x:.2f}")],
+    ids=["no result", "banner"],
+)
+def test_lines_around_each_epoch_leave_its_record_alone(lines: tuple[str, str], tmp_path: Path) -> None:
+    log = [line.format(e=epoch, x=3 - epoch / 10) for epoch in range(1, 9) for line in lines]
+    assert figures(learned_of(log, tmp_path)) == (8, 2.9, 2.2)
 
 
 @pytest.mark.parametrize(
@@ -74,13 +77,6 @@ def test_of_launches_that_introduce_themselves_the_last_is_read(banner: str, tmp
     first = [f"epoch: {n} end, loss: {5 - n / 10:.2f}" for n in range(4)]
     second = [f"epoch: {n} end, loss: {4 - n / 10:.2f}" for n in range(12)]
     assert figures(learned_of([banner, *first, "Killed", banner, *second], tmp_path)) == (12, 4.0, 2.9)
-
-
-def test_a_banner_before_every_epoch_begins_no_launch(tmp_path: Path) -> None:
-    lines: list[str] = []
-    for epoch in range(1, 7):
-        lines += ["Start training", f"epoch {epoch} loss {3 - epoch / 10:.2f}"]
-    assert figures(learned_of(lines, tmp_path)) == (6, 2.9, 2.4)
 
 
 def test_a_word_behind_a_counter_belongs_to_what_follows(tmp_path: Path) -> None:
