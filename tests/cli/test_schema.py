@@ -49,11 +49,6 @@ def test_diff_tells_what_breaks_readers(invoke: Callable) -> None:
     assert b"- /derivation/origin " in done.stdout
 
 
-def test_a_version_is_the_same_as_itself(invoke: Callable) -> None:
-    done = invoke("schema", "diff", "header/1.0", "header/1.0")
-    assert done.stdout == b"header/1.0 and header/1.0 hold the same fields\n"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [("show", "x", "--fields"), ("show", "metrics", "--fields"), ("diff", "receipt/1.0", "receipt/9.9"), ("diff", "x", "y")],

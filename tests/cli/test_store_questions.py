@@ -6,7 +6,7 @@ import io
 import json
 import os
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -419,11 +419,8 @@ def test_a_store_that_cannot_be_written_answers(invoke: Invoke, store: Path) -> 
 def test_several_ask_at_once(store: Path, process: Invoke) -> None:
     answers: list[bytes] = []
     ask = ("store", "query", store, "select count(*) as n from runs", "--csv")
-    threads = [threading.Thread(target=lambda: answers.append(process(*ask).stdout)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: answers.append(process(*ask).stdout), range(4)))
     assert answers == [b"n\n5\n"] * 4
     assert not list((store / ".cache").glob("*.tmp"))
 

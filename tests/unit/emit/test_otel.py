@@ -1,6 +1,7 @@
 """OpenTelemetry spans around checkpoints and evaluations, kept in memory."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -63,11 +64,8 @@ def test_several_threads() -> None:
                 with tracing.span("checkpoint", step):
                     pass
 
-        workers = [threading.Thread(target=work) for _ in range(4)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: work(), range(4)))
     assert len(exporter.get_finished_spans()) == 200
 
 

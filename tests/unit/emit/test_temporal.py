@@ -3,7 +3,7 @@
 import json
 import math
 import resource
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -195,11 +195,8 @@ def test_several_threads_lose_nothing() -> None:
         for step in range(2000):
             tracker.record_step(step, {"loss": 1.0}, tokens=1)
 
-    workers = [threading.Thread(target=work) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: work(), range(4)))
     document = tracker.to_json()
     assert document["summary"]["token_count"] == 8000
     assert document["series"]["elapsed_s"] == sorted(document["series"]["elapsed_s"])
