@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -79,15 +80,20 @@ def check_golden(rewrite_goldens: bool) -> Callable[[Path, bytes], None]:
     return check
 
 
-@pytest.fixture(scope="module")
-def one_engine() -> Iterator[None]:
+OWN_ENGINES = re.compile(r"golden/test_logs|unit/scan/|property/test_(layouts|relatives|splits|naming|relays|runs)")
+"""Tests in which each log has an engine of its own."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_engine(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let logs that this process reads one by one be read by one engine, as those of a batch are: it is made once.
 
-    For tests of what is made of what was read. ``tests/golden/test_logs.py``, with an engine for each log, and
-    ``tests/golden/test_verify.py``, with this one, hold both against the same receipts.
+    ``tests/golden/test_logs.py``, with an engine for each log, and ``tests/golden/test_verify.py``, with this one, hold both
+    against the same receipts.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("receipt_cli.derive.Engine", _kept_engine)
+        if not OWN_ENGINES.search(request.path.as_posix()):
+            patch.setattr("receipt_cli.derive.Engine", _kept_engine)
         yield
 
 

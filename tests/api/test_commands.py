@@ -1,7 +1,5 @@
 """``verify``, ``compare``, ``migrate`` and ``validate`` give what the commands of these names print."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,6 @@ import receipt_cli
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.schemas import keep_known
 from tests.cli.conftest import ROOT, Invoke
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 LOGS = ROOT / "fixtures" / "logs"
 LOG, OTHER = LOGS / "nanochat" / "speedrun-2025-10.log", LOGS / "nanochat" / "base-2026-03-oom.log"

@@ -1,7 +1,5 @@
 """What the documentation of the API shows is what happens."""
 
-from __future__ import annotations
-
 import doctest
 import os
 import re

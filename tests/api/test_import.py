@@ -1,7 +1,5 @@
 """What ``import receipt_cli`` loads, and what its names are."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys

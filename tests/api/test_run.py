@@ -1,7 +1,5 @@
 """``read`` and ``read_all``: the receipt of the command, its metrics, and its records one by one."""
 
-from __future__ import annotations
-
 import builtins
 import itertools
 import json
@@ -22,8 +20,6 @@ from pyarrow import parquet
 import receipt_cli
 from tests.cli.conftest import ROOT, Invoke
 from tests.tools.fields import AS_ITEM
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 matplotlib.use("agg")
 LOGS = ROOT / "fixtures" / "logs"

@@ -1,7 +1,5 @@
 """``Store``: a folder of receipts, asked from Python."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -44,7 +42,6 @@ def test_a_receipt_is_found_by_the_digest_of_its_log(folder: Path) -> None:
     store = receipt_cli.Store(folder)
     receipt = receipt_cli.read(LOGS[0]).receipt
     digest = receipt.derivation.log.sha256
-    assert digest is not None
     assert store.receipt(digest) == store.receipt(digest[:8]) == receipt
 
 

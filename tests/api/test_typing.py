@@ -1,7 +1,5 @@
 """Types of the API, as a type checker of its users sees them."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """The calibration of comparisons: its committed table keeps its bound, and a part of it is counted anew."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The benchmark of ``receipt_cli.emit`` runs and tells every row."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks import emit

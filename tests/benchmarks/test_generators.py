@@ -1,7 +1,5 @@
 """Generated logs are read exactly as their generators know them: by the program, and by the loops it is measured against."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Work that a kilobyte of log costs, counted and not timed, stays within the bounds that are kept."""
 
-from __future__ import annotations
-
 import sys
 import threading
 

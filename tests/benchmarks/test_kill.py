@@ -1,7 +1,5 @@
 """Batches that are killed and started again make the store of one that was left alone."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,14 +1,10 @@
 """The benches of the laws print a table of what they found, and keep what is written beside it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from benchmarks import inject, laws
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 STEPS = [f"iter {n}: loss {3 - n / 100:.4f}, time {100 + n:.2f}ms, mfu 40.00%\n" for n in range(20)]
 

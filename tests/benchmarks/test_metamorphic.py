@@ -1,7 +1,5 @@
 """Rearranging a log changes nothing but what it should."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,8 +7,6 @@ import pytest
 from benchmarks.metamorphic.__main__ import main
 from benchmarks.metamorphic.relations import RELATIONS, Relation, violation
 from receipt_cli.receipts.production import Request, produce_all
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 NANOGPT = [b"iter %d: loss %.4f, time %d.00ms, mfu 12.00%%\n" % (n, 4 - n / 100, 30 + n % 7) for n in range(0, 900, 5)]
 EMIT = [

@@ -1,15 +1,11 @@
 """What stands around a log, what happens to it on its way, and words that mention failures change no figure and no verdict."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from benchmarks.metamorphic.sameness import differences
 from benchmarks.metamorphic.table import FIXTURES, main, receipts, relations, whole_lines
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 LOGS = ("nanogpt/char-sigint-resumed.log", "keras/bar-callbacks-v3.log")
 RELATIONS = [relation for relation in relations() if not relation.name.startswith("folded")]

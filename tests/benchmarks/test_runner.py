@@ -1,7 +1,5 @@
 """Processes are measured in turn, ratios are of one round, and a target is met or missed."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

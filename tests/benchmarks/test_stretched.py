@@ -1,7 +1,5 @@
 """A log whose training is repeated goes on counting."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

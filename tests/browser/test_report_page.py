@@ -1,7 +1,5 @@
 """The report in a real browser: drawn, filtered, safe from what receipts say, and alone with itself."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The command line, called two ways: in this process where that is enough, in one of its own where it is not."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -33,9 +31,7 @@ class Done:
     @property
     def document(self) -> dict[str, Any]:
         """The JSON document on stdout."""
-        found = json.loads(self.stdout)
-        assert isinstance(found, dict)
-        return found
+        return json.loads(self.stdout)
 
     @property
     def problems(self) -> list[tuple[str, int | None]]:

@@ -4,8 +4,6 @@
 Rekor's ``dsse`` 0.0.1, the signed note of a checkpoint, and ``trustedroot+json;version=0.1``.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

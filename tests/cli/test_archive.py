@@ -1,7 +1,5 @@
 """Who is who in an archive: paths, names and times of runs, every run of a log, and every path with its outcome."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -24,8 +22,6 @@ from receipt_cli.store.places import Place, describe
 from receipt_cli.store.row_files import RowFiles
 
 from .conftest import ROOT, Invoke
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 LOGS = ROOT / "fixtures" / "logs"
 TWO_RUNS = LOGS / "hf-trainer" / "nohup-two-runs-v5.log"

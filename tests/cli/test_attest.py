@@ -1,7 +1,5 @@
 """``receipt attest`` and ``verify --attestation``: what is signed, by whom, and that no byte of it can change."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

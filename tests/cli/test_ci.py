@@ -1,20 +1,16 @@
 """``receipt check`` through the command line: what it writes is read back by other people's parsers."""
 
-from __future__ import annotations
-
 import importlib.resources
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.cli.conftest import Invoke
 
-Invoke = Callable[..., Any]
 HOSTILE = "RuntimeError: <img src=x onerror=alert(1)> [l](http://e.vil) **b** `c` @all | ##[add-mask]x ::set-env name=A::b 100%"
 SECRET = "hf_" + "a" * 30
 
@@ -189,15 +185,6 @@ class TestGitHub:
         assert "add-mask" in shown
         assert "##[" not in shown
         assert not re.search(r"(?m)^\s*::", shown)
-
-    def test_annotations_are_bounded(self, tmp_path: Path, invoke: Invoke) -> None:
-        fields = "\n".join(f"  /summary/none{i}: {{at_least: 1}}" for i in range(30))
-        done = invoke(
-            "check", log(tmp_path / "run.log"), "--annotations", "--gates", gates(tmp_path / "g.yaml", f"fields:\n{fields}")
-        )
-        errors = [line for line in done.stdout.decode().splitlines() if line.startswith("::error")]
-        assert len(errors) == 10
-        assert errors[-1].endswith("21 more: see the job summary")
 
     def test_a_page_that_would_be_too_large_is_cut_whole_sections_at_a_time(
         self, github: tuple[Path, Path], crashed: Path, invoke: Invoke

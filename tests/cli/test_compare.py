@@ -1,7 +1,5 @@
 """``receipt compare`` through the command line: made-up runs of which every difference is known."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -11,9 +9,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Invoke = Callable[..., Any]
+from tests.cli.conftest import Invoke
 
 
 def log(path: Path, seed: int, *, ms: float = 400, departs: int | None = None, steps: int = 400, batch: int = 512) -> Path:
@@ -214,15 +210,6 @@ class TestShown:
         assert "](http" not in shown
         assert r"a\|b" in shown
         assert shown.startswith("### ")
-
-    def test_one_run_is_no_comparison(self, tmp_path: Path, invoke: Invoke) -> None:
-        assert invoke("compare", log(tmp_path / "a.log", 1, steps=5)).code == 2
-
-    def test_a_missing_or_broken_file_is_told(self, tmp_path: Path, invoke: Invoke) -> None:
-        a = log(tmp_path / "a.log", 1, steps=5)
-        assert invoke("compare", a, tmp_path / "none.log").code == 3
-        (tmp_path / "bad.json").write_text('{"schema_version": "receipt/1.0"}')
-        assert invoke("compare", a, tmp_path / "bad.json").code == 3
 
 
 class TestOneSided:

@@ -1,7 +1,5 @@
 """``receipt compare --reproducibility`` on six runs of one real loop, and on what is done to their lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +7,8 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.cli.conftest import Invoke
 
-Invoke = Callable[..., Any]
 PARTS = ("configuration", "seeds", "resume")
 KEYS = [
     "schema_version", "a", "b", "question", "reproduced", "steps", "tolerance", "configuration", "seeds", "resume", "curves",

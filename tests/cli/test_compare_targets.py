@@ -1,7 +1,5 @@
 """``receipt compare --target``: what each run needed to reach a value."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,16 +1,11 @@
 """Recomputed figures: every printed MFU comes out again, and two definitions are not compared."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from receipt_cli.receipts.production import Request, produce
-
-Invoke = Callable[..., Any]
+from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "fixtures" / "logs"

@@ -1,7 +1,5 @@
 """One log, however it is packed, wherever and however it is read, gives the same derived bytes."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

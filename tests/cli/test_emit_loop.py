@@ -1,22 +1,19 @@
 """A plain loop that uses ``receipt_cli.emit``: what it prints is read back, every value exactly."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Invoke
+
 ROOT = Path(__file__).resolve().parents[2]
 LOOP = ROOT / "tests" / "runs" / "emit_loop.py"
-Invoke = Callable[..., Any]
 
 
 def run(folder: Path, *options: str) -> tuple[int, Path]:

@@ -1,20 +1,16 @@
 """``receipt parse --evidence``: what a scheduler records completes a silent log, and contradicts another."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
-import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import ROOT, Invoke
-
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.cli.conftest import ROOT, Done, Invoke
 
 EVIDENCE = ROOT / "fixtures/evidence"
 COMPLETED = ROOT / "fixtures/logs/nanogpt/char-ok.log"
@@ -219,30 +215,30 @@ def test_a_store_answers_questions_about_jobs(invoke: Invoke, cut: Path, tmp_pat
     ]
 
 
-def test_receipt_run_asks_the_slurm_job_that_it_is_in(process: Invoke, tmp_path: Path) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    scontrol = programs / "scontrol"
-    answer = EVIDENCE / "scontrol-running.json"
-    scontrol.write_text(f'#!/bin/sh\necho "$@" > "{tmp_path}/asked"\ncat "{answer}"\n', "utf-8")
-    scontrol.chmod(scontrol.stat().st_mode | stat.S_IXUSR)
-    env = {"SLURM_JOB_ID": "77", "PATH": f"{programs}:{os.environ['PATH']}"}
-    log = tmp_path / "job.log"
-    done = process("run", "--log", log, "--", sys.executable, "-c", "print('hello')", env=env)
-    assert done.code == 0, done.stderr
-    receipt = json.loads((tmp_path / "job.receipt.json").read_bytes())
+@pytest.fixture
+def in_slurm(process: Invoke, tmp_path: Path) -> Callable[[str], tuple[Done, dict[str, Any]]]:
+    """Run a command in a Slurm job whose ``scontrol`` is this script; return how it ended and the receipt."""
+
+    def call(script: str) -> tuple[Done, dict[str, Any]]:
+        scontrol = tmp_path / "bin" / "scontrol"
+        scontrol.parent.mkdir()
+        scontrol.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
+        scontrol.chmod(0o755)
+        env = {"SLURM_JOB_ID": "77", "PATH": f"{scontrol.parent}:{os.environ['PATH']}"}
+        done = process("run", "--log", tmp_path / "job.log", "--", sys.executable, "-c", "print('hello')", env=env)
+        assert done.code == 0, done.stderr
+        return done, json.loads((tmp_path / "job.receipt.json").read_bytes())
+
+    return call
+
+
+def test_receipt_run_asks_the_slurm_job_that_it_is_in(in_slurm: Any, tmp_path: Path) -> None:
+    _, receipt = in_slurm(f'echo "$@" > "{tmp_path}/asked"\ncat "{EVIDENCE / "scontrol-running.json"}"')
     assert (tmp_path / "asked").read_text("utf-8") == "show job 77\n"
     [entry] = receipt["evidence"]
     assert (entry["job_id"], entry["ended"], entry["nodes"], receipt["run"]["exit_code"]) == ("77", "not_ended", ["gpu01"], 0)
 
 
-def test_receipt_run_without_an_answer_of_slurm_writes_its_receipt(process: Invoke, tmp_path: Path) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    scontrol = programs / "scontrol"
-    scontrol.write_text("#!/bin/sh\necho 'slurm_load_jobs error: Invalid job id specified' >&2\nexit 1\n", "utf-8")
-    scontrol.chmod(scontrol.stat().st_mode | stat.S_IXUSR)
-    env = {"SLURM_JOB_ID": "77", "PATH": f"{programs}:{os.environ['PATH']}"}
-    done = process("run", "--log", tmp_path / "job.log", "--", sys.executable, "-c", "print('hello')", env=env)
-    assert done.code == 0 and "no evidence of the Slurm job" in done.stderr
-    assert "evidence" not in json.loads((tmp_path / "job.receipt.json").read_bytes())
+def test_receipt_run_without_an_answer_of_slurm_writes_its_receipt(in_slurm: Any) -> None:
+    done, receipt = in_slurm("echo 'slurm_load_jobs error: Invalid job id specified' >&2\nexit 1")
+    assert ("no evidence of the Slurm job" in done.stderr, "evidence" in receipt) == (True, False)

@@ -1,7 +1,5 @@
 """Facts that a log lacks, stated with ``--fact`` or by the header of the job: what they complete, and what verifies it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

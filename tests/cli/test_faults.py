@@ -1,7 +1,5 @@
 """What the system refuses: the right result all the same, or an error, its exit code and nothing half done."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

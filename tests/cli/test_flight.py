@@ -1,7 +1,5 @@
 """``receipt import`` of a recorded session of GPU events: where the time went, and what is not known of it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -12,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Invoke
+
 ROOT = Path(__file__).resolve().parents[2]
 FLIGHT = ROOT / "fixtures" / "flight"
 CORPUS = ROOT.parent / "shared" / "corpus" / "seeds" / "gpufl"
@@ -21,7 +21,6 @@ KERNELS = ["dt_ns", "kernel_id", "stream_id", "duration_ns"]
 NAMES = {"version": 1, "type": "dictionary_update", "session_id": "s", "kernel_dict": {"1": "k"}}
 
 Profile = Callable[..., dict[str, Any]]
-Invoke = Callable[..., Any]
 
 
 @pytest.fixture
@@ -31,9 +30,7 @@ def profile(invoke: Invoke) -> Profile:
     def call(*paths: Path | str, options: tuple[str, ...] = ()) -> dict[str, Any]:
         done = invoke("import", *(FLIGHT / path if isinstance(path, str) else path for path in paths), "--json", *options)
         assert (done.code, done.stderr) == (0, ""), done.stderr
-        document = done.document
-        assert isinstance(document, dict)
-        return document
+        return done.document
 
     return call
 

@@ -1,7 +1,5 @@
 """``receipt parse --follow``: the receipt of a finished log, whoever writes it, however it comes and whatever ends it."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json
@@ -157,7 +155,6 @@ def test_the_writer_of_a_pipe_has_its_last_words_after_ctrl_c(invoke: Invoke, tm
     log = tmp_path / "run.log"
     first = b"".join(NANOCHAT.read_bytes().splitlines(keepends=True)[:40])
     process = start("-", "--follow", "--json", stdin=subprocess.PIPE, stderr=terminal.theirs)
-    assert process.stdin is not None
     process.stdin.write(first)
     process.stdin.flush()
     terminal.wait_for("throughput")

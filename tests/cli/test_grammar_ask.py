@@ -1,19 +1,16 @@
 """``receipt grammar learn --ask``: the questions of a draft on a terminal."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Invoke
+
 pty = pytest.importorskip("pty")  # POSIX
 
-Invoke = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
 LINES = "".join(f"zug={n} guete={4 - n / 10:.1f} gang={n}.5\n" for n in range(1, 9))
 

@@ -1,16 +1,13 @@
 """``receipt grammar learn`` and generic reading on the command line: what is printed, written, refused."""
 
-from __future__ import annotations
-
 import gzip
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-Invoke = Callable[..., Any]
+from tests.cli.conftest import Invoke
+
 LINES = [f"[engine] tick it {n}/12 || train_ce {4 - n / 10:.1f} || lr 0.1" for n in range(1, 13)]
 TEXT = "".join(f"{line}\n" for line in ["loading", *LINES, "bye"]).encode()
 PROSE = b"step 1: read the loss\nstep 2: write it down\n"

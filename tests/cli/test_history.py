@@ -1,20 +1,13 @@
 """``receipt history`` through the command line, on a store with planted changes."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks.planted import documents, write_store
 from receipt_cli.store.files import Store
-
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Invoke = Callable[..., Any]
+from tests.cli.conftest import Invoke
 
 
 @pytest.fixture(scope="module")

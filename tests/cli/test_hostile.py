@@ -1,7 +1,5 @@
 """Small hostile logs of every kind: the run that is hidden in them is told right, or the end is the one that is documented."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from pathlib import Path

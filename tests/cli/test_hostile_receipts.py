@@ -1,7 +1,5 @@
 """A receipt from elsewhere is data: nothing in it is markup, a terminal's command, SQL, a formula or a path to anybody."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import io
@@ -10,7 +8,7 @@ import json
 import re
 import unicodedata
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,13 +16,11 @@ from typing import Any
 import pytest
 
 from receipt_cli.header.values import LEAVES, OPEN_MAPS, escape
-
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "hf-trainer" / "crash-callback-v5.log"
 ASSETS = ROOT / "receipt_cli" / "report" / "assets"
-Invoke = Callable[..., Any]
 MARK = "qZx9"
 """Stands in every payload: by it what came of one is found."""
 VALID = [

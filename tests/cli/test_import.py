@@ -1,7 +1,5 @@
 """``receipt import``: other systems' records of a run become receipts that say what the document says, and no more."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.receipts.versions import SCHEMA_VERSION
+from tests.cli.test_systems import says
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = ROOT / "fixtures" / "foreign"
@@ -46,9 +45,7 @@ def imported(invoke: Callable[..., Any]) -> Import:
     def call(path: Path | str, *options: str) -> dict[str, Any]:
         done = invoke("import", FOREIGN / path if isinstance(path, str) else path, "--json", *options)
         assert (done.code, done.stderr) == (0, ""), done.stderr
-        document = done.document
-        assert isinstance(document, dict)
-        return document
+        return done.document
 
     return call
 
@@ -112,43 +109,77 @@ def test_a_trainer_state_agrees_with_the_log_of_the_same_run(imported: Import, i
             assert exact[figure] == pytest.approx(printed[figure], rel=2e-3), (name, figure)
 
 
-def test_a_trainer_state_knows_its_steps_and_its_end(imported: Import) -> None:
-    receipt = imported("hf-trainer-state.json")
-    assert receipt["summary"]["steps"] == {
-        "first": 2, "last": 40, "planned": 40, "record_count": 20, "restart_count": 0, "superseded_count": 0,
-        "first_line": 12, "last_line": 229,
-    }  # fmt: skip
-    assert receipt["summary"]["training_time_s"] == 25.2509
-    assert receipt["checks"]["completed"] is True
-    assert receipt["header"]["sources"]["/software/trainer"] == "import:/log_history"
+SAYS: dict[str, dict[str, Any]] = {
+    "hf-trainer-state.json": {
+        "/summary/steps": {
+            "first": 2, "last": 40, "planned": 40, "record_count": 20, "restart_count": 0, "superseded_count": 0,
+            "first_line": 12, "last_line": 229,
+        },
+        "/summary/training_time_s": 25.2509, "/checks/completed": True,
+        "/header/sources": lambda sources: sources["/software/trainer"] == "import:/log_history",
+    },
+    "hf-trainer-state-checkpoint.json": {  # says neither that the run failed nor that it is done
+        "/summary/steps/last": 20, "/summary/steps/planned": 40, "/failure": None, "/checks/completed": None,
+        "/checks/no_oom": None,
+    },
+    "forgather-trainer-logs-crashed.json": {  # an array that a crash left open is read as far as it goes
+        "/summary/metrics/loss/record_count": 7, "/summary/metrics/loss/nonfinite_count": 1, "/failure/reason": "truncated",
+        "/derivation/lines": {"matched": 8, "ignored": 0, "unmatched": 1, "undecodable": 0},
+        "/derivation/problems/first/0/line_number": 10, "/checks/completed": False, "/checks/finite_losses": False,
+    },
+    "forgather-trainer-logs.json": {
+        "/summary/steps/first": 100, "/summary/steps/last": 1200, "/summary/steps/record_count": 12,
+        "/summary/training_time_s": 383.75, "/summary/metrics/grad_norm/definition": "rms_since_last_record",
+        "/summary/metrics/tokens_per_s": None,  # all tokens by this session's time: no rate after a resume
+        "/summary/other_metrics/tokens_per_second/last": 12808.3, "/failure": None, "/checks/completed": True,
+    },
+    "megacpp-training-receipt-oom.json": {
+        "/failure/reason": "cuda_oom", "/failure/category": "memory", "/failure/log_tail/1": "Traceback (most recent call last):",
+        "/failure/message": lambda text: text.startswith("torch.OutOfMemoryError: CUDA out of memory."),
+        "/checks/no_oom": False, "/checks/zero_exit_code": False, "/checks/completed": False, "/summary/metrics/mfu_ratio": None,
+        "problems": [("ambiguous_unit", "/summary/mean_mfu")],
+    },
+    "cppmega-run-summary.json": {
+        "step_time_s": {"mean": 2.314207}, "loss": {"last": 6.125031}, "val_loss": {"last": 6.25},
+        "/summary/metrics/test_loss": None,
+        "/summary/metrics/peak_memory_allocated_bytes/max": 41339060224, "/summary/steps/first": None, "/summary/steps/last": 20,
+        "/run/name": "bf16", "/attachments/0/kind": "log", "/attachments/1/kind": "torch_trace", "/attachments/2": None,
+        "problems": lambda found: ("artifact_missing", "/artifacts/1") in found,
+    },
+    "megacpp-profile-lane.json": {
+        "/summary/metrics/tokens_per_s/mean": 162000.5,
+        "/summary/metrics/tokens_per_s/definition": "timed_loop_without_warmup", "/summary/steps/record_count": 12,
+        "/summary/training_time_s": 31.25, "/header/execution": {"dense_fa4": {"observed": False, "requested": True}},
+        "problems": [("ambiguous_unit", "/peak_mem_gb")],
+    },
+    "megacpp-compile-receipt.json": {
+        "/header/flags/compile_enabled": True, "/header/flags/compile_warmup_reason": "explicit_cuda_warmup",
+        "/header/sources": lambda sources: sources["/flags/compile_warmup"] == "import:/compile_warmup/enabled",
+        "/checks/has_steps": None,
+    },
+    "megacpp-goodput-summary.json": {
+        "/summary/metrics/step_time_s/mean": 0.49, "/summary/other_metrics/goodput/last": 0.9173,
+        "/summary/training_time_s": 10485.12,
+    },
+    "cppmega-mlx-receipt.json": {
+        "/summary/steps/planned": 8, "/summary/steps/record_count": 8, "/summary/steps/last": 8,
+        "/summary/metrics/tokens_per_s/record_count": 7,  # one of eight warms up
+        "/summary/consistency/0/consistent": True, "/summary/parameter_count": 4194304,
+        "/header/hardware/accelerators": [{"name": "Apple M4 Max", "count": 1, "memory_bytes": None}],
+        "/header/sources": lambda sources: sources["/git/commit"] == "import:/software/git_commit",
+        "/checks/completed": True, "/derivation/problems/count": 0,
+    },
+}  # fmt: skip
 
 
-def test_a_snapshot_says_neither_that_the_run_failed_nor_that_it_is_done(imported: Import) -> None:
-    receipt = imported("hf-trainer-state-checkpoint.json")
-    assert (receipt["summary"]["steps"]["last"], receipt["summary"]["steps"]["planned"]) == (20, 40)
-    assert receipt["failure"] is None
-    assert (receipt["checks"]["completed"], receipt["checks"]["no_oom"]) == (None, None)
-
-
-def test_an_array_that_a_crash_left_open_is_read_as_far_as_it_goes(imported: Import) -> None:
-    receipt = imported("forgather-trainer-logs-crashed.json")
-    loss = receipt["summary"]["metrics"]["loss"]
-    assert (loss["record_count"], loss["nonfinite_count"]) == (7, 1)
-    assert receipt["derivation"]["lines"] == {"matched": 8, "ignored": 0, "unmatched": 1, "undecodable": 0}
-    assert receipt["derivation"]["problems"]["first"][0]["line_number"] == 10
-    assert receipt["failure"]["reason"] == "truncated"
-    assert (receipt["checks"]["completed"], receipt["checks"]["finite_losses"]) == (False, False)
-
-
-def test_a_whole_array_is_a_whole_run(imported: Import) -> None:
-    receipt = imported("forgather-trainer-logs.json")
-    summary = receipt["summary"]
-    assert (summary["steps"]["first"], summary["steps"]["last"], summary["steps"]["record_count"]) == (100, 1200, 12)
-    assert summary["training_time_s"] == 383.75
-    assert summary["metrics"]["grad_norm"]["definition"] == "rms_since_last_record"
-    assert "tokens_per_s" not in summary["metrics"]  # all tokens by this session's time: no rate after a resume
-    assert summary["other_metrics"]["tokens_per_second"]["last"] == 12808.3
-    assert (receipt["failure"], receipt["checks"]["completed"]) == (None, True)
+@pytest.mark.parametrize("name", SAYS)
+def test_a_document_says(imported: Import, name: str) -> None:
+    receipt = imported(name)
+    places = {at: wanted for at, wanted in SAYS[name].items() if at.startswith("/")}
+    assert says(receipt, places) == {}
+    for other, wanted in SAYS[name].items():
+        found = problems(receipt) if other == "problems" else figures(receipt, other) if other not in places else wanted
+        assert wanted(found) if callable(wanted) and other == "problems" else found == wanted
 
 
 def test_aggregates_are_taken_over_and_nothing_is_made_up(imported: Import) -> None:
@@ -166,16 +197,6 @@ def test_aggregates_are_taken_over_and_nothing_is_made_up(imported: Import) -> N
     assert {name: receipt["checks"][name] for name in core} == core
     assert receipt["header"]["git"]["commit"] == "3f2c9e1d"
     assert receipt["derivation"]["origin"]["format_version"] == "2026-03"
-
-
-def test_a_stated_failure_gets_its_slug_and_a_figure_in_doubt_is_left_out(imported: Import) -> None:
-    receipt = imported("megacpp-training-receipt-oom.json")
-    assert (receipt["failure"]["reason"], receipt["failure"]["category"]) == ("cuda_oom", "memory")
-    assert receipt["failure"]["message"].startswith("torch.OutOfMemoryError: CUDA out of memory.")
-    assert receipt["failure"]["log_tail"][1] == "Traceback (most recent call last):"
-    assert (receipt["checks"]["no_oom"], receipt["checks"]["zero_exit_code"], receipt["checks"]["completed"]) == (False,) * 3
-    assert "mfu_ratio" not in receipt["summary"]["metrics"]
-    assert problems(receipt) == [("ambiguous_unit", "/summary/mean_mfu")]
 
 
 def test_steps_with_milliseconds_are_computed_and_gigabytes_are_not_guessed(imported: Import) -> None:
@@ -210,56 +231,6 @@ def test_figures_that_cannot_all_be_true_are_left_out(imported: Import, tmp_path
     receipt = imported(path)
     assert ("figures_contradict", "tokens_per_s") in problems(receipt)
     assert "tokens_per_s" not in receipt["summary"]["metrics"]
-
-
-def test_a_run_summary_keeps_last_values_means_and_artefacts(imported: Import) -> None:
-    receipt = imported("cppmega-run-summary.json")
-    assert figures(receipt, "step_time_s") == {"mean": 2.314207}
-    assert figures(receipt, "loss") == {"last": 6.125031}
-    assert figures(receipt, "val_loss") == {"last": 6.25}
-    assert "test_loss" not in receipt["summary"]["metrics"]
-    assert figures(receipt, "peak_memory_allocated_bytes")["max"] == 41339060224
-    assert (receipt["summary"]["steps"]["first"], receipt["summary"]["steps"]["last"]) == (None, 20)
-    assert receipt["run"]["name"] == "bf16"
-    assert [a["kind"] for a in receipt["attachments"]] == ["log", "torch_trace"]
-    assert ("artifact_missing", "/artifacts/1") in problems(receipt)
-
-
-def test_a_timed_lane_has_its_rate_and_the_kernel_that_was_asked_for(imported: Import) -> None:
-    receipt = imported("megacpp-profile-lane.json")
-    assert figures(receipt, "tokens_per_s")["mean"] == 162000.5
-    assert receipt["summary"]["metrics"]["tokens_per_s"]["definition"] == "timed_loop_without_warmup"
-    assert (receipt["summary"]["steps"]["record_count"], receipt["summary"]["training_time_s"]) == (12, 31.25)
-    assert receipt["header"]["execution"] == {"dense_fa4": {"observed": False, "requested": True}}
-    assert problems(receipt) == [("ambiguous_unit", "/peak_mem_gb")]
-
-
-def test_how_a_run_was_compiled_is_in_its_header(imported: Import) -> None:
-    receipt = imported("megacpp-compile-receipt.json")
-    flags = receipt["header"]["flags"]
-    assert (flags["compile_enabled"], flags["compile_warmup_reason"]) == (True, "explicit_cuda_warmup")
-    assert receipt["header"]["sources"]["/flags/compile_warmup"] == "import:/compile_warmup/enabled"
-    assert receipt["checks"]["has_steps"] is None
-
-
-def test_the_summary_of_a_goodput_tracker(imported: Import) -> None:
-    receipt = imported("megacpp-goodput-summary.json")
-    assert figures(receipt, "step_time_s")["mean"] == 0.49
-    assert receipt["summary"]["other_metrics"]["goodput"]["last"] == 0.9173
-    assert receipt["summary"]["training_time_s"] == 10485.12
-
-
-def test_nested_steps_give_statistics_and_a_recomputed_rate(imported: Import) -> None:
-    receipt = imported("cppmega-mlx-receipt.json")
-    summary = receipt["summary"]
-    assert summary["steps"]["planned"] == summary["steps"]["record_count"] == summary["steps"]["last"] == 8
-    assert summary["metrics"]["tokens_per_s"]["record_count"] == 7  # one of eight warms up
-    assert summary["consistency"][0]["consistent"] is True
-    assert summary["parameter_count"] == 4194304
-    assert receipt["header"]["hardware"]["accelerators"] == [{"name": "Apple M4 Max", "count": 1, "memory_bytes": None}]
-    assert receipt["header"]["sources"]["/git/commit"] == "import:/software/git_commit"
-    assert receipt["checks"]["completed"] is True
-    assert receipt["derivation"]["problems"]["count"] == 0
 
 
 def test_a_report_has_phases_and_lines_and_text_of_a_model_is_no_figure(imported: Import) -> None:

@@ -1,21 +1,17 @@
 """``receipt import`` of what trackers and loggers wrote, and round trips of what ``receipt export`` writes for them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.cli.conftest import Invoke
 
-Invoke = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "fixtures" / "logs"
 TRACKERS = ROOT / "fixtures" / "foreign" / "trackers"
@@ -40,9 +36,7 @@ def figures(receipt: dict[str, Any], block: str = "metrics") -> dict[str, dict[s
 def imported(invoke: Invoke, path: Path, *options: str) -> dict[str, Any]:
     done = invoke("import", path, "--json", *options)
     assert done.code == 0, done.stderr
-    document = done.document
-    assert isinstance(document, dict)
-    return document
+    return done.document
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What each command prints with ``--json`` keeps its schema: ``receipt schema show output``, or that of its document."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil
@@ -17,8 +15,6 @@ from receipt_cli.cli.commands import COMMANDS
 from receipt_cli.documents.schemas import get_schema
 from receipt_cli.documents.validate import validate_bytes
 from tests.cli.conftest import Invoke
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "fixtures" / "logs" / "nanogpt"

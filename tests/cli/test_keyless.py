@@ -1,7 +1,5 @@
 """``receipt attest --sigstore`` and ``verify --attestation --identity``: with a sigstore of the test's own, offline."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

@@ -1,7 +1,5 @@
 """``receipt mcp``, driven by the client of the official SDK over a pipe: every tool, its bounds, and what it refuses."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

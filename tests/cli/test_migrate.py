@@ -1,7 +1,5 @@
 """``receipt schema migrate``: new documents out, originals kept, and what is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -114,6 +112,8 @@ REFUSED = [
     ("invalid", "receipt-1.0/invalid/lines_add_up.json", None, 3),
     ("no_document", "receipt-1.0/expectations.yaml", None, 3),
     ("missing", "receipt-1.0/valid/none.json", None, 3),
+    ("unknown_minor", "receipt-1.0/valid/healthy.json", "receipt/1.99", 5),
+    ("no_version", "receipt-1.0/valid/healthy.json", "1.1", 5),
 ]
 
 
@@ -135,7 +135,3 @@ def test_one_broken_document_does_not_stop_the_rest(receipt: Path, tmp_path: Pat
     done = invoke("schema", "migrate", EXAMPLES / "receipt-1.0/invalid/lines_add_up.json", receipt, "-o", tmp_path / "new")
     assert done.code == 3
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["run.json"]
-
-
-def test_output_and_in_place_exclude_each_other(receipt: Path, tmp_path: Path, invoke: Callable) -> None:
-    assert invoke("schema", "migrate", receipt, "-o", tmp_path / "x", "--in-place").code == 2

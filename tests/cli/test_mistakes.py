@@ -1,7 +1,5 @@
 """Files of the wrong kind and names that nobody knows: one line says what is wrong, and what to do."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import struct
@@ -12,8 +10,6 @@ import pytest
 import receipt_cli
 from receipt_cli.errors import InputError
 from tests.cli.conftest import Invoke
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"

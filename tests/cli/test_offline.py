@@ -1,7 +1,5 @@
 """Nothing is asked of a network: a socket that a command would connect, or a name that it would look up, ends it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A store that an older version made opens, answers, takes new receipts, and keeps the old ones."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The jobs of ``docs/recipes.md`` start twice, as a requeued job does."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -29,7 +27,6 @@ def block(heading: str, language: str) -> str:
     """Return the first block of a section of the page."""
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     found = re.search(rf"^```{language}\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    assert found is not None
     return found[1]
 
 

@@ -1,7 +1,5 @@
 """``receipt store build``: an archive in, a store out; interrupted, damaged, repeated and from several sides at once."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib
@@ -91,53 +89,29 @@ def test_people_are_told_how_many_and_how_fast(invoke: Invoke, archive: Path, tm
 
 
 @pytest.mark.usefixtures("settled")
-def test_a_second_run_reads_and_writes_nothing(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
-    run(invoke, archive, tmp_path / "store")
-    before = {path: path.stat() for path in (tmp_path / "store").rglob("*")}
-    done = run(invoke, archive, tmp_path / "store")
-    assert set(outcomes(done).values()) == {"unchanged"}
-    assert not any(line["derived"] for line in lines(done).values())
-    after = {path: path.stat() for path in (tmp_path / "store").rglob("*")}
-    assert {p: (s.st_ino, s.st_mtime_ns) for p, s in before.items()} == {p: (s.st_ino, s.st_mtime_ns) for p, s in after.items()}
+def test_a_store_is_brought_up_to_date(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
 
+    def again(*options: str) -> tuple[set[str], list[str]]:
+        """Return the logs that were derived again, and all outcomes."""
+        done = run(invoke, archive, store, *options)
+        return {path for path, line in lines(done).items() if line["derived"]}, sorted(outcomes(done).values())
 
-@pytest.mark.usefixtures("settled")
-def test_without_its_cache_a_store_loses_nothing(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
-    run(invoke, archive, tmp_path / "store")
-    want = tree(tmp_path / "store")
-    shutil.rmtree(tmp_path / "store" / ".cache")
-    done = run(invoke, archive, tmp_path / "store")
-    assert set(outcomes(done).values()) == {"unchanged"}
-    assert all(line["derived"] for line in lines(done).values())
-    assert tree(tmp_path / "store") == want
-
-
-@pytest.mark.usefixtures("settled")
-def test_only_what_changed_is_derived_again(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
-    run(invoke, archive, tmp_path / "store")
+    run(invoke, archive, store)
+    files, want = {path: path.stat() for path in store.rglob("*")}, tree(store)
+    assert again() == (set(), ["unchanged"] * 3)  # and reads and writes nothing
+    assert {p: (s.st_ino, s.st_mtime_ns) for p, s in files.items()} == {
+        path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in store.rglob("*")
+    }
+    assert again("--again") == (set(PICKED), ["unchanged"] * 3)
+    shutil.rmtree(store / ".cache")
+    assert again() == (set(PICKED), ["unchanged"] * 3)  # without its cache it loses nothing
+    (store / min(path for path in want if path.startswith("receipts"))).unlink()
+    assert again()[1] == ["unchanged", "unchanged", "written"]
+    assert tree(store) == want
     (archive / "new.log").write_bytes((archive / PICKED[0]).read_bytes() + b"one more line\n")
     shutil.move(archive / PICKED[1], archive / "moved.log")
-    done = run(invoke, archive, tmp_path / "store")
-    assert {path for path, line in lines(done).items() if line["derived"]} == {"new.log"}
-    assert outcomes(done)["moved.log"] == "unchanged"
-
-
-@pytest.mark.usefixtures("settled")
-def test_a_receipt_that_was_taken_away_is_made_again(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
-    run(invoke, archive, tmp_path / "store")
-    want = tree(tmp_path / "store")
-    (tmp_path / "store" / min(path for path in want if path.startswith("receipts"))).unlink()
-    done = run(invoke, archive, tmp_path / "store")
-    assert sorted(outcomes(done).values()) == ["unchanged", "unchanged", "written"]
-    assert tree(tmp_path / "store") == want
-
-
-@pytest.mark.usefixtures("settled")
-def test_again_derives_all(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
-    run(invoke, archive, tmp_path / "store")
-    done = run(invoke, archive, tmp_path / "store", "--again")
-    assert all(line["derived"] for line in lines(done).values())
-    assert set(outcomes(done).values()) == {"unchanged"}
+    assert again() == ({"new.log"}, ["unchanged"] * 3 + ["written"])
 
 
 def test_neither_order_nor_workers_nor_packing_change_the_store(process: Invoke, archive: Path, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """``receipt store build --engine ray`` on a real cluster of two workers: the bytes that local workers write, whoever dies."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,15 +1,11 @@
 """A log that nothing reads: the refusal names the nearest records, what each lacked, and the next command."""
 
-from __future__ import annotations
-
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-Invoke = Callable[..., Any]
+from tests.cli.conftest import Invoke
 
 LOGS = {
     "a loss without a counter": ([f"loss: {4 - n / 10:.1f}" for n in range(9)], "has no step, iteration or epoch that counts up"),

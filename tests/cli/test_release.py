@@ -1,7 +1,5 @@
 """What a release derived: the same rules give the same bytes, and its receipts verify, or the answer names the release."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,19 +1,14 @@
 """``receipt report``, ``receipt plot`` and ``receipt parse --html`` through the command line."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.report_store import write_store
+from tests.cli.conftest import Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Invoke = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -1,13 +1,11 @@
 """No secret that a log, a header, the environment or a foreign document holds leaves this program by any way out."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,8 @@ import pytest
 
 from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import log_tail, safe_text
+from tests.cli.conftest import Invoke
 from tests.tools.planted import FORMS, ORDINARY, PLACES, VALUES, Planted, corpus, leaks, private_key, secret_parts, table
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = ROOT / "fixtures" / "foreign"
@@ -26,7 +23,6 @@ CORPUS = corpus(7)
 GROUP = 36
 """Planted texts of one log: the end of it that a receipt quotes has 50 lines."""
 GROUPS = [CORPUS[at :: -(-len(CORPUS) // GROUP)] for at in range(-(-len(CORPUS) // GROUP))]
-Invoke = Callable[..., Any]
 
 
 def log_of(planted: list[Planted], seed: int = 0, steps: int = 8) -> tuple[bytes, list[str]]:

@@ -1,7 +1,5 @@
 """No secret of a log or a header leaves by the commands that answer questions, sign, recover or serve."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -20,8 +18,6 @@ from receipt_cli.receipts.production import Request, produce
 from receipt_cli.store.recipes import QUESTIONS
 from tests.cli.test_secrets import GROUPS, Invoke, Watch, log_of, secret_env
 from tests.tools.planted import FORMS, leaks
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 ROOT = Path(__file__).resolve().parents[2]
 

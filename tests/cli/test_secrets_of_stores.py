@@ -1,7 +1,5 @@
 """No secret of a tracker's file, a setting or a watched log leaves by import, config, watch, its commands or a store's export."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

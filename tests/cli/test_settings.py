@@ -1,7 +1,5 @@
 """Defaults of options: variables, ``receipt.toml`` and ``pyproject.toml``, their precedence, trust and mistakes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,15 +1,12 @@
 """Several files as one run and several runs in one file, from the command line."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-Invoke = Callable[..., Any]
+from tests.cli.conftest import Invoke
 
 
 def iterations(numbers: Iterable[int], loss: float = 4.0) -> str:

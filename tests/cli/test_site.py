@@ -1,19 +1,15 @@
 """The definitions of a site: where they are found, what they change, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from receipt_cli.authoring.site_files import load_site
-
-Invoke = Callable[..., Any]
+from tests.cli.conftest import Invoke
 
 GRAMMAR = """\
 grammar: acme

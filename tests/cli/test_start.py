@@ -1,7 +1,5 @@
 """What a start loads: no command imports what it does not need."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +34,7 @@ def loaded(*words: str) -> list[str]:
 
 def test_a_small_log_loads_what_it_needs() -> None:
     assert [name for name in loaded("parse", "--json", str(SMALL)) if name in UNUSED] == []
+    assert [name for name in loaded("check", str(SMALL)) if name in ("git", "jsonschema", "psutil")] == []
 
 
 def test_the_version_loads_no_part_of_a_scan() -> None:

@@ -1,15 +1,11 @@
 """``receipt store add`` and ``receipt store ls``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
 from .conftest import ROOT, Invoke
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 LOG = ROOT / "fixtures" / "logs" / "hf-trainer" / "crash-resumed-v5.log"
 
@@ -33,14 +29,6 @@ def test_documents_are_added_and_listed(invoke: Invoke, receipt: Path, tmp_path:
     assert log[:8] in shown and "first" in shown and shown.startswith("1 run: ")
 
 
-def test_a_newer_receipt_of_the_log_replaces_the_current_one(invoke: Invoke, receipt: Path, tmp_path: Path) -> None:
-    invoke("store", "add", tmp_path / "store", receipt)
-    assert invoke("parse", LOG, "-o", receipt, "--name", "second").code == 0
-    assert invoke("store", "add", tmp_path / "store", receipt).stdout.startswith(b"replaced")
-    (row,) = map(json.loads, invoke("store", "ls", tmp_path / "store", "--json").stdout.splitlines())
-    assert (row["name"], row["generation"]) == ("second", 2)
-
-
 def test_what_is_no_document_is_refused_and_the_others_are_added(invoke: Invoke, receipt: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_bytes(receipt.read_bytes().replace(b'"checks"', b'"cheques"'))
@@ -51,12 +39,6 @@ def test_what_is_no_document_is_refused_and_the_others_are_added(invoke: Invoke,
     assert done.stdout.count(b"\n") == 1 and done.stdout.startswith(b"written")
     assert "is not a valid document" in done.stderr and "does not take" in done.stderr and "cannot read" in done.stderr
     assert invoke("store", "add", tmp_path / "store", broken).code == 1
-
-
-def test_no_store_and_no_room(invoke: Invoke, receipt: Path, tmp_path: Path) -> None:
-    assert invoke("store", "ls", tmp_path / "nothing").code == 3
-    (tmp_path / "file").touch()
-    assert invoke("store", "add", tmp_path / "file", receipt).code == 6
 
 
 def test_a_damaged_receipt_is_listed_without_its_figures(invoke: Invoke, receipt: Path, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Answers of ``receipt store ask`` and ``query``, each beside the same figure read off the raw logs by other means."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

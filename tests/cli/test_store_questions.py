@@ -1,14 +1,12 @@
 """``receipt store query``, ``stats`` and ``export``: what they answer, refuse and leave behind."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io
 import json
 import os
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +22,12 @@ from receipt_cli.store.views import VIEWS
 
 from .conftest import ROOT, Invoke
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
 duckdb = pytest.importorskip("duckdb")
 
 LOGS = ROOT / "fixtures" / "logs"
 CONSISTENT = LOGS / "nanochat" / "speedrun-2025-10.log"
 OOM = LOGS / "nanochat" / "base-2026-03-oom.log"
+FIGURES = ("id", "scope", "definition", "record_count", "nonfinite_count", "first", "last", "min", "max", "mean", "median")
 BADPUT = ("checkpoint", "eval", "compilation", "data_loading", "initialization", "wasted_progress", "idle")
 
 
@@ -85,15 +82,11 @@ def store(good: dict[str, Any], failed: dict[str, Any], tmp_path: Path) -> Path:
 
 def rows(done: Any) -> list[dict[str, Any]]:
     assert done.code == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert isinstance(found, list)
-    return found
+    return json.loads(done.stdout)
 
 
 def first_value(document: dict[str, Any], metric: str, figure: str) -> float:
-    value = document["summary"]["metrics"][metric][figure]
-    assert isinstance(value, float)
-    return value
+    return document["summary"]["metrics"][metric][figure]
 
 
 def test_a_run_is_a_row(invoke: Invoke, store: Path, good: dict[str, Any]) -> None:
@@ -130,20 +123,7 @@ def test_long_views_hold_what_the_receipt_says(invoke: Invoke, store: Path, good
     assert {(row["phase_index"], row["metric"]) for row in told} == set(want)
     for row in told:
         statistic = want[row["phase_index"], row["metric"]]
-        for name in (
-            "id",
-            "scope",
-            "definition",
-            "record_count",
-            "nonfinite_count",
-            "first",
-            "last",
-            "min",
-            "max",
-            "mean",
-            "median",
-        ):
-            assert row[name] == statistic[name]
+        assert {name: row[name] for name in FIGURES} == {name: statistic[name] for name in FIGURES}
         assert row["window_name"] == statistic["window"]
     phases = rows(invoke("store", "query", store, f"from phases where log_sha256 = '{key}' order by phase_index", "--json"))
     assert [row["phase"] for row in phases] == [phase["name"] for phase in good["phases"]]
@@ -439,11 +419,8 @@ def test_a_store_that_cannot_be_written_answers(invoke: Invoke, store: Path) -> 
 def test_several_ask_at_once(store: Path, process: Invoke) -> None:
     answers: list[bytes] = []
     ask = ("store", "query", store, "select count(*) as n from runs", "--csv")
-    threads = [threading.Thread(target=lambda: answers.append(process(*ask).stdout)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: answers.append(process(*ask).stdout), range(4)))
     assert answers == [b"n\n5\n"] * 4
     assert not list((store / ".cache").glob("*.tmp"))
 

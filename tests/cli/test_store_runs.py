@@ -1,7 +1,5 @@
 """Single runs of a store: one name in every command, marks, what varies, and questions with their SQL."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -14,8 +12,6 @@ from receipt_cli.store.recipes import RECIPES, fill
 from receipt_cli.store.resolve import find_run
 
 from .conftest import ROOT, Invoke
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 LOGS = ROOT / "fixtures" / "logs" / "hf-trainer"
 TWO, ONE = "pair.log", "deep/single.log"

@@ -6,8 +6,6 @@ jdinalt/forgather, AI-Hypercomputer/maxtext, and DatasunriseOU's cppmega for Meg
 
 # ruff: noqa: E501 (lines as the programs print them)
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +14,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.cli.conftest import Invoke
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 
 class Case(NamedTuple):

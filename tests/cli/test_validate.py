@@ -1,7 +1,5 @@
 """``receipt schema check`` over documents of every kind, and what it says of those that it cannot judge."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,14 +1,11 @@
 """``receipt verify``: yes for the log that a receipt is of, no with the field named for anything else."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +14,11 @@ import yaml
 
 from receipt_cli.documents.canonical import canonical_bytes, captured_digest
 from receipt_cli.documents.schemas import keep_known
-
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 NANOGPT = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 RANKS = ROOT / "fixtures" / "runs" / "hf-trainer-torchrun"
-Invoke = Callable[..., Any]
 
 
 @pytest.fixture
@@ -254,25 +249,6 @@ def test_a_receipt_of_an_older_version_is_held_to_the_fields_that_it_knows(log: 
     assert invoke("verify", receipt, log).code == 0
     change(receipt, "/summary/training_time_s", 1.5)
     assert fields(invoke("verify", "--json", receipt, log)) == ["/summary/training_time_s"]
-
-
-@pytest.mark.parametrize(
-    ("data", "code"),
-    [
-        (b"{", 3),
-        (b"\xff", 3),
-        (b"[]", 3),
-        (b'{"schema_version": "header/1.0"}', 3),
-        (b'{"schema_version": "receipt/1.0"}', 3),
-        (b'{"schema_version": "receipt/1.0", "derivation": {"grammars": 5}}', 3),
-        (b'{"schema_version": "receipt/9.0"}', 5),
-    ],
-)
-def test_what_is_no_receipt(data: bytes, code: int, log: Path, invoke: Invoke) -> None:
-    path = log.with_name("broken.json")
-    path.write_bytes(data)
-    done = invoke("verify", path, log)
-    assert (done.code, done.stdout) == (code, b"")
 
 
 def test_3_for_a_log_that_cannot_be_read(log: Path, receipt: Path, invoke: Invoke) -> None:

@@ -1,7 +1,5 @@
 """``receipt parse --wall``: how long the job took, stated by the caller."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

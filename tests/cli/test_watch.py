@@ -1,7 +1,5 @@
 """``receipt watch`` and the commands that run when a job fails, ends or falls silent."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

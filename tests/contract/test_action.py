@@ -1,7 +1,5 @@
 """The GitHub action: its shape, its pins, and its scripts, run here as a runner would."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -29,9 +27,7 @@ pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="the action
 
 @pytest.fixture(scope="module")
 def action(root: Path) -> dict[str, Any]:
-    found = yaml.safe_load((root / "action.yml").read_text("utf-8"))
-    assert isinstance(found, dict)
-    return found
+    return yaml.safe_load((root / "action.yml").read_text("utf-8"))
 
 
 class TestShape:
@@ -236,7 +232,6 @@ class TestScripts:
             file.write("Traceback (most recent call last):\nRuntimeError: ##[add-mask]x\n::add-mask::y\n")
         runner.run(log="run.log", exit_code="1")
         token = re.search(r"(?m)^::stop-commands::(receipt-[0-9a-f]{32})$", runner.printed)
-        assert token is not None
         before, _, rest = runner.printed.partition(token[0])
         stopped, found, after = rest.partition(f"\n::{token[1]}::\n")
         assert found

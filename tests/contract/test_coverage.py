@@ -4,8 +4,6 @@ A row says ``yes``, ``part`` or ``no``. What shows it stands in backticks: a com
 values), a field of the receipt (``*`` for any name or entry), a make target, a file, or a test as pytest takes it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex
@@ -121,7 +119,7 @@ def test_what_is_named_is_there() -> None:
         ("make coffee", "no such target"),
         ("docs/none.md", "no such file"),
         ("tests/contract/test_coverage.py::test_nothing", "no such test"),
-        ("tests/cli/test_compare.py::test_one_run_is_no_comparison", "no such test"),
+        ("tests/cli/test_compare.py::test_a_log_and_itself_are_equal", "no such test"),
     ],
 )
 def test_what_is_not_there_is_found(span: str, why: str) -> None:

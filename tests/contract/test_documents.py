@@ -4,8 +4,6 @@ Also the map: ``ARCHITECTURE.md`` lists the rooms of the package, a recipe of ``
 files, and the index of ``docs/decisions.md`` names every entry once.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

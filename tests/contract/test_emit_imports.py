@@ -1,7 +1,5 @@
 """``receipt_cli.emit`` may be imported by any trainer: the standard library alone, and little of it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

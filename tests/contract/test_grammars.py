@@ -1,7 +1,5 @@
 """What ships in ``grammars/`` proves itself, alone and together, and what was released never changes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

@@ -42,9 +42,7 @@ def test_each_command_shows_an_example_that_it_reads(name: str) -> None:
     assert " ".join(words[1:]).startswith(name)
     words = words[: next((i for i, word in enumerate(words) if word in (">", ">>")), len(words))]
     call = read(words[1:])
-    assert call is not None
     function = call[0]
-    assert function.__doc__ is not None
     assert function.__doc__.partition("\n\n")[0].split() == about.partition("\n\n")[0].split()
 
 
@@ -83,7 +81,7 @@ def test_a_shell_at_a_terminal_completes(shell: str, root: Path, tmp_path: Path)
         terminal.expect_exact("ready> ")
         for typed, want in COMPLETED:
             terminal.send(typed)
-            terminal.expect_exact(want)
+            assert terminal.expect_exact(want) == 0
             terminal.send("\x15")  # Ctrl-U: an empty line for the next
     finally:
         terminal.close(force=True)

@@ -1,7 +1,5 @@
 """What is known of trainers: the table of the command, of ``grammars/README.md``, and the notes that it rests on."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A new trainer takes one new file in ``grammars/``: nothing else is edited, registered or built."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

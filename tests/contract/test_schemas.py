@@ -154,8 +154,9 @@ def test_changed_schema_is_refused(copied: Path):
     assert caught.value.where == "schemas/header/v1.0.schema.json"
 
 
-def test_missing_schema_is_refused(copied: Path):
-    (copied / "markers" / "v1.0.schema.json").unlink()
+@pytest.mark.parametrize("path", ["markers/v1.0.schema.json", "index.yaml"])
+def test_missing_file_is_refused(copied: Path, path: str):
+    (copied / path).unlink()
     with pytest.raises(DataError, match="missing"):
         get_schema("markers", "1.0")
 
@@ -355,19 +356,10 @@ def complaints(kind: str, data: object) -> list[str]:
     return [f"{error.json_path}: {error.message[:200]}" for error in found]
 
 
-def test_definitions_are_found():
-    assert GRAMMARS
-    assert CATALOGUES
-
-
-@pytest.mark.parametrize("path", GRAMMARS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_shipped_grammar_is_of_the_schema(path: Path):
-    assert complaints("grammar", read_yaml(path.read_bytes(), path.name)) == []
-
-
-@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
-def test_shipped_catalogue_is_of_the_schema(path: Path):
-    assert complaints("markers", read_yaml(path.read_bytes(), path.name)) == []
+@pytest.mark.parametrize("path", [*GRAMMARS, *CATALOGUES], ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_shipped_definition_is_of_the_schema(path: Path):
+    kind = "markers" if path in CATALOGUES else "grammar"
+    assert complaints(kind, read_yaml(path.read_bytes(), path.name)) == []
 
 
 RULE = {"event": "step", "literal": "loss", "pattern": "x", "samples": [{"line": "loss 1"}]}
@@ -412,6 +404,7 @@ def catalogue(marker: Any) -> dict[str, Any]:
 
 
 def test_right_definitions_are_of_the_schema():
+    assert GRAMMARS and CATALOGUES
     assert complaints("grammar", GRAMMAR) == []
     assert complaints("markers", catalogue(MARKER)) == []
 

@@ -1,7 +1,5 @@
 """``docs/systems.md`` claims nothing that is not there: what shows a statement parses or exists, its test exists."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

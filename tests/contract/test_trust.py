@@ -1,7 +1,5 @@
 """What the package may do is bounded: no code made at run time, no shell, no unsafe reader, no path that a log names."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

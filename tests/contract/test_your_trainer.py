@@ -3,8 +3,6 @@
 ``test_readme.py`` runs its commands.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

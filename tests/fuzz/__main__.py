@@ -8,8 +8,6 @@ Inputs that crash are kept in build/fuzz/NAME/SEED; the counts go to build/fuzz/
 are added to those in FILE when a target is done.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -3,8 +3,6 @@
 python -m tests.fuzz.child NAME SECONDS SEED FOLDER CORPUS RESULT
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import random

@@ -1,7 +1,5 @@
 """Bytes of a fuzzer → the small choices and the texts that a target is made of; the same bytes always give the same."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """One target under a watch: an exception, two seconds of CPU or a gigabyte of memory for one input is a crash, and kept."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json
@@ -14,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGETS = tuple(sorted(path.stem for path in (Path(__file__).parent / "targets").glob("[a-z]*.py")))
+RULES = tuple(f"rule_{kind}" for kind in ("block", "mapping", "pairs", "pattern", "table"))
+"""Targets of ``tests.fuzz.rules``: rules of a kind on any record."""
+TARGETS = tuple(sorted([*RULES, *(path.stem for path in (Path(__file__).parent / "targets").glob("[a-z]*.py"))]))
 """The names of all targets."""
 BOUND_S = 2.0
 """CPU seconds that one input may take; libFuzzer's own inputs are at most 4 KiB long."""
@@ -32,6 +32,9 @@ class Large(Exception):
 
 def load(name: str) -> tuple[Callable[[bytes], None], list[bytes]]:
     """Return the function of a target, and its seeds."""
+    if name in RULES:
+        target, seeds = importlib.import_module("tests.fuzz.rules").rule_target(name.removeprefix("rule_"))
+        return target, seeds()
     module = importlib.import_module(f"tests.fuzz.targets.{name}")
     return module.target, list(module.seeds())
 

@@ -6,8 +6,6 @@ its patterns reads them whole; what they find must be equal. Both live on from l
 that a collector packed are unpacked by both, too. The first log with a difference is kept in build/fuzz/kernel.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

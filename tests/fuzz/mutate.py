@@ -1,7 +1,5 @@
 """A small mutator for where no coverage-guided engine is installed: seeds, spliced, cut, repeated and sprinkled."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

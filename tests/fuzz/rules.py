@@ -1,7 +1,5 @@
 """One record and one shipped rule: what is found stands in the record, where it is said to stand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache

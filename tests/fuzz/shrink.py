@@ -1,7 +1,5 @@
 """A shorter input that crashes at the same place: python -m tests.fuzz.shrink NAME FILE"""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each fuzz target over its seeds and a short random run: what ``make fuzz`` does for hours, in seconds."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

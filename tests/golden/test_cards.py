@@ -1,7 +1,5 @@
 """The cards of a log of each form, 80 columns wide; ``make goldens`` rewrites them, the diff is reviewed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``receipt explain`` answers for every figure of every golden, with lines that have the figure in them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

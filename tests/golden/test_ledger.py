@@ -1,7 +1,5 @@
 """The ledger of numeric cells closes, by a tokenizer of its own, and time adds up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A logger's head changes no figure: what people pass to ``logging.Formatter``, before three shapes of a script's own lines."""
 
-from __future__ import annotations
-
 import logging
 import math
 from pathlib import Path
@@ -9,8 +7,6 @@ from pathlib import Path
 import pytest
 
 import receipt_cli
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 FORMATS = [
     "%(asctime)s:%(levelname)s: %(message)s",

@@ -1,7 +1,5 @@
 """Each fixture log gives its golden receipt, byte for byte; ``make goldens`` rewrites them, the diff is reviewed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

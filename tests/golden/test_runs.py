@@ -1,7 +1,5 @@
 """Each folder of files of one run gives its golden receipt, byte for byte; ``make goldens`` rewrites them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

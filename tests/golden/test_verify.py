@@ -1,7 +1,5 @@
 """Every golden receipt is what its log gives, read by the definitions that the receipt names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

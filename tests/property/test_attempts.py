@@ -1,20 +1,15 @@
 """However often a run starts over and however many copies are printed: each step stands once, from its last attempt."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import tempfile
 from collections.abc import Iterator
 from itertools import combinations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.receipts.production import Request, produce
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 Attempt = list[tuple[int, float]]
 numbers = st.floats(1e-3, 1e3).map(lambda value: round(value, 4))

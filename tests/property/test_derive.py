@@ -1,7 +1,5 @@
 """A grammar that somebody sent, however it was bent: read as it stands or refused with a reason, never a bug of ours."""
 
-from __future__ import annotations
-
 import copy
 import tempfile
 from collections.abc import Iterator

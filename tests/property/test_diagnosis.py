@@ -1,12 +1,9 @@
 """Whatever figures a log prints, the receipt is valid, and neither block says more than its figures bear."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,8 +11,6 @@ from receipt_cli.analysis.bottleneck import FEEDING, PARTS, STEP
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.receipts.production import Request, produce
 from tests.tools.examples import costly
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 TIMES = (*FEEDING, STEP, *PARTS)
 SIZES = (

@@ -1,7 +1,5 @@
 """Any use of ``receipt_cli.emit``: instants counted once, documents that are valid, lines that read back exactly."""
 
-from __future__ import annotations
-
 import io
 import math
 from concurrent.futures import ThreadPoolExecutor

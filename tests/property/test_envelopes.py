@@ -1,7 +1,5 @@
 """What launchers and collectors put before each line changes no figure, and its rank and its time are kept."""
 
-from __future__ import annotations
-
 import math
 import re
 from functools import cache
@@ -23,8 +21,6 @@ from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.engine import Engine
 from tests.tools.fixture_receipts import receipt_of
 from tests.tools.slow import one_in
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 LOGS = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "logs").glob("*/*.log"))
 ENVELOPES = {

@@ -1,28 +1,13 @@
 """One foreign event in a healthy log changes no figure in silence: a small part of ``python -m benchmarks.inject``."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.tools.injections import GOOD, KINDS, VERDICTS, Log, Stated, judge, log_of, scripts, verdict_of
+from tests.tools.injections import GOOD, HEALTHY, KINDS, VERDICTS, Log, Stated, healthy_logs, judge, verdict_of
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
-NAMES = (
-    "nanogpt/char-ok",
-    "nanochat/base-accum2-gradnorm-2025-11",
-    "hf-trainer/printer-v5",
-    "mlx-lm/lora",
-    "flair/tagger",
-    "jsonl/step",
-    "litgpt/tinyllama-2023",
-    "receipt-emit/plain-loop",
-)
-OWN = ("script/epochs", "script/updates", "script/dicts", "script/words")
+NAMES = (*HEALTHY[:8], "script/epochs", "script/updates", "script/dicts", "script/words")
 KEPT = (
     "message",
     "words_before_first",
@@ -48,17 +33,13 @@ KEPT = (
 
 
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory, one_engine: None) -> list[Log]:
-    path = tmp_path_factory.mktemp("injections") / "run.log"
-    texts = {name: (LOGS / f"{name}.log").read_bytes() for name in NAMES} | {n: t for n, t in scripts() if n in OWN}
-    found = [log_of(name, text, path) for name, text in texts.items()]
-    return [log for log in found if log is not None]
+def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Log]:
+    return healthy_logs(NAMES, tmp_path_factory.mktemp("injections"))
 
 
 @pytest.mark.parametrize("kind", KEPT)
-def test_a_foreign_event_changes_no_figure_in_silence(kind: str, logs: list[Log], tmp_path: Path) -> None:
-    assert len(logs) == len(NAMES) + len(OWN)
-    verdicts = {log.name: judge(log, kind, tmp_path / "run.log") for log in logs}
+def test_a_foreign_event_changes_no_figure_in_silence(kind: str, logs: dict[str, Log], tmp_path: Path) -> None:
+    verdicts = {name: judge(log, kind, tmp_path / "run.log") for name, log in logs.items()}
     assert {name: verdict for name, verdict in verdicts.items() if verdict is not None and verdict.word not in GOOD} == {}
 
 

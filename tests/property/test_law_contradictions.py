@@ -1,7 +1,5 @@
 """What contradicts itself is no headline: a rate against steps and time, a clock that skips an hour, an attempt overtaken."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,8 +1,5 @@
 """Counters wrap, epochs begin again, folds repeat, launches restart, and a counter may jump: each is told, none is made up."""
 
-from __future__ import annotations
-
-import tempfile
 from itertools import pairwise
 from typing import Any
 
@@ -11,27 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.events.counters import block_behind, comes_again, full_at_zero, jumps_at_end
-from receipt_cli.receipts.production import Request, produce
-
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.tools.logs import line, receipt_of
 
 Document = dict[str, Any]
 
 
-def read(lines: list[str]) -> Document:
-    with tempfile.NamedTemporaryFile("w", suffix=".log") as file:
-        file.write("".join(f"{line}\n" for line in lines))
-        file.flush()
-        document: Document = produce(Request(path=file.name)).document
-    return document
-
-
 def kinds(document: Document) -> set[str]:
     return {problem["kind"] for problem in document["derivation"]["problems"]["first"]}
-
-
-def line(step: int, loss: float) -> str:
-    return f"iter {step}: loss {loss:.4f}, time {100 + step % 7}.00ms, mfu 40.00%"
 
 
 @settings(max_examples=200)
@@ -85,7 +68,7 @@ def test_a_jump_is_named_and_restarts_nothing(length: int, stride: int, data: st
     at = data.draw(st.integers(4, length - 1))
     lines = [line(n * stride, 4 - n / length) for n in range(length)]
     lines[at] = line(at * stride + 20_000 * stride, 4 - at / length)
-    document = read(lines)
+    document = receipt_of(lines)
     assert "step_jump" in kinds(document)
     steps = document["summary"]["steps"]
     assert steps["restart_count"] == 0
@@ -100,7 +83,7 @@ def test_modulo_records_all_count(epochs: int, records: int) -> None:
         for epoch in range(1, epochs + 1)
         for n in range(1, records + 1)
     ]
-    document = read(lines)
+    document = receipt_of(lines)
     steps = document["summary"]["steps"]
     assert (steps["record_count"], steps["restart_count"]) == (epochs * records, 0)
     assert document["checks"]["steps_monotonic"] is True
@@ -115,7 +98,7 @@ def test_launches_without_steps_are_not_added_up(launches: list[int]) -> None:
         for epoch in range(epochs)
         for batch in (20, 40)
     ]
-    document = read(lines)
+    document = receipt_of(lines)
     count = document["summary"]["steps"]["record_count"]
     told = document["derivation"].get("launches", {"count": 1})["count"] + document["summary"]["steps"]["restart_count"]
     assert count is None or (count < len(lines) and told == len(launches))
@@ -130,7 +113,7 @@ def test_named_folds_are_runs(word: str, count: int) -> None:
         for epoch in range(1, 5)
         for step in range(1, 6)
     ]
-    document = read(lines)
+    document = receipt_of(lines)
     last = document["summary"]["metrics"]["loss"]["last"]
     assert last in (None, round(4 - (count - 1) / 8 - 2 - 5 / 100, 4))
     assert document["summary"]["steps"]["restart_count"] in (0, None)
@@ -142,7 +125,7 @@ def test_a_step_that_comes_again_while_the_loss_scale_halves() -> None:
         f"DLL 2024-05-01 10:0{n}:00.000000 - Iteration: {max(1, n - 2)}  loss : {11.1 - n / 100:.4f}  loss_scaler : {scale:.0f} "
         for n, scale in enumerate(scales)
     ]
-    document = read(lines)
+    document = receipt_of(lines)
     assert document["summary"]["steps"]["restart_count"] == 0
     assert document["summary"]["metrics"]["loss"]["first"] in (None, 11.1)
     assert "step_printed_twice" in kinds(document)
@@ -153,7 +136,7 @@ def test_a_step_that_comes_again_while_the_loss_scale_halves() -> None:
 def test_a_counter_that_begins_again_is_told(length: int, stride: int) -> None:
     steps = [n * stride for n in range(length)] * 2
     assert any(after < before for before, after in pairwise(steps))
-    document = read([line(step, 4 - n / length / 3) for n, step in enumerate(steps)])
+    document = receipt_of([line(step, 4 - n / length / 3) for n, step in enumerate(steps)])
     told = document["derivation"].get("launches", {"count": 1})["count"] > 1
     assert told or document["summary"]["steps"]["restart_count"] or kinds(document)
 
@@ -162,7 +145,7 @@ def test_a_counter_that_begins_again_is_told(length: int, stride: int) -> None:
 def test_an_attempt_behind_one_record_may_be_another_launch(first: int) -> None:
     shown = [f"Train Epoch: 1 [{64 * n}/640 ({10 * n}%)]\tLoss: {2.3 - n / 5:.6f}" for n in range(10)]
     again = [f"Train Epoch: 1 [{64 * n}/640 ({10 * n}%)]\tLoss: {2.25 - n / 5:.6f}" for n in range(first, 10)]
-    document = read([*shown, "", "time: 39.4", *again])
+    document = receipt_of([*shown, "", "time: 39.4", *again])
     assert document["summary"]["steps"]["record_count"] == 10
     assert document["summary"]["metrics"]["loss"]["first"] == (None if first else 2.25)
     assert "launch_doubtful" in kinds(document)

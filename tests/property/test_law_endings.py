@@ -1,20 +1,15 @@
 """Laws 5, 7 and 12: a failure belongs to the launch that it ended, and ``completed`` is one table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.analysis.completed import Evidence, closes, ends_before_plan, is_completed
 from receipt_cli.receipts.production import Request, produce
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = ("failed", "reached", "ended", "far", "stopped_early", "short", "spoken", "closing", "unread")
@@ -40,9 +35,7 @@ def trace(error: str, script: str = "train.py") -> str:
 def parsed(folder: Path, text: str, **options: Any) -> dict[str, Any]:
     path = folder / "run.log"
     path.write_text(text, "utf-8")
-    document = produce(Request(path=str(path), **options)).document
-    assert isinstance(document, dict)
-    return document
+    return produce(Request(path=str(path), **options)).document
 
 
 def reason(document: dict[str, Any]) -> str | None:

@@ -1,7 +1,5 @@
 """Law 1: a record belongs to a rule only if it starts where the rule's records start; others are named and change no figure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,32 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.tools.examples import costly
-from tests.tools.injections import HIGH, KINDS, LOW, Log, log_of, read_stated, scripts, verdict_of
+from tests.tools.injections import HEALTHY, HIGH, KINDS, LOW, SCRIPTS, Log, healthy_logs, read_stated, verdict_of
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
-SHIPPED = (
-    "nanogpt/char-ok",
-    "nanochat/base-accum2-gradnorm-2025-11",
-    "megatron-lm/2024-throughput-done",
-    "hf-trainer/printer-v5",
-    "mlx-lm/lora",
-    "flair/tagger",
-    "maxtext/step-2024-eval",
-    "litgpt/pretrain-one-batch-a-step",
-    "forgather/rates-beside-loss",
-    "lerobot/complete",
-    "joeynmt/v1-two-epochs",
-    "jsonl/step",
-    "llm-c/train-gpt2cu-d12",
-    "openpcdet/complete",
-    "receipt-emit/plain-loop",
-    "verl/sft-2026",
-    "detectron2/console-complete",
-    "torchvision/classification-cpu",
-)
-SCRIPTS = dict(scripts())
+SHIPPED = [name for name in HEALTHY if name != "litgpt/tinyllama-2023"]
 TABLES = ("script/columns",)
 """Scripts whose first line names columns between which there are only blanks: what stands below it is a row, or none is."""
 WORDS = st.sampled_from(
@@ -58,12 +33,8 @@ PLACES = st.sampled_from(["first", "middle", "last"])
 
 
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory, one_engine: None) -> dict[str, Log]:
-    path = tmp_path_factory.mktemp("laws") / "run.log"
-    texts = {name: (LOGS / f"{name}.log").read_bytes() for name in SHIPPED} | SCRIPTS
-    found = {name: log_of(name, text, path) for name, text in texts.items()}
-    assert None not in found.values()
-    return {name: log for name, log in found.items() if log is not None}
+def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Log]:
+    return healthy_logs([*SHIPPED, *SCRIPTS], tmp_path_factory.mktemp("laws"))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(120), deadline=None)

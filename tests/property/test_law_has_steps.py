@@ -1,28 +1,17 @@
 """Law 4: ``has_steps`` is false only if the log proves it; a log that nobody understood says nothing of steps."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.receipts.production import Request, produce
 from tests.tools.examples import costly
-
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.tools.logs import receipt_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ("step", "epoch", "Update", "pass", "round", "xyz", "")
 FIGURES = ("loss", "reward", "T_a", "score", "qux", "")
-
-
-def receipt(text: str, folder: Path) -> dict[str, Any]:
-    path = folder / "run.log"
-    path.write_text(text, "utf-8")
-    return produce(Request(path=str(path), workers=1)).document
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(60), deadline=None)
@@ -37,7 +26,7 @@ def test_no_unknown_log_says_that_no_step_was_taken(
     word: str, figure: str, joint: str, count: int, rest: str, tmp_path: Path
 ) -> None:
     lines = "".join(f"{word}{joint}{n} {figure}{joint}{4 - n / 50:.4f}\n" for n in range(count))
-    document = receipt(lines + rest, tmp_path)
+    document = receipt_of(lines + rest, tmp_path)
     assert document["checks"]["has_steps"] is not False
     if document["checks"]["has_steps"] is None:
         told = next(p for p in document["derivation"]["problems"]["first"] if p["kind"] == "no_step_recognised")
@@ -60,7 +49,7 @@ def test_false_is_proven_by_a_known_trainer_that_ended_before_anything_counted(
     log: str, expected: bool | None, tmp_path: Path
 ) -> None:
     text = (ROOT / "fixtures" / "logs" / f"{log}.log").read_text("utf-8")
-    assert receipt(text, tmp_path)["checks"]["has_steps"] is expected
+    assert receipt_of(text, tmp_path)["checks"]["has_steps"] is expected
 
 
 FAILED = """Traceback (most recent call last):
@@ -107,7 +96,7 @@ CONFIGURED = "".join(f"option_{n} = value of {n}\n" for n in range(24))
 def test_a_program_that_nobody_knows_failed_before_a_step_if_its_log_shows_its_beginning(
     log: str, expected: bool | None, tmp_path: Path
 ) -> None:
-    assert receipt(log, tmp_path)["checks"]["has_steps"] is expected
+    assert receipt_of(log, tmp_path)["checks"]["has_steps"] is expected
 
 
 CRASHED = sorted(
@@ -121,16 +110,16 @@ CRASHED = sorted(
 @given(path=st.sampled_from(CRASHED), back=st.integers(0, 40))
 def test_the_end_of_a_log_with_steps_never_proves_that_there_was_none(path: Path, back: int, tmp_path: Path) -> None:
     text = path.read_text("utf-8", "replace")
-    whole = receipt(text, tmp_path)
+    whole = receipt_of(text, tmp_path)
     lines = text[: text.rindex("Traceback (most recent")].splitlines(keepends=True)
     if whole["checks"]["has_steps"]:
         end = "".join(lines[-back:] if back else []) + text[text.rindex("Traceback (most recent") :]
-        assert receipt(end, tmp_path)["checks"]["has_steps"] is not False
+        assert receipt_of(end, tmp_path)["checks"]["has_steps"] is not False
 
 
 def test_a_known_trainer_whose_log_breaks_off_proves_nothing(tmp_path: Path) -> None:
     text = (ROOT / "fixtures" / "logs" / "mmengine" / "crash-before-steps-console.log").read_text("utf-8")
-    document = receipt(text[: text.index("Traceback (most")], tmp_path)
+    document = receipt_of(text[: text.index("Traceback (most")], tmp_path)
     assert document["checks"]["has_steps"] is None
 
 
@@ -142,5 +131,5 @@ def test_a_known_trainer_whose_log_breaks_off_proves_nothing(tmp_path: Path) -> 
     ],
 )
 def test_one_or_two_records_of_an_unambiguous_form_are_read(lines: list[str], tmp_path: Path) -> None:
-    document = receipt("".join(f"{line}\n" for line in lines), tmp_path)
+    document = receipt_of("".join(f"{line}\n" for line in lines), tmp_path)
     assert (document["checks"]["has_steps"], document["summary"]["steps"]["record_count"]) == (True, len(lines))

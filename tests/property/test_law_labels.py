@@ -1,7 +1,5 @@
 """Law 9: a figure is read from every record that prints its label, whatever mark precedes it; else it is named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,6 @@ from hypothesis import strategies as st
 
 import receipt_cli
 from tests.tools.examples import costly
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 COUNT = 30
 LOSSES = [f"{7.3846 - 0.1317 * n:.4f}" for n in range(COUNT)]

@@ -1,7 +1,5 @@
 """Law 1 for learned rules: a record is read only if it begins as those records do that the rule was made from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,6 @@ from hypothesis import strategies as st
 from receipt_cli.derive import Derivation, derive
 from receipt_cli.io.source import Source
 from tests.tools.examples import costly
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 FORMS = (
     "step {n}: loss {x:.4f} lr 0.001",

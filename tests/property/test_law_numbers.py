@@ -1,7 +1,5 @@
 """Law 8: a number is read whole or not at all, in a shipped grammar, a learned rule, JSON lines, a table and an import."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +13,6 @@ import receipt_cli
 from receipt_cli.errors import ReceiptError
 from receipt_cli.importers.importing import import_document
 from tests.tools.examples import costly
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 FOREIGN = Path(__file__).resolve().parents[2] / "fixtures" / "foreign"
 COUNT = 30

@@ -1,7 +1,5 @@
 """Files are one run only if they prove it: by their names, by equal values, or by steps that go on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,33 +1,16 @@
 """One position has one value: what depends on the choice between two is null and named, and all else is read."""
 
-from __future__ import annotations
-
-import tempfile
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.receipts.production import Request, produce
-
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.tools.logs import line, receipt_of
 
 FOREIGN = 77.5
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
 Document = dict[str, Any]
-
-
-def read(lines: list[str]) -> Document:
-    with tempfile.NamedTemporaryFile("w", suffix=".log") as file:
-        file.write("".join(f"{line}\n" for line in lines))
-        file.flush()
-        document: Document = produce(Request(path=file.name)).document
-    return document
-
-
-def line(step: int, loss: float) -> str:
-    return f"iter {step}: loss {loss:.4f}, time {100 + step % 7}.00ms, mfu 40.00%"
 
 
 def printed(losses: list[float], epochs: list[str]) -> list[str]:
@@ -56,9 +39,9 @@ def test_a_record_that_comes_again_with_another_loss(length: int, stride: int, d
     at, count = data.draw(st.integers(0, length - 1)), data.draw(st.integers(1, 3))
     before = data.draw(st.booleans())
     lines = [line(n * stride, 4 - n / length) for n in range(length)]
-    plain = read(lines)
+    plain = receipt_of(lines)
     place = at if before else at + 1
-    document = read([*lines[:place], *[line(at * stride, FOREIGN + n) for n in range(count)], *lines[place:]])
+    document = receipt_of([*lines[:place], *[line(at * stride, FOREIGN + n) for n in range(count)], *lines[place:]])
     [problem] = told(document, "step_printed_twice")
     assert len(problem["lines"]) == min(4, 2 * count)
     assert f"{FOREIGN}" in problem["values"]
@@ -76,7 +59,7 @@ def test_a_record_that_comes_again_with_another_loss(length: int, stride: int, d
 @given(lengths, strides)
 def test_a_second_series_leaves_nothing(length: int, stride: int) -> None:
     lines = [text for n in range(length) for text in (line(n * stride, 4 - n / length), line(n * stride, FOREIGN))]
-    document = read(lines)
+    document = receipt_of(lines)
     assert document["summary"]["steps"]["record_count"] == length
     assert all(document["summary"]["metrics"]["loss"][name] is None for name in STATISTICS)
     assert told(document, "step_printed_twice")
@@ -86,9 +69,9 @@ def test_a_second_series_leaves_nothing(length: int, stride: int) -> None:
 @pytest.mark.parametrize("again", [[4], [0], [29], [*range(30)]])
 def test_a_full_bar_that_comes_again_on_a_line_of_its_own(end: str, again: list[int]) -> None:
     bars = [f"Epoch {n}: 100%|█████| 50/50 [00:10<00:00,  4.9{n % 10}it/s, loss={4 - n / 30:.4f}]" for n in range(30)]
-    plain = read(bars)
+    plain = receipt_of(bars)
     other = [f"{bar}{end}{bar.partition('loss')[0]}loss={FOREIGN}]" if n in again else bar for n, bar in enumerate(bars)]
-    document = read(other)
+    document = receipt_of(other)
     assert len(told(document, "step_printed_twice")) == (end == "\n")
     if end == "\n":
         assert_only_nulls(plain, document)
@@ -106,14 +89,14 @@ def test_times_of_two_lines_about_one_step_are_no_contradiction() -> None:
             f"Epoch: {n} loss_src: {9 - n / 30:.3f} time: {n}.28s",
         )
     ]
-    assert not told(read(lines), "step_printed_twice")
+    assert not told(receipt_of(lines), "step_printed_twice")
 
 
 @settings(max_examples=8)
 @given(lengths, strides, st.integers(2, 4))
 def test_copies_are_no_contradiction(length: int, stride: int, copies: int) -> None:
     lines = [line(n * stride, 4 - n / length) for n in range(length)]
-    plain, document = read(lines), read([text for text in lines for _ in range(copies)])
+    plain, document = receipt_of(lines), receipt_of([text for text in lines for _ in range(copies)])
     assert not told(document, "step_printed_twice")
     before, after = (each["summary"]["metrics"]["loss"] for each in (plain, document))
     assert [after[name] for name in STATISTICS] == [before[name] for name in STATISTICS]
@@ -125,8 +108,8 @@ def test_a_block_of_another_run_in_the_middle(length: int, stride: int, data: st
     size = data.draw(st.integers(1, 5))
     at = data.draw(st.integers(size + 2, length - 2))
     lines = [line(n * stride, 4 - n / length) for n in range(length)]
-    plain = read(lines)
-    document = read([*lines[:at], *[line(n * stride, FOREIGN) for n in range(size)], *lines[at:]])
+    plain = receipt_of(lines)
+    document = receipt_of([*lines[:at], *[line(n * stride, FOREIGN) for n in range(size)], *lines[at:]])
     assert told(document, "step_printed_twice")
     assert document["summary"]["steps"]["restart_count"] == 0
     assert "launches" not in document["derivation"]
@@ -138,9 +121,9 @@ def test_a_block_of_another_run_in_the_middle(length: int, stride: int, data: st
 def test_a_label_beside_records_without_one(length: int, stride: int, data: st.DataObject) -> None:
     at, count = data.draw(st.integers(1, length - 6)), data.draw(st.integers(1, 4))
     lines = [line(n * stride, 4 - n / length) for n in range(length)]
-    plain = read(lines)
+    plain = receipt_of(lines)
     others = {at + n: f"[rank3]: {line((at + n) * stride, FOREIGN)}" for n in range(count)}
-    document = read([text for n, own in enumerate(lines) for text in ([others[n]] if n in others else []) + [own]])
+    document = receipt_of([text for n, own in enumerate(lines) for text in ([others[n]] if n in others else []) + [own]])
     assert document["summary"]["metrics"]["loss"] | {"places": None} == plain["summary"]["metrics"]["loss"] | {"places": None}
     assert document["summary"]["steps"]["restart_count"] == 0
 
@@ -151,9 +134,11 @@ def test_a_label_beside_epochs_that_another_line_numbers(at: int) -> None:
         [f"Epoch {n + 1}/20", f"16/16 - 1s - loss: {4 - n / 30:.4f} - accuracy: 0.67 - 569ms/epoch - 36ms/step"]
         for n in range(20)
     ]
-    plain = read([text for epoch in epochs for text in epoch])
+    plain = receipt_of([text for epoch in epochs for text in epoch])
     other = f"[rank3]: 16/16 - 0s - loss: {FOREIGN} - accuracy: 0.67 - 569ms/epoch - 36ms/step"
-    document = read([text for n, (head, own) in enumerate(epochs) for text in ([head, other, own] if n == at else [head, own])])
+    document = receipt_of(
+        [text for n, (head, own) in enumerate(epochs) for text in ([head, other, own] if n == at else [head, own])]
+    )
     lines = {"first_line": 0, "last_line": 0}
     assert document["summary"]["steps"] | lines == plain["summary"]["steps"] | lines
     assert_only_nulls(plain, document)
@@ -165,7 +150,7 @@ def test_ranks_that_print_an_epoch_and_no_step(epoch: str, ranks: int) -> None:
     epochs = [f"{n * float(epoch):.{len(epoch) - 2}f}" for n in range(1, 9)]
     of_each = [printed([3 - n / 10 + rank / 100 for n in range(1, 9)], epochs) for rank in range(ranks)]
     lines = [f"[1,{rank}]<stdout>: {text}" for texts in zip(*of_each, strict=True) for rank, text in enumerate(texts)]
-    summary = read(lines)["summary"]
+    summary = receipt_of(lines)["summary"]
     assert summary["steps"]["record_count"] == 8
     assert summary["metrics"]["loss"]["first"] == 2.9
 
@@ -174,11 +159,11 @@ def test_a_dictionary_that_comes_again_with_another_loss() -> None:
     lines = [
         f"{{'loss': {3 - n / 20:.4f}, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': {n / 20:.2f}}}" for n in range(1, 21)
     ]
-    plain = read(lines)
-    document = read([*lines[:9], lines[9], lines[9].replace("2.5000", str(FOREIGN)), *lines[10:]])
+    plain = receipt_of(lines)
+    document = receipt_of([*lines[:9], lines[9], lines[9].replace("2.5000", str(FOREIGN)), *lines[10:]])
     assert told(document, "step_printed_twice")
     assert_only_nulls(plain, document)
-    again = read([*lines[:9], lines[9], lines[9], *lines[10:]])
+    again = receipt_of([*lines[:9], lines[9], lines[9], *lines[10:]])
     assert again["summary"]["steps"]["record_count"] == 20
     assert not told(again, "step_printed_twice")
 
@@ -187,6 +172,6 @@ def test_an_epoch_that_is_rounded_tells_no_records_apart() -> None:
     lines = [
         f"{{'loss': {3 - n / 50:.4f}, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': {n * 0.004:.2f}}}" for n in range(1, 51)
     ]
-    document = read(lines)
+    document = receipt_of(lines)
     assert document["summary"]["steps"]["record_count"] == 50
     assert not told(document, "step_printed_twice")

@@ -1,7 +1,5 @@
 """Precision is what was printed: trailing zeros count, however few values there are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

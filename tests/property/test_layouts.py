@@ -1,7 +1,5 @@
 """Reading by layout and by the kernel gives what the patterns give, record for record: shipped, generated and mutated."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

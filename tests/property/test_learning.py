@@ -1,7 +1,5 @@
 """Any plausible way to print a step and a loss is learned; what is learned proves itself; nothing depends on cuts."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A receipt whose meaning was changed is refused, or the change is named; a change of form alone is neither."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json
@@ -24,8 +22,6 @@ from receipt_cli.receipts.stated import read_facts
 from receipt_cli.verification.verifier import read_receipt, verify
 from tests.tools.examples import costly
 from tests.tools.planted import FORMS
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 CASES = (

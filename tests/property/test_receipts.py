@@ -1,7 +1,5 @@
 """Whatever the bytes: an error of ours or a valid receipt, whose lines add up and whose bytes open again."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

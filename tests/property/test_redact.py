@@ -1,7 +1,5 @@
 """Masking takes time in proportion to the text; that no secret shows is what ``tests/fuzz/targets/redact.py`` tries."""
 
-from __future__ import annotations
-
 import pytest
 
 from receipt_cli.redaction.mask import mask_secrets

@@ -1,7 +1,5 @@
 """A layout that follows from a record whose numbers have other lengths is the one that is learned of the record itself."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a log is made of does not depend on where it was cut, nor on what was appended to it or printed beside it."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable
@@ -19,8 +17,6 @@ from receipt_cli.events.model import Event, expand
 from receipt_cli.events.streams import gather
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 LOGS = sorted(path for path in FIXTURES.glob("*/*.log"))

@@ -1,7 +1,5 @@
 """Cutting a log anywhere and merging gives what one pass gives, byte for byte."""
 
-from __future__ import annotations
-
 from functools import reduce
 from pathlib import Path
 

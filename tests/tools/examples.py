@@ -1,7 +1,5 @@
 """How many examples a property tries whose examples take tens of milliseconds each."""
 
-from __future__ import annotations
-
 import os
 
 

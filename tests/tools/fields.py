@@ -1,7 +1,5 @@
 """The newest schema of receipts → ``receipt_cli/api/fields.pyi``: the types of its objects, for annotations."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The receipt of each fixture log, made once in a process."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ digest is listed in ``tests/tools/frozen.txt``, too, which only grows. Where its
 is written and the exit code is 1: add a version instead.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

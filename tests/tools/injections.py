@@ -30,6 +30,7 @@ _TIME = re.compile(rb"(\d{2}):(\d{2}):(\d{2})")
 _MILLISECONDS = re.compile(rb"(\d+(?:\.\d+)?)( ?)ms\b")
 _RATE = re.compile(rb"(\d{4,})(?:\.\d+)?(?= ?(?:tok|tokens|samples|words|images)/s)")
 
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 Figures = dict[str, Any]
 Lines = list[bytes]
 Make = Callable[["Log", random.Random], Lines | None]
@@ -670,3 +671,22 @@ def scripts(count: int = 48) -> Iterator[tuple[str, bytes]]:
     )
     for name, head, form in forms:
         yield f"script/{name}", (head + "".join(form(n, x) + "\n" for n, x in enumerate(losses))).encode()
+
+
+HEALTHY = (
+    "nanogpt/char-ok", "nanochat/base-accum2-gradnorm-2025-11", "hf-trainer/printer-v5", "mlx-lm/lora", "flair/tagger",
+    "jsonl/step", "litgpt/tinyllama-2023", "receipt-emit/plain-loop", "megatron-lm/2024-throughput-done",
+    "maxtext/step-2024-eval", "litgpt/pretrain-one-batch-a-step", "forgather/rates-beside-loss", "lerobot/complete",
+    "joeynmt/v1-two-epochs", "llm-c/train-gpt2cu-d12", "openpcdet/complete", "verl/sft-2026", "detectron2/console-complete",
+    "torchvision/classification-cpu",
+)  # fmt: skip
+"""Fixtures that are healthy."""
+SCRIPTS = dict(scripts())
+
+
+def healthy_logs(names: Sequence[str], folder: Path) -> dict[str, Log]:
+    """Return the logs of these names, of fixtures and scripts."""
+    texts = {name: SCRIPTS.get(name) or (FIXTURES / f"{name}.log").read_bytes() for name in names}
+    found = {name: log_of(name, text, folder / "run.log") for name, text in texts.items()}
+    assert None not in found.values()
+    return {name: log for name, log in found.items() if log is not None}

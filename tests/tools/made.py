@@ -1,7 +1,5 @@
 """The grammar of a trainer that nobody knows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -42,6 +42,5 @@ def manual() -> str:
         f".SH NAME\nreceipt \\- {escape(first)}\n"
         ".SH SYNOPSIS\n.B receipt\n.I COMMAND\n[OPTIONS] [ARGS...]\n"
         f".SH OPTIONS\n{entry('--version', 'Print the version and exit.')}{entry(*HELP)}"
-        f".SH COMMANDS\n{groups}{''.join(map(command_section, COMMANDS))}"
-        f".SH EXIT STATUS\n{codes}"
+        f".SH COMMANDS\n{groups}{''.join(map(command_section, COMMANDS))}.SH EXIT STATUS\n{codes}"
     )

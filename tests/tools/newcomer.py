@@ -5,8 +5,6 @@ as they are written, completion in bash and zsh at a terminal, ``man receipt``. 
 documented.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

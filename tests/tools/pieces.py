@@ -1,7 +1,5 @@
 """Long arrays are looked at in pieces: small ones, for tests whose logs are short."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch

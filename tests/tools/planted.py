@@ -3,8 +3,6 @@
 No value here was ever valid. Each is put together when the test runs, so that no file of this repository holds one.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import random

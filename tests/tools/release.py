@@ -11,8 +11,6 @@ opens the development of the next one.
 deprecated: logs are read by the new one, and receipts of the old one are verified by it.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import hashlib
@@ -55,7 +53,6 @@ def write(path: str, text: str) -> None:
 def program_version() -> str:
     """Return ``__version__``."""
     found = VERSION.search(read("receipt_cli/__init__.py"))
-    assert found is not None
     return found["version"]
 
 

@@ -1,7 +1,5 @@
 """Whether a call ends soon, told by the processor's time and the pace of the machine: other work may hold it up."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

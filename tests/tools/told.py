@@ -1,7 +1,5 @@
 """All that the runs of a log give, in a form that two ways of reading it are compared in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from receipt_cli.derive import Options, read_log

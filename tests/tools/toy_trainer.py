@@ -1,7 +1,5 @@
 """The grammar of a trainer that prints a line of every kind, for tests that compare ways of reading a log."""
 
-from __future__ import annotations
-
 GRAMMAR = r"""
 grammar: toy
 version: 1

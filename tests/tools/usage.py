@@ -1,7 +1,5 @@
 """Ask the command line what it would do with some words, without doing it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Callable, Sequence

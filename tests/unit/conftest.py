@@ -1,7 +1,5 @@
 """A log as text in, its receipt out: what the tests of the fold share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +7,9 @@ from typing import Any
 import pytest
 
 from receipt_cli.receipts.production import Request, produce
+from tests.tools.toy_trainer import GRAMMAR
+
+Receipt = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
@@ -29,80 +30,10 @@ def receipt_of(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return make
 
 
-TOY = r"""
-grammar: toy
-version: 1
-title: A trainer with one line for everything
-upstream: https://example.org/toy
-trainer: toy
-layer: trainer
-completion: reliable
-rules:
-  train_step:
-    event: step
-    literal: 'toy step '
-    pairs:
-      start: 'toy step (?P<step>\d++)(?:/(?P<planned_steps>\d++))?(?= \|)'
-      cell: '|'
-      key: '='
-      keys: {loss: loss, time: step_time_s, mfu: mfu_ratio, tps: tokens_per_s}
-    fields:
-      step: {type: integer}
-      planned_steps: {type: integer}
-      loss: {type: number}
-      step_time_s: {type: number}
-      mfu_ratio: {type: number}
-      tokens_per_s: {type: number}
-  second_line:
-    event: step
-    literal: 'toy norm '
-    pattern: 'toy norm (?P<step>\d++): (?P<grad_norm>[\d.]++)'
-    fields: {step: {type: integer}, grad_norm: {type: number}}
-  beside:
-    event: step
-    companion: true
-    literal: 'toy memory '
-    pattern: 'toy memory (?P<peak_memory_bytes>\d++)'
-    fields: {peak_memory_bytes: {type: number}}
-  bar:
-    event: step
-    redraw: true
-    literal: 'toy bar '
-    pattern: 'toy bar (?P<step>\d++)/(?P<planned_steps>\d++) loss=(?P<loss>[\d.]++)'
-    fields: {step: {type: integer}, planned_steps: {type: integer}, loss: {type: number}}
-  evaluation:
-    event: eval
-    literal: 'toy eval '
-    pattern: 'toy eval (?P<step>\d++): (?P<val_loss>[\d.]++)'
-    fields: {step: {type: integer}, val_loss: {type: number}}
-  stage:
-    event: phase
-    literal: 'toy stage '
-    pattern: 'toy stage (?P<phase>\w++)'
-    fields: {phase: {type: string}}
-  model:
-    event: header
-    literal: 'toy model '
-    pattern: 'toy model (?P<parameter_count>\d++)'
-    fields: {parameter_count: {type: integer}}
-  batch:
-    event: header
-    literal: 'toy batch '
-    pattern: 'toy batch (?P<samples_per_step>\d++) x (?P<sequence_length>\d++)'
-    fields: {samples_per_step: {type: integer}, sequence_length: {type: integer}}
-  done:
-    event: end
-    literal: 'toy done in '
-    pattern: 'toy done in (?P<training_time_s>[\d.]++) s'
-    fields: {training_time_s: {type: number}}
-  stopped:
-    event: end
-    literal: 'toy ended: '
-    pattern: 'toy ended: (?P<status>\w++)'
-    fields: {status: {type: string}}
-ignore:
-  saving: {literal: 'toy saving', pattern: 'toy saving', samples: ['toy saving']}
-"""
+TOY = (
+    GRAMMAR.replace("toy bar ", "toy gauge ").replace("toy frame ", "toy bar ").replace("peak_memory_allocated_", "peak_memory_")
+)
+TOY += "ignore:\n  saving: {literal: 'toy saving', pattern: 'toy saving', samples: ['toy saving']}\n"
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A document that somebody sent: judged, shown in lines that fit and without terminal codes, lifted or refused."""
 
-from __future__ import annotations
-
 import json
 
 from rich.cells import cell_len as cells

@@ -1,7 +1,5 @@
 """Heads of lines: whatever they hold, the places, rank and time that are read from them are ones that can be."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """Files of a GPU Flight session, whatever stands in them → a session, and a valid document of it; or a refusal."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A grammar that somebody sent: used or refused with a reason, and a finding where it does not prove itself."""
 
-from __future__ import annotations
-
 from receipt_cli.authoring import lint
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.derive import plan_reading

@@ -1,7 +1,5 @@
 """Variables, a blob and a header file of any text: a header that is valid, or a refusal that quotes nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """A foreign document → a valid receipt, or a refusal with its exit code."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

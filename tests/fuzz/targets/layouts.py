@@ -1,7 +1,5 @@
 """Records read by layout and by the kernel give what reading each through the patterns gives, whatever the log is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks.identity import find_difference, read_both
@@ -29,10 +27,9 @@ def target(data: bytes) -> None:
 
 def _shaken(log: bytes, turn: int) -> bytes:
     """Return ``log`` with other digits: the same layouts."""
-    moved = bytes(
+    return bytes(
         48 + (digit - 48 + turn * (1 + place % 3)) % 10 if 48 <= digit < 58 else digit for place, digit in enumerate(log)
     )
-    return moved
 
 
 def seeds() -> list[bytes]:

@@ -1,7 +1,5 @@
 """The log of a trainer that nobody knows: what is learned of it proves itself, or nothing is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from receipt_cli.detect.generic import load_generic

@@ -1,7 +1,5 @@
 """Dict and JSON objects in a line: what is JSON is read as JSON, the rest is refused, and nothing runs away."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

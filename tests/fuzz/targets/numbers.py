@@ -1,7 +1,5 @@
 """Printed numbers: exactly what a decimal of unlimited digits gives, one by one and by the kernel."""
 
-from __future__ import annotations
-
 import math
 import re
 import struct

@@ -1,7 +1,5 @@
 """Texts of the command line that are read by parsers of our own: a value, or a refusal of the caller's usage."""
 
-from __future__ import annotations
-
 import math
 
 from receipt_cli.errors import UsageError

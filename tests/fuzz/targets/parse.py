@@ -1,7 +1,5 @@
 """A whole log → a valid receipt with the same bytes each time, or a refusal that says why; by two workers as by one."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterator

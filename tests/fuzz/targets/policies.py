@@ -1,7 +1,5 @@
 """The YAML files that people write beside grammars: gates and comparison policies are used, or refused with a place."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from receipt_cli.ci.gates import read_gates

@@ -1,7 +1,5 @@
 """A question to a store, whatever its text: an answer or a refusal, and neither files nor the data are touched."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from functools import cache

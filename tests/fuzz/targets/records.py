@@ -1,7 +1,5 @@
 """Any bytes → records: what is found does not depend on the way it is looked for, and no line is lost or made up."""
 
-from __future__ import annotations
-
 from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.records.split import (
     RECORD_CAP,

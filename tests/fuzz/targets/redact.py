@@ -1,7 +1,5 @@
 """A secret planted anywhere in a text does not show, and what is shown is clean, bounded text."""
 
-from __future__ import annotations
-
 from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import clean, log_tail, mask_texts, safe_text
 from tests.fuzz.feed import Feed

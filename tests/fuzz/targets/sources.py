@@ -1,7 +1,5 @@
 """A file of any bytes, compressed or nearly so, → its text: what was packed comes back, what is damaged is said."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import hashlib

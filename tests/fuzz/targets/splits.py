@@ -1,7 +1,5 @@
 """A log cut anywhere and merged gives what one pass gives."""
 
-from __future__ import annotations
-
 from benchmarks.identity import find_difference, plain_body
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped

@@ -1,16 +1,12 @@
 """What holds a run up: the rules of ``bottleneck/1`` on lines of TorchSpec, Megatron-LM, detectron2 and verl."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
 
 
 def torchspec(

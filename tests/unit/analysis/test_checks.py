@@ -1,17 +1,10 @@
 """The checks: true, false, or null where the log cannot prove it."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from receipt_cli.analysis.checks import CORE, Checks, healthy, outcome, proven
+from tests.unit.conftest import Receipt
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Receipt = Callable[..., dict[str, Any]]
 STEPS = "".join(f"toy step {n} | loss=2.5 | time=0.5\n" for n in range(5))
 NAN = "toy step 5 | loss=nan | time=0.5\n"
 MORE = "".join(f"toy step {n} | loss=2.5 | time=0.5\n" for n in range(6, 9))

@@ -1,7 +1,5 @@
 """What a trainer reports beside what its batch and its step times give."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

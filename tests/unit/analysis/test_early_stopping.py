@@ -1,7 +1,5 @@
 """A training that stops before its plan, since its evaluations no longer improve, has ended; a plan alone does not convict it."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
@@ -9,8 +7,6 @@ from typing import Any
 import pytest
 
 import receipt_cli
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 STOPPED = [
     "Early stopping triggered at epoch 12. Best val RMSE: 67.271",
@@ -84,12 +80,6 @@ def test_a_training_that_stopped_early_has_ended(line: str, tmp_path: Path) -> N
     assert document["checks"]["completed"] is True
 
 
-@pytest.mark.parametrize("line", NOT_STOPPED)
-def test_what_only_speaks_of_early_stopping_leaves_the_end_open(line: str, tmp_path: Path) -> None:
-    document = ending(tmp_path / "run.log", line)
-    assert (document["failure"], document["checks"]["completed"]) == (None, None)
-
-
 def keras() -> list[str]:
     bar = "100/100 [==============================] - 7s 70ms/step - loss: {0:.4f} - val_loss: {1:.4f}"
     return [line for n in range(1, 7) for line in (f"Epoch {n}/20", bar.format(2 / n, 2.1 / n))]
@@ -126,10 +116,13 @@ def test_the_words_of_trainers(trainer: str, indent: str, tmp_path: Path) -> Non
     assert document["checks"]["completed"] is True
 
 
-def test_one_that_went_on_has_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words", [{6: "Early stopping\n"}, dict.fromkeys(range(1, 13), "Done!\n")], ids=["in the middle", "each epoch"]
+)
+def test_one_that_went_on_has_not(words: dict[int, str], tmp_path: Path) -> None:
     log = tmp_path / "run.log"
-    lines = [f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f}\n" for n in range(1, 13)]
-    log.write_text("".join([*lines[:6], "Early stopping\n", *lines[6:]]))
+    lines = [f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f}\n{words.get(n, '')}" for n in range(1, 13)]
+    log.write_text("".join(lines))
     assert receipt_cli.read(log).receipt.to_dict()["failure"]["reason"] == "truncated"
 
 
@@ -167,13 +160,7 @@ def test_a_script_that_says_that_it_is_done_is_not_called_truncated(line: str, t
     assert document["checks"]["completed"] is None
 
 
-@pytest.mark.parametrize("line", NOT_DONE)
-def test_what_is_done_with_a_part_leaves_the_end_open(line: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", [*NOT_STOPPED, *NOT_DONE])
+def test_what_ends_no_training_leaves_the_end_open(line: str, tmp_path: Path) -> None:
     document = ending(tmp_path / "run.log", line)
     assert (document["failure"], document["checks"]["completed"]) == (None, None)
-
-
-def test_a_word_that_ends_each_epoch_ends_no_run(tmp_path: Path) -> None:
-    log = tmp_path / "run.log"
-    log.write_text("".join(f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f}\nDone!\n" for n in range(1, 13)))
-    assert receipt_cli.read(log).receipt.to_dict()["failure"]["reason"] == "truncated"

@@ -1,22 +1,15 @@
 """The ends of logs as launchers, schedulers and shells write them → why the run ended."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.unit.conftest import Receipt
 
-Receipt = Callable[..., dict[str, Any]]
 HEAD = "max_iters = 500\n" + "".join(f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%\n" for n in range(20))
 
 ENDS = {
     "slurm oom": (
         "host_oom",
-        "slurmstepd: error: Detected 1 oom_kill event in StepId=91.0. Some of the step tasks have bee"
-        "n OOM Killed.\n"
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=91.0. Some of the step tasks have been OOM Killed.\n"
         "srun: error: node4: task 0: Out Of Memory\n"
         "srun: Terminating StepId=91.0\n"
         "slurmstepd: error: *** STEP 91.0 ON node4 CANCELLED AT 2026-06-04T07:20:14 ***\n"
@@ -45,8 +38,7 @@ ENDS = {
         "srun: Job step aborted: Waiting up to 62 seconds for job step to finish.\n"
         "slurmstepd: error: *** STEP 91.0 ON node4 CANCELLED AT 2026-06-04T07:20:14 ***\n"
         "slurmstepd: error: *** JOB 91 ON node4 CANCELLED AT 2026-06-04T07:20:14 ***\n"
-        "[2025-02-11 23:11:12,834] [INFO] [launch.py:295:sigkill_handler] Main process received SIGTE"
-        "RM, exiting\n",
+        "[2025-02-11 23:11:12,834] [INFO] [launch.py:295:sigkill_handler] Main process received SIGTERM, exiting\n",
     ),
     "slurm segv": (
         "segfault",
@@ -63,13 +55,11 @@ ENDS = {
         "Traceback (most recent call last):\n"
         '  File "x", line 3\n'
         "torch.distributed.elastic.multiprocessing.api.SignalException: Process 70133 got signal: 15\n"
-        "slurmstepd: error: *** JOB 91 ON node4 CANCELLED AT 2026-06-04T07:20:14 DUE TO TIME LIMIT **"
-        "*\n",
+        "slurmstepd: error: *** JOB 91 ON node4 CANCELLED AT 2026-06-04T07:20:14 DUE TO TIME LIMIT ***\n",
     ),
     "preempt": (
         "preempted",
-        "slurmstepd: error: *** STEP 91.0 ON node4 CANCELLED AT 2026-06-04T07:20:14 DUE TO PREEMPTION"
-        " ***\n"
+        "slurmstepd: error: *** STEP 91.0 ON node4 CANCELLED AT 2026-06-04T07:20:14 DUE TO PREEMPTION ***\n"
         "srun: error: node4: task 0: Terminated\n",
     ),
     "deepspeed -9": (
@@ -83,8 +73,7 @@ ENDS = {
         "Traceback (most recent call last):\n"
         '  File "a.py", line 3\n'
         "    x\n"
-        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.75 GiB (GPU 0; 44.10 Gi"
-        "B total capacity)\n"
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.75 GiB (GPU 0; 44.10 GiB total capacity)\n"
         "[2025-02-11 11:08:25,316] [ERROR] [launch.py:320:sigkill_handler] ['/opt/conda/bin/python', "
         "'-u', 'main.py'] exits with return code = 1\n",
     ),
@@ -92,8 +81,7 @@ ENDS = {
         "killed",
         "Traceback (most recent call last):\n"
         '  File "a.py", line 3\n'
-        "subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: "
-        "9>.\n",
+        "subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: 9>.\n",
     ),
     "accelerate sigsegv": (
         "segfault",
@@ -129,8 +117,7 @@ ENDS = {
     "docker 137": ("killed", "trainer-1 exited with code 137\n"),
     "xid": (
         "ecc_or_xid",
-        "[Fri Aug 30 11:43:09 2026] NVRM: Xid (PCI:0000:cb:00): 79, pid=1, GPU has fallen off the bus"
-        ".\n"
+        "[Fri Aug 30 11:43:09 2026] NVRM: Xid (PCI:0000:cb:00): 79, pid=1, GPU has fallen off the bus.\n"
         "RuntimeError: CUDA error: unspecified launch failure\n",
     ),
     "nan amp": ("nan_loss", "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.\n"),
@@ -179,8 +166,7 @@ ENDS = {
     "condor": (
         "host_oom",
         "012 (123.000.000) 2026-01-01 10:00:00 Job was held.\n"
-        "\tError from slot1@h: Job has gone over memory limit of 4096 megabytes. Peak usage: 4100 mega"
-        "bytes.\n",
+        "\tError from slot1@h: Job has gone over memory limit of 4096 megabytes. Peak usage: 4100 megabytes.\n",
     ),
     "glog sigterm": (
         "killed",

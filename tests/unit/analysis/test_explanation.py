@@ -1,15 +1,9 @@
 """Why a run failed: its exception, who failed first, who only followed, what to do, and since when nothing moved."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.unit.conftest import Receipt
 
-Receipt = Callable[..., dict[str, Any]]
 STEPS = "".join(f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%\n" for n in range(20))
 HEAD = "Traceback (most recent call last):\n"
 KEY = HEAD + "  File \"/src/data.py\", line 4, in load\n    return table[name]\nKeyError: 'images'\n"

@@ -1,15 +1,11 @@
 """Markers and what followed them → how the run ended."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.unit.conftest import Receipt
 
-Receipt = Callable[..., dict[str, Any]]
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 839.33 MiB. GPU 0 has a total capacity of 201.68 GiB.\n"
 NCCL = (
     "[rank{rank}]:[E520 06:31:05.050097785 ProcessGroupNCCL.cpp:757] [Rank {rank}] Watchdog caught collective operation"
@@ -36,10 +32,62 @@ def observed(document: dict[str, Any]) -> list[str]:
     return [marker["id"] for marker in document["derivation"]["observed"]]
 
 
-def test_a_run_that_ends_well(toy_receipt: Receipt) -> None:
-    document = toy_receipt(steps(0, 5) + DONE)
-    assert document["failure"] is None
-    assert document["derivation"]["observed"] == []
+INTERRUPT = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nKeyboardInterrupt\n'
+NAN = steps(0, 5) + steps(5, 9, loss="nan")
+ENDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a run that ends well": (steps(0, 5) + DONE, {"reason": None, "observed": []}),
+    "a timeout alone is the cause": (
+        steps(0, 5) + "".join(NCCL.format(rank=rank) for rank in range(4)) + CHILD, {"reason": "nccl_timeout", "line": 6}
+    ),
+    "the first of two exceptions": (steps(0, 5) + TRACEBACK + NCCL.format(rank=1) + CHILD, {"reason": "traceback"}),
+    "the first of two, a timeout": (steps(0, 5) + NCCL.format(rank=1) + TRACEBACK + CHILD, {"reason": "nccl_timeout"}),
+    "only the launcher speaks": (steps(0, 5) + CHILD, {"reason": "child_failed"}),
+    "a traceback": (steps(0, 5) + TRACEBACK, {"reason": "traceback", "line": 9, "message": "could not broadcast"}),
+    "one buffered step line proves nothing": (steps(0, 5) + TRACEBACK + steps(5, 6), {"reason": "traceback"}),
+    "an end does not acquit the next run": (steps(0, 5) + DONE + steps(0, 3) + OOM, {"reason": "cuda_oom"}),
+    "the time limit is an end from outside": (steps(0, 5) + TIME + CHILD, {"reason": "time_limit", "category": "scheduler"}),
+    "interrupted": (steps(0, 5) + INTERRUPT, {"reason": "interrupted"}),
+    "truncated": (
+        steps(0, 5, plan="/50"),
+        {"reason": "truncated", "line": None, "last": "toy step 4/50 | loss=2.5 | time=0.5", "markers": []},
+    ),
+    "all planned steps are an end": (steps(1, 11, plan="/10"), {"reason": None, "completed": True}),
+    "a printed exit code denies completion": (NAN + "EXIT_CODE=1\n", {"reason": "nan_loss", "completed": False}),
+    "a loss that stays nan": (NAN + DONE, {"reason": "nan_loss", "category": "numerics", "line": 6}),
+    "a loss that recovers": (
+        steps(0, 5) + steps(5, 6, loss="nan") + steps(6, 9) + DONE, {"reason": None, "finite_losses": False}
+    ),
+    "the nan of an overtaken attempt": (NAN + steps(4, 9) + DONE, {"reason": None, "finite_losses": True}),
+    "the loss was lost behind a nan that was got over": (
+        steps(0, 2, loss="nan") + steps(2, 5) + steps(5, 7, loss="inf") + steps(7, 9, loss="nan") + DONE, {"line": 6}
+    ),
+    "a run that says that it failed": (steps(0, 5) + "toy ended: aborted\n", {"reason": "unknown", "message": "aborted"}),
+    "a run that says that it succeeded": (steps(0, 5) + "toy ended: SUCCESS\n", {"reason": None}),
+    "the line of a failed end is its own": (
+        steps(0, 5) + "toy ended: aborted\ntoy model 7\n", {"line": 6, "message": "the run ended with status aborted"}
+    ),
+    "an exit code of the caller": (steps(0, 5) + DONE, {"exit_code": 3, "reason": "unknown", "message": "exit code 3"}),
+    "the later of two exit codes": (
+        steps(0, 5) + DONE + "  exitcode  : 1 (pid: 921)\nEXIT_CODE=3\n", {"message": "exit code 3", "line": 8}
+    ),
+    "the later of two exit codes, the launcher's": (
+        steps(0, 5) + DONE + "EXIT_CODE=3\n  exitcode  : 1 (pid: 921)\n", {"message": "exit code 1", "line": 8}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_how_a_run_ended(toy_receipt: Receipt, name: str) -> None:
+    log, wanted = ENDS[name]
+    document = toy_receipt(log, wanted.get("exit_code"))
+    failure, says = document["failure"] or {}, wanted.get("message", "")
+    found = {
+        **{key: failure.get(key) for key in ("reason", "category", "markers")}, **document["checks"],
+        "line": failure.get("line_number"), "observed": observed(document), "last": (failure.get("log_tail") or [None])[-1],
+        "message": says if says in (failure.get("message") or "") else failure.get("message"),
+        "exit_code": wanted.get("exit_code"),
+    }  # fmt: skip
+    assert {key: found[key] for key in wanted} == wanted
 
 
 @pytest.mark.parametrize("before", [True, False])
@@ -51,29 +99,6 @@ def test_the_oom_of_one_rank_wins_over_the_timeouts_of_the_others(toy_receipt: R
     assert failure["line_number"] == log[: log.index(OOM)].count("\n") + 1
     assert "CUDA out of memory" in failure["message"]
     assert {"cuda_out_of_memory", "nccl_timeout"} <= {m["id"] for m in failure["markers"]}
-
-
-def test_a_timeout_alone_is_the_cause(toy_receipt: Receipt) -> None:
-    log = steps(0, 5) + "".join(NCCL.format(rank=rank) for rank in range(4)) + CHILD
-    failure = toy_receipt(log)["failure"]
-    assert (failure["reason"], failure["line_number"]) == ("nccl_timeout", 6)
-
-
-def test_the_first_of_two_exceptions_is_the_cause(toy_receipt: Receipt) -> None:
-    log = steps(0, 5) + TRACEBACK + NCCL.format(rank=1) + CHILD
-    assert reason(toy_receipt(log)) == "traceback"
-    log = steps(0, 5) + NCCL.format(rank=1) + TRACEBACK + CHILD
-    assert reason(toy_receipt(log)) == "nccl_timeout"
-
-
-def test_only_the_launcher_speaks(toy_receipt: Receipt) -> None:
-    assert reason(toy_receipt(steps(0, 5) + CHILD)) == "child_failed"
-
-
-def test_a_traceback_is_a_failure(toy_receipt: Receipt) -> None:
-    failure = toy_receipt(steps(0, 5) + TRACEBACK)["failure"]
-    assert (failure["reason"], failure["line_number"]) == ("traceback", 9)
-    assert "could not broadcast" in failure["message"]
 
 
 @pytest.mark.parametrize(
@@ -91,10 +116,6 @@ def test_what_a_run_got_over_does_not_fail_it(toy_receipt: Receipt, rest: str, e
     assert "exception" in observed(document)
     if document["failure"] is not None:
         assert document["failure"]["markers"] == []
-
-
-def test_one_buffered_step_line_proves_nothing(toy_receipt: Receipt) -> None:
-    assert reason(toy_receipt(steps(0, 5) + TRACEBACK + steps(5, 6))) == "traceback"
 
 
 @pytest.mark.parametrize(
@@ -137,71 +158,12 @@ def test_an_oom_line_quoted_in_a_config_dump_of_a_run_that_finishes(toy_receipt:
     assert (marker["id"], marker["first_line"], marker["count"]) == ("cuda_out_of_memory", 2, 1)
 
 
-def test_the_end_of_the_first_run_does_not_acquit_the_second(toy_receipt: Receipt) -> None:
-    assert reason(toy_receipt(steps(0, 5) + DONE + steps(0, 3) + OOM)) == "cuda_oom"
-
-
-def test_the_time_limit_is_an_end_from_outside(toy_receipt: Receipt) -> None:
-    failure = toy_receipt(steps(0, 5) + TIME + CHILD)["failure"]
-    assert (failure["reason"], failure["category"]) == ("time_limit", "scheduler")
-
-
-def test_interrupted(toy_receipt: Receipt) -> None:
-    log = steps(0, 5) + 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nKeyboardInterrupt\n'
-    assert reason(toy_receipt(log)) == "interrupted"
-
-
-def test_truncated(toy_receipt: Receipt) -> None:
-    failure = toy_receipt(steps(0, 5, plan="/50"))["failure"]
-    assert (failure["reason"], failure["line_number"], failure["markers"]) == ("truncated", None, [])
-    assert failure["log_tail"][-1] == "toy step 4/50 | loss=2.5 | time=0.5"
-
-
 def test_a_trainer_without_an_end_line_is_not_truncated(receipt_of: Receipt) -> None:
     log = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(5))
     document = receipt_of(log)
     assert (document["failure"], document["checks"]["completed"]) == (None, None)
     document = receipt_of("max_iters = 500\n" + log)
     assert (reason(document), document["checks"]["completed"]) == ("truncated", False)
-
-
-def test_all_planned_steps_are_an_end(toy_receipt: Receipt) -> None:
-    document = toy_receipt(steps(1, 11, plan="/10"))
-    assert (document["failure"], document["checks"]["completed"]) == (None, True)
-
-
-def test_a_printed_exit_code_denies_completion_of_a_run_whose_loss_stays_nan(toy_receipt: Receipt) -> None:
-    document = toy_receipt(steps(0, 5) + steps(5, 9, loss="nan") + "EXIT_CODE=1\n")
-    assert (reason(document), document["checks"]["completed"]) == ("nan_loss", False)
-
-
-def test_a_loss_that_stays_nan(toy_receipt: Receipt) -> None:
-    failure = toy_receipt(steps(0, 5) + steps(5, 9, loss="nan") + DONE)["failure"]
-    assert (failure["reason"], failure["category"], failure["line_number"]) == ("nan_loss", "numerics", 6)
-
-
-def test_a_loss_that_recovers(toy_receipt: Receipt) -> None:
-    document = toy_receipt(steps(0, 5) + steps(5, 6, loss="nan") + steps(6, 9) + DONE)
-    assert document["failure"] is None
-    assert document["checks"]["finite_losses"] is False
-
-
-def test_the_nan_of_an_overtaken_attempt(toy_receipt: Receipt) -> None:
-    document = toy_receipt(steps(0, 5) + steps(5, 9, loss="nan") + steps(4, 9) + DONE)
-    assert document["failure"] is None
-    assert document["checks"]["finite_losses"] is True
-
-
-def test_a_run_that_says_that_it_failed(toy_receipt: Receipt) -> None:
-    document = toy_receipt(steps(0, 5) + "toy ended: aborted\n")
-    assert reason(document) == "unknown"
-    assert "aborted" in document["failure"]["message"]
-    assert toy_receipt(steps(0, 5) + "toy ended: SUCCESS\n")["failure"] is None
-
-
-def test_an_exit_code_without_a_cause(toy_receipt: Receipt) -> None:
-    failure = toy_receipt(steps(0, 5) + DONE, 3)["failure"]
-    assert (failure["reason"], failure["message"]) == ("unknown", "exit code 3")
 
 
 def test_no_grammar_match(receipt_of: Receipt) -> None:
@@ -255,28 +217,6 @@ def test_markers_and_messages_are_bounded(toy_receipt: Receipt) -> None:
     assert all(len(m["message"]) <= 2000 for m in failure["markers"])
     [oom] = [m for m in failure["markers"] if m["id"] == "cuda_out_of_memory"]
     assert (oom["count"], oom["first_line"], oom["last_line"]) == (3000, 7, 3006)
-
-
-@pytest.mark.parametrize(
-    ("codes", "want"),
-    [
-        ("  exitcode  : 1 (pid: 921)\nEXIT_CODE=3\n", "exit code 3"),
-        ("EXIT_CODE=3\n  exitcode  : 1 (pid: 921)\n", "exit code 1"),
-    ],
-)
-def test_of_two_exit_codes_the_later_counts(toy_receipt: Receipt, codes: str, want: str) -> None:
-    failure = toy_receipt(steps(0, 5) + DONE + codes)["failure"]
-    assert (failure["message"], failure["line_number"]) == (want, 8)
-
-
-def test_the_line_of_a_failed_end_is_its_own(toy_receipt: Receipt) -> None:
-    failure = toy_receipt(steps(0, 5) + "toy ended: aborted\ntoy model 7\n")["failure"]
-    assert (failure["line_number"], failure["message"]) == (6, "the run ended with status aborted")
-
-
-def test_a_nan_that_was_got_over_is_not_where_the_loss_was_lost(toy_receipt: Receipt) -> None:
-    log = steps(0, 2, loss="nan") + steps(2, 5) + steps(5, 7, loss="inf") + steps(7, 9, loss="nan") + DONE
-    assert toy_receipt(log)["failure"]["line_number"] == 6
 
 
 @pytest.mark.parametrize(

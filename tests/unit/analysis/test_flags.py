@@ -1,15 +1,11 @@
 """What is odd about the figures of a log is named, with the factor where one explains it; what is not odd is not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
 
 GRAMMAR = r"""
 grammar: figures

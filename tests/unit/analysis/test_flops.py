@@ -1,7 +1,5 @@
 """FLOPs of a token by convention, devices of a job, the peak of a device: from what a log says of itself, or nothing."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

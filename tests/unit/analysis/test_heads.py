@@ -1,18 +1,12 @@
 """Tracebacks behind everything that step lines may stand behind, and what loggers and workers print of them."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks.metamorphic import heads as table
+from tests.unit.conftest import Receipt
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Receipt = Callable[..., dict[str, Any]]
 STEPS = [f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%" for n in range(20)]
 TRACEBACK = [
     "Traceback (most recent call last):",

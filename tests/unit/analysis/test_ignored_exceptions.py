@@ -1,13 +1,12 @@
 """An exception that Python ignores ends nothing: the traceback directly behind its heading is no failure of the run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
+
 SESSION = "<bound method Session.__del__ of <tensorflow.python.client.session.Session object at 0x7f82ac2479b0>>"
 HEADINGS = [
     f"Exception ignored in: {SESSION}",

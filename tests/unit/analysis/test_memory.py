@@ -1,16 +1,13 @@
 """How memory developed: the rules of ``memory/1`` on lines of Megatron-LM, torchtitan, DeepSpeed, Composer and fairseq."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.unit.conftest import Receipt
 
-Receipt = Callable[..., dict[str, Any]]
 MIB = 2**20
 STEP = (
     " iteration {i:8d}/{n:8d} | consumed samples: {i:12d} | elapsed time per iteration (ms): 410.5 | learning rate: 1.0E-05 |"

@@ -1,13 +1,9 @@
 """A checkpoint is of the step that its own line names, and one of the last planned step proves that the run got there."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
+
 NEWER = (
     "Snapshotting to binary proto file ./output/poly_iter_{0}.caffemodel",
     "binary proto file ./output/poly_iter_{0}.solverstate",

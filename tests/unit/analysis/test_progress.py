@@ -1,8 +1,5 @@
 """What a phase achieved: realised throughput, identities of its figures, the spread of its step times, its checkpoints."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,10 +8,8 @@ import pytest
 
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.numeric.statistics import quantiles
+from tests.unit.conftest import Receipt
 
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Receipt = Callable[..., dict[str, Any]]
 START = datetime(2026, 3, 8, 11, 0, 0)
 
 

@@ -1,16 +1,12 @@
 """Step records → the summary: steady/1, windows, batches, parameter counts, reported beside derived."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("one_engine")
+from tests.unit.conftest import Receipt
 
-Receipt = Callable[..., dict[str, Any]]
 NANOCHAT = (
     "step {n:05d}/00100 ({n}.00%) | loss: 3.0 | lrm: 1.00 | dt: 500.00ms | tok/sec: {rate:,} | mfu: 40.00 | total time: 0.02m\n"
 )

@@ -1,7 +1,5 @@
 """Drafts: readable rules that read what was learned, questions where nothing is proven, and answers that settle them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,9 +28,7 @@ def draft(tmp_path: Path) -> Callable[..., Proposal]:
 
 
 def rules(proposal: Proposal) -> dict[str, Any]:
-    found = yaml.safe_load(proposal.text)["rules"]
-    assert isinstance(found, dict)
-    return found
+    return yaml.safe_load(proposal.text)["rules"]
 
 
 def last(proposal: Proposal) -> Figures:

@@ -1,7 +1,5 @@
 """Hostile records are made from the pattern itself, and the power with which its time grows is measured."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import sys

@@ -1,7 +1,5 @@
 """A file that was written ahead is as any other: whole or not there, and flushed before it has its name."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a new receipt takes over from an old one, and what is never overwritten."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

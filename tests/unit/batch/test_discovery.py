@@ -1,7 +1,5 @@
 """Which files an archive is made of, and under which names: the same whatever the order of the paths."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The listing of an archive gives back what was put in, by name, each path once."""
 
-from __future__ import annotations
-
 import os
 
 from receipt_cli.batch.discovery import Listing, kind_of

@@ -1,7 +1,5 @@
 """Worker processes that die cost nobody but the item that killed them."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a user reads where Ray does not let a batch begin; Ray itself is not needed for that."""
 
-from __future__ import annotations
-
 import pytest
 
 from receipt_cli.batch.ray_engine import refused

@@ -1,7 +1,5 @@
 """Gates files, and the rulings that follow from them: tables of what is written and what becomes of it."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Intervals: against a well-kept library where it is installed, and against what is known of the data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -77,7 +75,6 @@ class TestSpread:
     def test_dependent_values_are_less_sure(self) -> None:
         free, bound = (mean_spread(dependent(2000, phi, 7)) for phi in (0.0, 0.8))
         assert free is not None
-        assert bound is not None
         assert bound.up == pytest.approx(3 / math.sqrt(2000), rel=0.35)  # sqrt((1 + phi) / (1 - phi)) times as much
         assert bound.freedom < free.freedom / 4
 
@@ -85,13 +82,11 @@ class TestSpread:
         calm = median_spread(stalling(dependent(2000, 0.9, 3), 0.0, 3))
         stalled = median_spread(stalling(dependent(2000, 0.9, 3), 0.05, 3))
         assert calm is not None
-        assert stalled is not None
         assert stalled.up + stalled.down == pytest.approx(calm.up + calm.down, rel=0.25)
         assert stalled.freedom == pytest.approx(calm.freedom, rel=0.25)
 
     def test_a_run_of_two_speeds_is_known_no_better_than_its_two_speeds(self) -> None:
         found = median_spread([1.0, 2.0] * 50 + [1.0])
-        assert found is not None
         assert (found.value, found.value + 1.96 * found.up) == (1.0, 2.0)
 
     @SPREADS
@@ -150,7 +145,6 @@ class TestCurves:
     def test_of_a_place_that_comes_twice_the_last_value_counts(self) -> None:
         a = Curve([1, 2, 2, 3, 4], [5.0, 9.0, 4.0, 3.0, 2.0])
         found = compare_curves(a, Curve([1, 2, 3, 4], [5.0, 4.0, 3.0, 2.0]))
-        assert found is not None
         assert (found.common, found.first_difference) == (4, None)
 
     def test_what_is_not_finite_is_left_out(self) -> None:
@@ -160,5 +154,4 @@ class TestCurves:
     def test_a_constant_gap_is_a_departure_from_the_start(self) -> None:
         places = list(range(100))
         found = compare_curves(Curve(places, [5.0] * 100), Curve(places, [5.25] * 100))
-        assert found is not None
         assert (found.departure, found.departure_delta, found.end_delta) == (0, 0.25, 0.25)

@@ -1,7 +1,5 @@
 """Figures that mean different things have no difference: what a number is over is part of what it is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Stalled steps: their rate, what they cost, and when two runs differ in them."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -19,14 +17,12 @@ def times(seed: int, *, every: int = 0, length: int = 1, count: int = 600) -> li
 class TestStalls:
     def test_rate_cost_and_episodes_are_those_that_were_planted(self) -> None:
         found = find_stalls(times(1, every=100, length=3))
-        assert found is not None
         assert (found.records, found.stalled, found.episodes) == (600, 18, 6)
         assert found.rate == pytest.approx(0.03)
         assert found.cost == pytest.approx(54 / 654, rel=0.01)
 
     def test_a_long_tail_below_a_fifth_is_no_stall(self) -> None:
         found = find_stalls([1.1 if i % 50 == 25 else 1.0 + i % 3 * 1e-3 for i in range(500)])
-        assert found is not None
         assert found.stalled == 0
 
     def test_few_steps_have_none(self) -> None:
@@ -36,7 +32,6 @@ class TestStalls:
         rare, often = times(1, every=200), times(2, every=20)
         for a, b, outcome in ((rare, often, "worse"), (often, rare, "better"), (often, times(3, every=22), "no_evidence")):
             found = compare_stalls([a], [b])
-            assert found is not None
             assert found["outcome"] == outcome
 
     def test_runs_without_stalls_are_not_compared(self) -> None:
@@ -48,5 +43,4 @@ class TestStalls:
         for episodes, outcome in ((1.0, "no_evidence"), (1.5, "worse")):
             for count in (10_000, 16_000):
                 found = compare_stalls([times(5, every=24, count=count)], [times(6, every=int(24 / episodes), count=count)])
-                assert found is not None
                 assert found["outcome"] in (outcome, "equal")

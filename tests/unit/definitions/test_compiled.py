@@ -1,7 +1,5 @@
 """What the build compiled is what the texts give; whatever is missing, cut or out of date is read from its text."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

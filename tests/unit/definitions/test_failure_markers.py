@@ -116,7 +116,6 @@ REASONS = [
 @pytest.mark.parametrize(("line", "reason"), [row[1:] for row in REASONS], ids=[row[0] for row in REASONS])
 def test_a_line_has_its_reason(line: str, reason: str) -> None:
     hit = best(line)
-    assert hit is not None
     assert hit.marker.reason == reason
 
 
@@ -212,7 +211,6 @@ MESSAGES = [
 @pytest.mark.parametrize(("line", "message"), MESSAGES)
 def test_the_message_starts_where_it_is_told_and_ends_clean(line: str, message: str | None) -> None:
     hit = best(line)
-    assert hit is not None
     text = line.encode()[hit.start : hit.end].decode()
     assert text.startswith(message or "torch.OutOfMemoryError: CUDA out of memory.")
     assert text == text.strip()
@@ -221,7 +219,6 @@ def test_the_message_starts_where_it_is_told_and_ends_clean(line: str, message: 
 
 def test_a_colour_alone_is_no_end_of_a_message() -> None:
     hit = best("ValueError: \x1b[1Ax\x1b[31m red \x1b[2Km")
-    assert hit is not None
     assert hit.end == len(b"ValueError: \x1b[1Ax\x1b[31m red \x1b[2Km")
 
 
@@ -257,7 +254,6 @@ def marker(pattern: str, *, literal: bytes = b"boom!") -> Marker:
 
 def test_the_message_group_bounds_the_message() -> None:
     hit = marker(r"boom! (?P<message>\w+) (?P<exit_code>-?\d+)").search(b"x boom! here -9 and more")
-    assert hit is not None
     assert (hit.start, hit.end, hit.exit_code) == (8, 12, -9)
 
 

@@ -1,7 +1,5 @@
 """The quick ways to read a number give what its definition gives: the exact decimal times the unit's factor, rounded once."""
 
-from __future__ import annotations
-
 import math
 import re
 from decimal import Context, Decimal
@@ -14,7 +12,7 @@ from tests.tools.examples import costly
 
 EXACT = Context(prec=200)
 NUMBER = re.compile(r"([-+]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)[ \t\n\r\f\v]*([A-Za-z%/]*)")
-GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?([eE].*)?")
+GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
 NONFINITE = re.compile(r"([-+]?)(nan|inf|infinity)", re.IGNORECASE)
 
 

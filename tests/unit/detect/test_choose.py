@@ -1,8 +1,5 @@
 """Which grammar reads a log, in which version, and what became of every line."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +9,8 @@ from receipt_cli.authoring.explain import explain_log
 from receipt_cli.derive import read_log
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
+from tests.unit.conftest import Receipt
 
-Receipt = Callable[..., dict[str, Any]]
 NANOGPT = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))
 TITAN = "step: {n}  loss:  6.5  grad_norm: 1.5  memory: 1.00GiB(1.00%)  tps: 100  tflops: 9.02  mfu: 42.44%\n"
 MEGATRON = (

@@ -1,7 +1,5 @@
 """Runs side by side in one log whose records begin with a name: each has the receipt of its own lines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

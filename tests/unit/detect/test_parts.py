@@ -1,7 +1,5 @@
 """Logs of different trainers one behind the other: each part is read as a log of its own."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

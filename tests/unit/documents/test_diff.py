@@ -1,7 +1,5 @@
 """What differs between two documents: kinds, order, exactness."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

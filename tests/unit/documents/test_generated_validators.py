@@ -1,7 +1,5 @@
 """Validators that the build generates: they accept every receipt that we make, and nothing that jsonschema refuses."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """The field reference and the difference of two schemas, over small schemas and those that ship."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

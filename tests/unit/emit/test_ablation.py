@@ -1,7 +1,5 @@
 """Ablation receipts: what ``validate`` finds, what the document says."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,13 +1,11 @@
 """The lines of ``StepPrinter``: one write each, every value as it was."""
 
-from __future__ import annotations
-
 import io
 import math
 import os
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -162,11 +160,8 @@ def test_threads_do_not_mix_their_lines() -> None:
         for step in range(300):
             printer.step_values(step, {f"metric{number}": float(step)})
 
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
     assert len(log.getvalue().splitlines()) == 1200
     assert all(line.startswith("[receipt] step=") and line.count("=") == 2 for line in log.getvalue().splitlines())
 

@@ -1,7 +1,5 @@
 """Profiles on SIGUSR1 and SIGUSR2: windows that end, handlers that come back."""
 
-from __future__ import annotations
-
 import os
 import pstats
 import signal

@@ -1,7 +1,5 @@
 """The pusher: what it sends, how often, and that it never stands in the way."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -1,11 +1,9 @@
 """What ``TemporalPerformanceTracker`` records, keeps within bounds and writes."""
 
-from __future__ import annotations
-
 import json
 import math
 import resource
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -197,11 +195,8 @@ def test_several_threads_lose_nothing() -> None:
         for step in range(2000):
             tracker.record_step(step, {"loss": 1.0}, tokens=1)
 
-    workers = [threading.Thread(target=work) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: work(), range(4)))
     document = tracker.to_json()
     assert document["summary"]["token_count"] == 8000
     assert document["series"]["elapsed_s"] == sorted(document["series"]["elapsed_s"])
@@ -264,7 +259,6 @@ def test_peak_memory_of_linux_and_of_others(tmp_path: Path) -> None:
     assert peak_memory(str(status)) == {"peak_memory_bytes": 1234 * 1024, "source": "vm_hwm"}
     status.write_text("Name:\tpython\n")
     other = peak_memory(str(status))
-    assert other is not None
     assert other["source"] == "getrusage"
     assert other == peak_memory(str(tmp_path / "nowhere"))
     assert int(other["peak_memory_bytes"]) > 1 << 20

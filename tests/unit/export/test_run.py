@@ -1,7 +1,5 @@
 """The run that all formats are written from, and the bytes of the small formats."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

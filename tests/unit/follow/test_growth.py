@@ -1,7 +1,5 @@
 """A log that grows piece by piece, looked at in between: what it gives in the end is what one pass gives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A session of any size is read in bounded memory: lines in blocks, names and open pairs up to a number."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

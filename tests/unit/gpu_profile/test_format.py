@@ -1,7 +1,5 @@
 """The wire contract of GPU Flight, as its public sources have it: a column that we rely on keeps its name and its meaning."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

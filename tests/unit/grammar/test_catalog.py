@@ -1,7 +1,5 @@
 """What ships: listed, found by name, and verified."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which patterns cannot tell digits apart, and where: what the reading of a pattern claims holds for its matches."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re
@@ -73,19 +71,9 @@ NOT_BLIND = [
 ]
 
 
-@pytest.mark.parametrize("pattern", BLIND)
-def test_blind(pattern: str) -> None:
-    assert kept_after(pattern) == NOWHERE
-
-
-@pytest.mark.parametrize(("pattern", "texts"), KEPT)
-def test_digits_matter_behind_some_texts(pattern: str, texts: set[str]) -> None:
+@pytest.mark.parametrize(("pattern", "texts"), [*((p, NOWHERE) for p in BLIND), *KEPT, *((p, None) for p in NOT_BLIND)])
+def test_digits_matter_behind_some_texts(pattern: str, texts: set[str] | None) -> None:
     assert kept_after(pattern) == texts
-
-
-@pytest.mark.parametrize("pattern", NOT_BLIND)
-def test_what_may_tell_digits_apart_is_not_blind(pattern: str) -> None:
-    assert kept_after(pattern) is None
 
 
 ECHOED = [
@@ -143,24 +131,17 @@ NOT_ECHOED = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "texts"), ECHOED)
-def test_numbers_on_both_sides_of_a_text_are_compared(pattern: str, texts: set[str]) -> None:
-    assert digits_compared(pattern) == Compared(echoes=frozenset(texts))
+COMPARED = {
+    **{pattern: Compared(echoes=frozenset(texts)) for pattern, texts in ECHOED},  # numbers on both sides of a text
+    **{pattern: Compared(far=frozenset(texts)) for pattern, texts in FAR},  # a number behind a text, with those before
+    **{pattern: None if kept is None else Compared(frozenset(kept), frozenset(own)) for pattern, own, kept in OWN},
+    **dict.fromkeys(NOT_ECHOED),
+}
 
 
-@pytest.mark.parametrize(("pattern", "texts"), FAR)
-def test_a_number_behind_a_text_is_compared_with_those_before(pattern: str, texts: set[str]) -> None:
-    assert digits_compared(pattern) == Compared(far=frozenset(texts))
-
-
-@pytest.mark.parametrize(("pattern", "own", "kept"), OWN)
-def test_digits_before_a_text_matter_there(pattern: str, own: set[str], kept: set[str] | None) -> None:
-    assert digits_compared(pattern) == (None if kept is None else Compared(frozenset(kept), frozenset(own)))
-
-
-@pytest.mark.parametrize("pattern", NOT_ECHOED)
-def test_other_back_references_may_compare_digits_anywhere(pattern: str) -> None:
-    assert digits_compared(pattern) is None
+@pytest.mark.parametrize("pattern", COMPARED)
+def test_which_digits_are_compared(pattern: str) -> None:
+    assert digits_compared(pattern) == COMPARED[pattern]
 
 
 def are_told_apart(record: bytes, other: bytes, compared: Compared) -> bool:

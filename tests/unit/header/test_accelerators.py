@@ -81,22 +81,25 @@ def test_the_nodes_of_a_job_are_a_flag(tmp_path: Path) -> None:
     assert (header["flags"], header["sources"]) == ({"node_count": 4}, {"/flags/node_count": "env:SLURM_JOB_NUM_NODES"})
 
 
-def test_a_machine_without_tools_has_an_unknown_inventory(tmp_path: Path) -> None:
-    assert accelerator_facts({"PATH": str(tmp_path)}) == ([], [UNKNOWN])
+DRIVER = "NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver."
 
 
-def test_a_tool_that_fails_is_a_note(tmp_path: Path) -> None:
-    said = "NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver."
-    environ = tool(tmp_path, "nvidia-smi", said, status=9)
-    value, notes = inventory(environ)
-    assert value is None
-    assert notes == [f"accelerators: nvidia-smi failed with status 9: {said}", UNKNOWN]
-
-
-def test_a_tool_that_says_something_else_is_a_note(tmp_path: Path) -> None:
-    value, notes = inventory(tool(tmp_path, "nvidia-smi", "No devices were found\n"))
-    assert value is None
-    assert notes == ["accelerators: nvidia-smi printed a line that is not a device", UNKNOWN]
+@pytest.mark.parametrize(
+    ("output", "status", "mode", "notes"),
+    [
+        (DRIVER, 9, 0o755, [f"accelerators: nvidia-smi failed with status 9: {DRIVER}"]),
+        ("No devices were found\n", 0, 0o755, ["accelerators: nvidia-smi printed a line that is not a device"]),
+        ("A, 1\n", 0, 0o644, []),  # it is not executable
+        (None, 0, 0, []),  # there is none
+    ],
+)
+def test_a_machine_without_a_tool_that_tells_has_an_unknown_inventory(
+    tmp_path: Path, output: str | None, status: int, mode: int, notes: list[str]
+) -> None:
+    environ = {"PATH": str(tmp_path)} if output is None else tool(tmp_path, "nvidia-smi", output, status)
+    if output is not None:
+        (tmp_path / "nvidia-smi").chmod(mode)
+    assert inventory(environ) == (None, [*notes, UNKNOWN])
 
 
 def test_a_tool_that_hangs_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,11 +113,6 @@ def test_a_tool_that_hangs_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyP
     value, notes = inventory({"PATH": str(tmp_path)})
     assert value is None
     assert notes == ["accelerators: nvidia-smi gave no answer in 0.2 s", UNKNOWN]
-
-
-def test_a_tool_that_is_not_executable_is_no_tool(tmp_path: Path) -> None:
-    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho A, 1\n", "utf-8")
-    assert inventory({"PATH": str(tmp_path)}) == (None, [UNKNOWN])
 
 
 CARD = {"VRAM Total Memory (B)": "206141652992", "VRAM Total Used Memory (B)": "299827200"}

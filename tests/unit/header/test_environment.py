@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -148,21 +149,20 @@ JSON = st.recursive(
 SECTIONS = st.sampled_from(["git", "commit", "software", "hardware", "parallelism", "seeds", "flags", "cost", "cwd"])
 
 
-@given(st.text() | st.dictionaries(SECTIONS, JSON).map(json.dumps))
-def test_a_blob_gives_facts_or_a_usage_error_and_nothing_else(text: str) -> None:
+def assert_facts(read: Callable[[dict[str, str]], tuple[list[HeaderFact], list[str]]], environ: dict[str, str]) -> None:
+    """Assert that what is read are facts of JSON, or a usage error."""
     try:
-        facts, _ = blob_facts({BLOB_VARIABLE: text})
+        facts, _ = read(environ)
     except UsageError:
         return
-    for fact in facts:
-        json.dumps(fact.value, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    assert all(json.dumps(fact.value, allow_nan=False, ensure_ascii=False).encode("utf-8") for fact in facts)
+
+
+@given(st.text() | st.dictionaries(SECTIONS, JSON).map(json.dumps))
+def test_a_blob_gives_facts_or_a_usage_error_and_nothing_else(text: str) -> None:
+    assert_facts(blob_facts, {BLOB_VARIABLE: text})
 
 
 @given(st.dictionaries(st.sampled_from([f"RECEIPT_GIT_{n}" for n in ("COMMIT", "BRANCH", "DIRTY", "MESSAGE")]), st.text()))
 def test_variables_give_facts_or_a_usage_error_and_nothing_else(environ: dict[str, str]) -> None:
-    try:
-        facts, _ = variable_facts(environ)
-    except UsageError:
-        return
-    for fact in facts:
-        json.dumps(fact.value, ensure_ascii=False).encode("utf-8")
+    assert_facts(variable_facts, environ)

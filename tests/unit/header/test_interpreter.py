@@ -1,7 +1,5 @@
 """The Python of a job: found by its command, its process or its environment, and never the one that runs ``receipt``."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -117,7 +115,6 @@ def test_a_process_that_is_no_python_is_refused() -> None:
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as job:
         with pytest.raises(UsageError, match="runs no Python"):
             process_interpreter(job.pid)
-        assert job.stdin is not None
         job.stdin.close()
     with pytest.raises(UsageError, match="cannot be read"):
         process_interpreter(2**31 - 1)

@@ -1,13 +1,11 @@
 """Seeds, determinism and the resume point: from the lines in which trainers print them to the header, each with its line."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
+
 STEPS = {
     "detectron2": "[03/05 09:12:45 d2.utils.events]:  eta: 0:41:17  iter: {i}  total_loss: 2.318  time: 0.2104  data_time: 0.0051"
     "  lr: 0.00011988  max_mem: 3307M",

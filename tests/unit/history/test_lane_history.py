@@ -1,7 +1,5 @@
 """History: planted changes are found and named, spikes and noise are not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -11,13 +11,11 @@ from receipt_cli.importers.values import ProblemCounter
 
 def test_a_single_value_is_every_figure() -> None:
     found = statistic("loss", single(2.5), ProblemCounter())
-    assert found is not None
     assert (found.record_count, found.first, found.last, found.min, found.max, found.mean, found.median) == (1, *[2.5] * 6)
 
 
 def test_a_statistic_with_missing_figures_has_no_count() -> None:
     found = statistic("loss", last(2.5, definition="smoothed"), ProblemCounter())
-    assert found is not None
     assert (found.record_count, found.last, found.first, found.definition) == (0, 2.5, None, "smoothed")
 
 

@@ -1,7 +1,5 @@
 """JSON of other systems: numbers as printed, the line of each record, and arrays that a crash left open."""
 
-from __future__ import annotations
-
 import pytest
 
 from receipt_cli.importers.text import JsonText, NotJson, Number, at

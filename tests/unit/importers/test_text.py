@@ -31,7 +31,6 @@ def test_files_beside_a_document_are_optional(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "config.yaml").write_text("a: 1\n")
     here = str(tmp_path / "wandb-summary.json")
     found = read_beside(here, "config.yaml")
-    assert found is not None
     assert found.text == "a: 1\n"
     assert read_beside(here, "missing.json") is read_beside("-", "config.yaml") is None
     monkeypatch.setattr(module, "MAX_SIDECAR", 3)

@@ -1,7 +1,5 @@
 """A file is written whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import stat
 import threading
@@ -40,8 +38,10 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path, kept: int) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b"old, and longer than the new")
     path.chmod(kept)
+    before = path.stat().st_ino
     write_atomically(path, b"new")
     assert (path.read_bytes(), mode(path)) == (b"new", kept)
+    assert path.stat().st_ino != before  # another file under the old name: a reader never sees half of one
 
 
 @pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])
@@ -101,12 +101,13 @@ def test_links_in_a_circle(tmp_path: Path) -> None:
         write_atomically(tmp_path / "a", b"x")
 
 
-@pytest.mark.parametrize("name", [".", "missing/a.json", "file/a.json"])
+@pytest.mark.parametrize("name", [".", "missing/a.json", "file/a.json", "x" * 300])
 def test_where_nothing_can_be_written(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_bytes(b"old")
     with pytest.raises(OutputError):
         write_atomically(tmp_path / name, b"x")
     assert (tmp_path / "file").read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
 
 
 def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Exact copies of lines become empty, in whatever turns the processes print, and nothing else does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """A log in another encoding reads as the same log in UTF-8 does; only its digest and size are its own."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from pathlib import Path

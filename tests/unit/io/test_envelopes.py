@@ -1,7 +1,5 @@
 """Lines that a collector packed come out as they were printed, behind their time, however the bytes arrive."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The kernel unpacks what the definition unpacks: objects of all kinds, whole or damaged, however their bytes arrive."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

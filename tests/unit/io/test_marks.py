@@ -1,7 +1,5 @@
 """Lines of a log that was read before are read from a place near them, and are the same."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from contextlib import ExitStack
@@ -100,7 +98,6 @@ def test_what_is_before_the_lines_is_not_read_again(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.write(b"another log\n" * 8)
     near = log.excerpt(299_998)
-    assert near is not None
     assert b"".join(near.blocks()) == b"".join(text.splitlines(keepends=True)[-2:])
     assert near.sha256 == log.sha256 == hashlib.sha256(text).hexdigest()
 
@@ -112,6 +109,5 @@ def test_of_a_text_in_another_encoding_all_is_read_again(tmp_path: Path) -> None
     log = Source(str(path))
     assert b"".join(log.blocks()) == text.encode()
     near = log.excerpt(99_999)
-    assert near is not None
     assert b"".join(near.blocks()).decode() == text.splitlines(keepends=True)[-1]
     assert [problem.kind for problem in near.problems] == ["decoded_as"]

@@ -1,7 +1,5 @@
 """A pipe: all its bytes at whatever pace they come, what somebody looked at before, and waits that end."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """What runs ahead: the same items and errors in the same order, few of them at a time, and no thread that stays."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

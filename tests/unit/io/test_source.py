@@ -1,7 +1,5 @@
 """Where a log's bytes come from: files, pipes, compressed streams whole and broken, and files that change."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import hashlib
@@ -67,17 +65,14 @@ def write(path: Path, data: bytes) -> Path:
 
 class TestDecompress:
     @pytest.mark.parametrize("kind", KINDS)
-    def test_a_whole_stream(self, kind: str) -> None:
+    def test_whole_streams_and_what_follows_them(self, kind: str) -> None:
         assert unpack(kind, packed(kind)) == (TEXT, None)
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_an_empty_member(self, kind: str) -> None:
         assert unpack(kind, COMPRESS[kind](b"")) == (b"", None)
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_members_one_after_the_other_with_padding_between_and_behind(self, kind: str) -> None:
         data = packed(kind) + b"\0" * 40 + COMPRESS[kind](b"more\n") + b"\0" * 70_000
         assert unpack(kind, data) == (TEXT + b"more\n", None)
+        text, wrong = unpack(kind, packed(kind) + b"plain words\n")
+        assert text == TEXT
+        assert wrong == f"the {kind} stream is followed by something else, which was not read, after {len(TEXT)} bytes of text"
 
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("part", [0.3, 0.5, 0.99])
@@ -96,12 +91,6 @@ class TestDecompress:
             assert b"iter 1: loss 2.0\n".startswith(text)
             assert wrong is not None
             assert "ends early" in wrong
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_what_follows_a_stream_is_told(self, kind: str) -> None:
-        text, wrong = unpack(kind, packed(kind) + b"plain words\n")
-        assert text == TEXT
-        assert wrong == f"the {kind} stream is followed by something else, which was not read, after {len(TEXT)} bytes of text"
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_flipped_bit_anywhere_is_told_and_never_raises(self, kind: str) -> None:
@@ -261,37 +250,10 @@ class TestPaths:
         with pytest.raises(InputError, match="closed"):
             Source("-")
 
-    @pytest.mark.parametrize(
-        ("make", "message"),
-        [
-            (lambda path: path.mkdir(), "is a directory"),
-            (lambda path: None, "no such log"),
-            (lambda path: path.symlink_to(path), "cannot read"),
-            (lambda path: path.symlink_to("/dev/null"), "is a device"),
-            (lambda path: path.symlink_to("/dev/zero"), "is a device"),
-            (lambda path: path.write_bytes(b"PK\x03\x04" + bytes(100)), "is a zip archive"),
-            (lambda path: path.write_bytes(b"\x04\x22\x4d\x18" + bytes(100)), "is compressed with lz4"),
-            (lambda path: path.write_bytes(b"\x1f\x9d\x90" + bytes(100)), "is compressed with compress"),
-        ],
-    )
-    def test_what_can_be_no_log(self, tmp_path: Path, make: Callable[[Path], object], message: str) -> None:
-        path = tmp_path / "run.log"
-        make(path)
-        with pytest.raises(InputError, match=message) as caught:
-            Source(str(path))
-        assert str(path) in caught.value.where
-
     def test_a_name_that_no_file_can_have(self) -> None:
         for name in ("nul\0byte", "x" * 5000):
             with pytest.raises(InputError, match="cannot read"):
                 Source(name)
-
-    @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
-    def test_an_unreadable_file(self, tmp_path: Path) -> None:
-        path = write(tmp_path / "run.log", TEXT)
-        path.chmod(0)
-        with pytest.raises(InputError, match="cannot read the log"):
-            Source(str(path))
 
     def test_a_tar_archive_inside_a_stream(self, tmp_path: Path) -> None:
         import tarfile
@@ -301,19 +263,10 @@ class TestPaths:
         with pytest.raises(InputError, match="is a tar archive"):
             read(tmp_path / "run.tar.gz")
 
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_a_stream_of_which_nothing_can_be_read(self, tmp_path: Path, kind: str) -> None:
-        with pytest.raises(InputError, match="cannot be decompressed"):
-            read(write(tmp_path / "run.log", packed(kind)[:HEAD]))
-
-    def test_a_broken_stream_is_a_problem_with_its_place(self, tmp_path: Path) -> None:
-        text, source = read(write(tmp_path / "run.log.gz", packed("gzip")[:-9]))
-        (problem,) = source.problems
-        assert problem.kind == "compressed_stream_damaged"
-        assert str(len(text)) in problem.detail
-
     def test_closing_is_not_forced_to_read(self, tmp_path: Path) -> None:
-        Source(str(write(tmp_path / "run.log", TEXT))).close()  # an open file would be a ResourceWarning
+        before = os.listdir("/dev/fd")
+        Source(str(write(tmp_path / "run.log", TEXT))).close()
+        assert os.listdir("/dev/fd") == before
 
 
 class TestChanges:
@@ -385,7 +338,6 @@ def test_a_small_log_is_read_again_as_its_file_would_be(tmp_path: Path, lines: i
         source = Source(str(path), later=later)
         text = b"".join(source.blocks())
         again = source.excerpt(before, end)
-        assert again is not None
         part = b"".join(again.blocks())
         twice = again.reopen()
         assert twice is not None and b"".join(twice.blocks()) == part
@@ -419,7 +371,6 @@ def test_hidden_lines_are_empty_in_each_part_of_a_small_log(tmp_path: Path, befo
     assert b"".join(source.blocks()).count(b"\n") == 40
     for hidden in ([4, 5, 21], [], [1, 9, 10, 40]):
         again = source.excerpt(before, end)
-        assert again is not None
         again.report_copies(again.copies._replace(lines=hidden))
         shown = [b"" if number in hidden else line for number, line in enumerate(lines, 1)][before:end]
         for each in (again, again.reopen()):

@@ -4,15 +4,12 @@ A bar whose unit is scaled prints ``3.00/171`` and ``88.0/171``, and is often in
 does not know its total prints ``15it``, as does one that goes on behind it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import receipt_cli
-from receipt_cli.errors import GrammarChoiceError
+from tests.tools.logs import receipt_of
 
 
 def scaled(count: int) -> str:
@@ -39,9 +36,7 @@ def nested(epochs: int, steps: int, head: str = "") -> tuple[str, list[float]]:
 
 
 def read(tmp_path: Path, text: str) -> dict[str, Any]:
-    path = tmp_path / "run.log"
-    path.write_text(text)
-    return receipt_cli.read(path).receipt["summary"]
+    return receipt_of(text, tmp_path)["summary"]
 
 
 @pytest.mark.parametrize(("epochs", "steps", "head"), [(10, 171, "2025-06-14 22:56:55 - INFO - "), (5, 120, ""), (8, 300, "")])
@@ -84,11 +79,10 @@ def test_its_records_are_those_of_numbered_epochs(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["Epoch {}: ", "Epoch {}/3: ", "train | epoch {} | "])
-def test_they_are_not_counted_where_a_step_has_several_frames(name: str, tmp_path: Path) -> None:
+def test_they_are_not_counted_where_a_step_has_several_frames(name: str) -> None:
     pairs = [(epoch, n, again) for epoch in (1, 2, 3) for n in range(1, 31) for again in (0, 1)]
     lines = [open_bar(name.format(epoch), n, 99 - 20 * epoch - n / 9 - again) for epoch, n, again in pairs]
-    with pytest.raises(GrammarChoiceError, match="no grammar recognises"):
-        read(tmp_path, "\n".join(lines) + "\n")
+    assert receipt_of(lines)["summary"] is None
 
 
 @pytest.mark.parametrize("name", ["Validation: ", "Testing: ", "Evaluating: "])
@@ -99,8 +93,7 @@ def test_a_bar_of_a_validation_is_no_training(name: str, total: int | None, tmp_
         name + bar(str(n), total, 2 * n, "it", f", loss={loss:.2f}") if total is not None else open_bar(name, n, loss)
         for n, loss in losses
     ]
-    with pytest.raises(GrammarChoiceError, match="no grammar recognises"):
-        read(tmp_path, "\n".join(frames) + "\n")
+    assert receipt_of(frames)["summary"] is None
 
 
 @pytest.mark.parametrize("name", ["[fold_1] {}/10: ", "[run 3] {}/10: ", "cell 7 [{}/10] "])

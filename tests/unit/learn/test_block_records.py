@@ -1,7 +1,5 @@
 """Records that stand on several lines: an epoch's line, a rule, a line a split; words of other languages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +7,8 @@ import pytest
 
 from receipt_cli.authoring.lint import lint_grammar
 from receipt_cli.authoring.proposal import propose
-from receipt_cli.derive import Derivation, Options, derive
-from receipt_cli.io.source import Source
+from receipt_cli.derive import Derivation
+from tests.tools.logs import learned_of
 
 EPOCHS = 9
 
@@ -21,9 +19,7 @@ def epochs(*templates: str, first: int = 1) -> list[str]:
 
 
 def read(lines: list[str], folder: Path) -> Derivation:
-    path = folder / "run.log"
-    path.write_text("".join(f"{line}\n" for line in ["loading", *lines, "done"]), "utf-8")
-    return derive(Source(str(path)), Options(grammar="generic"))
+    return learned_of(["loading", *lines, "done"], folder)
 
 
 def figures(derivation: Derivation) -> dict[str, object]:
@@ -87,8 +83,9 @@ def test_a_block_is_a_record(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_block_makes_a_draft_that_lints(name: str, tmp_path: Path) -> None:
-    read(BLOCKS[name][0], tmp_path)
-    assert lint_grammar(propose(str(tmp_path / "run.log"), "mine").text, "mine.yaml") == []
+    path = tmp_path / "run.log"
+    path.write_text("".join(f"{line}\n" for line in ["loading", *BLOCKS[name][0], "done"]), "utf-8")
+    assert lint_grammar(propose(str(path), "mine").text, "mine.yaml") == []
 
 
 @pytest.mark.parametrize(
@@ -133,10 +130,6 @@ def test_lines_of_no_single_epoch_have_no_step(tmp_path: Path) -> None:
     assert (found["steps"], found["loss"]) == ((9, None, None, None), (4.0, 3.2))
 
 
-def test_losses_that_hardly_vary_are_no_records(tmp_path: Path) -> None:
-    assert not read([*several_a_heading()], tmp_path).detection.chosen
-
-
 def test_the_only_loss_of_a_record_is_that_of_training(tmp_path: Path) -> None:
     found = figures(read(epochs("Epoch {e} @ 10:27 PM : {x:.2f} C.E. Loss, 94.5% Accuracy"), tmp_path))
     assert (found["loss"], found["accuracy"]) == (LOSS, (0.945, 0.945))
@@ -167,9 +160,14 @@ def test_records_without_a_counter_are_counted_where_a_loop_prints_its_time(tmp_
     assert found == {"steps": (9, None, None, None), "rl_loss": LOSS, "time": (101.5, 109.5), "reward": (0.5, 0.5)}
 
 
-def test_a_setting_beside_a_time_is_no_record(tmp_path: Path) -> None:
-    assert not read(epochs("aux_loss: 0.5, time: 10.5, reward: 0.5"), tmp_path).detection.chosen
-
-
-def test_a_weight_of_a_loss_is_no_loss(tmp_path: Path) -> None:
-    assert not read(epochs("Epoch {e}/{n} - loss weight: {x:.2f}, loss scale: 1024"), tmp_path).detection.chosen
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [*several_a_heading()],  # losses that hardly vary
+        epochs("aux_loss: 0.5, time: 10.5, reward: 0.5"),  # a setting beside a time
+        epochs("Epoch {e}/{n} - loss weight: {x:.2f}, loss scale: 1024"),  # a weight of a loss
+    ],
+    ids=["hardly varies", "setting", "weight"],
+)
+def test_what_is_no_record(lines: list[str], tmp_path: Path) -> None:
+    assert not read(lines, tmp_path).detection.chosen

@@ -1,7 +1,5 @@
 """Figures that look like the loss of a log that no grammar knows, and may be something else: none is better than a wrong one."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import receipt_cli
+from tests.tools.logs import receipt_of
 
 Line = Callable[[int, Callable[[], str]], str]
 
@@ -47,9 +45,7 @@ LOSSES: dict[str, tuple[Line, list[str]]] = {
 
 
 def read(tmp_path: Path, lines: list[str]) -> dict[str, Any]:
-    path = tmp_path / "run.log"
-    path.write_text("\n".join(lines) + "\n")
-    return receipt_cli.read(path).receipt["summary"]
+    return receipt_of(lines, tmp_path)["summary"]
 
 
 def printed(line: Line) -> tuple[list[str], list[list[str]]]:

@@ -1,7 +1,5 @@
 """A counter that begins again below a heading counts within an epoch, though launches were cut in between."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lines of an evaluation in own scripts: its loss is the validation's, and never one of training."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,13 +1,12 @@
 """Logs of trainers that nobody knows: what is learned of them, and what is left alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from receipt_cli.authoring.lint import lint_grammar
 from receipt_cli.authoring.proposal import proposal_id, propose
@@ -233,26 +232,17 @@ def test_a_draft_is_named_after_a_file(output: str | None, log: str, name: str) 
     assert proposal_id(None, Path(output) if output else None, log) == name
 
 
-def break_words(data: dict[str, Any]) -> None:
-    data["words"]["loss"] = "loss"
-
-
-def break_metrics(data: dict[str, Any]) -> None:
-    data["metrics"].append("wit")
-
-
-def break_thresholds(data: dict[str, Any]) -> None:
-    data["thresholds"]["records"] = 0
-
-
-def break_top(data: dict[str, Any]) -> None:
-    data["rules"] = {}
-
-
-@pytest.mark.parametrize("spoil", [break_words, break_metrics, break_thresholds, break_top])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data["words"].update(loss="loss"),
+        lambda data: data["metrics"].append("wit"),
+        lambda data: data["thresholds"].update(records=0),
+        lambda data: data.update(rules={}),
+    ],
+    ids=["words", "metrics", "thresholds", "top"],
+)
 def test_a_broken_vocabulary_is_refused(spoil: Callable[[dict[str, Any]], None]) -> None:
-    import yaml
-
     data = yaml.safe_load(definition("generic"))
     spoil(data)
     with pytest.raises(DataError):

@@ -1,7 +1,5 @@
 """What holds for one record holds for all that differ from it in digits only; many at once are read as one by one."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path
@@ -138,7 +136,6 @@ def test_many_records_at_once_are_read_as_one_by_one(seed: int) -> None:
 def test_the_first_frame_of_a_bar_is_below_the_least_step() -> None:
     frames = [f"{n}%|#    | {n}/90 [00:0{n}<00:09, 3.1it/s, loss={9 - n:.2f}, lr=0.1]" for n in range(1, 9)]
     learned = learn(["\n".join(["0%|     | 0/90 [00:00<?, ?it/s]", *frames]).encode()], load_generic())
-    assert learned is not None
     (rule,) = learned.rules
     assert rule.body["fields"]["step"] == {"type": "integer", "at_least": 1}
     assert "(?!0" not in rule.pattern  # what asks for a digit is slow

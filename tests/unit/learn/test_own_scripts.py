@@ -1,7 +1,5 @@
 """Logs in the formats of many own scripts: each is read without a grammar, to the number."""
 
-from __future__ import annotations
-
 import math
 import random
 import re
@@ -13,8 +11,6 @@ import yaml
 
 from receipt_cli.derive import derive
 from receipt_cli.io.source import Source
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 TABLE: dict[str, dict[str, Any]] = {
     row["name"]: row for row in yaml.safe_load((Path(__file__).parent / "own_scripts.yaml").read_text("utf-8"))

@@ -1,21 +1,13 @@
 """Lines around the records: what announces an evaluation, and what begins another launch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
-from receipt_cli.derive import Derivation, Options, derive
-from receipt_cli.io.source import Source
+from receipt_cli.derive import Derivation
+from tests.tools.logs import learned_of
 
 Figures = tuple[int, float | None, float | None]
-
-
-def read(lines: list[str], folder: Path) -> Derivation:
-    path = folder / "run.log"
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return derive(Source(str(path)), Options(grammar="generic"))
 
 
 def figures(derivation: Derivation) -> Figures:
@@ -42,7 +34,7 @@ def test_what_a_line_announces_as_an_evaluation_is_no_training(name: str, tmp_pa
         lines += [f"Epoch {epoch}", "-" * 31]
         lines += [f"loss: {4 - epoch / 10 - i / 100:.4f}  [{64 + 640 * i:5d}/ 6400]" for i in range(10)]
         lines += [heading.format(e=epoch), result.format(e=epoch), ""]
-    assert figures(read(lines, tmp_path)) == (50, 3.9, 3.41)
+    assert figures(learned_of(lines, tmp_path)) == (50, 3.9, 3.41)
 
 
 ALIKE = "epoch: {e},  loss is: {x:.3f}, acc is: 0.4{e}"
@@ -54,7 +46,7 @@ def test_what_only_the_line_before_it_tells_from_training_is_an_evaluation(befor
     for epoch in range(9):
         lines += [ALIKE.format(e=epoch, x=2 - epoch / 10), "testing in eval mode……"]
         lines += [ALIKE.format(e=epoch, x=3 - epoch / 10), "Now continue training……"]
-    found = read(lines, tmp_path)
+    found = learned_of(lines, tmp_path)
     assert figures(found) == (9, 2.0, 1.2)
     validation = found.summaries[found.primary or 0].metrics["val_loss"]
     assert (validation.record_count, validation.last) == (9 + len(before) // 2, 2.2)
@@ -65,14 +57,17 @@ def test_where_two_records_follow_the_line_neither_is_read(tmp_path: Path) -> No
     for epoch in range(9):
         lines += [ALIKE.format(e=epoch, x=2 - epoch / 10), "testing in eval mode……"]
         lines += [ALIKE.format(e=epoch, x=value - epoch / 10) for value in (3, 4)]
-    assert read(lines, tmp_path).primary is None
+    assert learned_of(lines, tmp_path).primary is None
 
 
-def test_an_evaluation_without_a_result_leaves_the_records_behind_it_alone(tmp_path: Path) -> None:
-    lines: list[str] = []
-    for epoch in range(1, 9):
-        lines += [f"epoch {epoch} loss {3 - epoch / 10:.2f}", "Evaluating ..."]
-    assert figures(read(lines, tmp_path)) == (8, 2.9, 2.2)
+@pytest.mark.parametrize(
+    "lines",
+    [("epoch {e} loss {x:.2f}", "Evaluating ..."), ("Start training", "epoch {e} loss {x:.2f}")],
+    ids=["no result", "banner"],
+)
+def test_lines_around_each_epoch_leave_its_record_alone(lines: tuple[str, str], tmp_path: Path) -> None:
+    log = [line.format(e=epoch, x=3 - epoch / 10) for epoch in range(1, 9) for line in lines]
+    assert figures(learned_of(log, tmp_path)) == (8, 2.9, 2.2)
 
 
 @pytest.mark.parametrize(
@@ -81,24 +76,17 @@ def test_an_evaluation_without_a_result_leaves_the_records_behind_it_alone(tmp_p
 def test_of_launches_that_introduce_themselves_the_last_is_read(banner: str, tmp_path: Path) -> None:
     first = [f"epoch: {n} end, loss: {5 - n / 10:.2f}" for n in range(4)]
     second = [f"epoch: {n} end, loss: {4 - n / 10:.2f}" for n in range(12)]
-    assert figures(read([banner, *first, "Killed", banner, *second], tmp_path)) == (12, 4.0, 2.9)
-
-
-def test_a_banner_before_every_epoch_begins_no_launch(tmp_path: Path) -> None:
-    lines: list[str] = []
-    for epoch in range(1, 7):
-        lines += ["Start training", f"epoch {epoch} loss {3 - epoch / 10:.2f}"]
-    assert figures(read(lines, tmp_path)) == (6, 2.9, 2.4)
+    assert figures(learned_of([banner, *first, "Killed", banner, *second], tmp_path)) == (12, 4.0, 2.9)
 
 
 def test_a_word_behind_a_counter_belongs_to_what_follows(tmp_path: Path) -> None:
     lines = [f"Epoch {n // 5} batch {n % 5 * 20} train Loss {4 - n / 10:.2f} test AUC 0.5{n}" for n in range(20)]
-    assert figures(read(lines, tmp_path)) == (20, 4.0, 2.1)
+    assert figures(learned_of(lines, tmp_path)) == (20, 4.0, 2.1)
 
 
 def test_the_tokens_of_a_step_are_no_step(tmp_path: Path) -> None:
     lines = [f"{{'loss': {3 - n / 100:.2f}, 'lr': 0.1, 'tokens_this_step': {1000 + n * 7}}}" for n in range(20)]
-    derivation = read(lines, tmp_path)
+    derivation = learned_of(lines, tmp_path)
     assert derivation.primary is not None
     assert derivation.summaries[derivation.primary].first is None
 
@@ -106,7 +94,7 @@ def test_the_tokens_of_a_step_are_no_step(tmp_path: Path) -> None:
 def test_a_step_that_does_not_count_up_is_in_doubt(tmp_path: Path) -> None:
     numbers = [1, 2, 1, 2, 1, 2, 1, 1, 2, 1, 2, 1, 1, 2, 1, 2, 1, 2]
     lines = [f" step:  {n}  loss:  {3 - at / 100:.2f}  grad_norm: 0.1" for at, n in enumerate(numbers)]
-    assert read(lines, tmp_path).primary is None
+    assert learned_of(lines, tmp_path).primary is None
 
 
 def test_epochs_inside_of_rounds_are_no_records_of_the_run(tmp_path: Path) -> None:
@@ -114,7 +102,7 @@ def test_epochs_inside_of_rounds_are_no_records_of_the_run(tmp_path: Path) -> No
     for turn in range(1, 11):
         lines += [f"Update Epoch: {inner} [{inner * 10}/600 ({inner}%)]\tLoss: 9.{turn}{inner}" for inner in range(3)]
         lines += [f"Round {turn:3d}, Average loss {4 - turn / 10:.3f}"]
-    assert figures(read(lines, tmp_path)) == (10, 3.9, 3.0)
+    assert figures(learned_of(lines, tmp_path)) == (10, 3.9, 3.0)
 
 
 def test_an_epoch_s_line_may_have_its_learning_rate(tmp_path: Path) -> None:
@@ -122,7 +110,7 @@ def test_an_epoch_s_line_may_have_its_learning_rate(tmp_path: Path) -> None:
     for epoch in range(8):
         lines += [f"[Epoch {epoch}] lr: 0.001", f"  train: loss={4 - epoch / 10}, acc=0.5{epoch}"]
         lines += [f"  valid: loss=9.{epoch}, acc=0.4"]
-    assert figures(read(lines, tmp_path)) == (8, 4.0, 3.3)
+    assert figures(learned_of(lines, tmp_path)) == (8, 4.0, 3.3)
 
 
 def test_an_evaluation_that_counts_for_itself_is_no_training(tmp_path: Path) -> None:
@@ -136,7 +124,7 @@ def test_an_evaluation_that_counts_for_itself_is_no_training(tmp_path: Path) -> 
         lines += ["=" * 40, "Evaluation:"]
         lines += [f"\tstep {100 * (n + 1)}:lm_loss: 8.{n}{epoch}, ppl: 4{n}.5, loss: 9.{n}{epoch}" for n in range(12)]
         lines.insert(-3, "a worker of the training is slow")
-    summaries = read(lines, tmp_path).summaries
+    summaries = learned_of(lines, tmp_path).summaries
     assert not any("loss" in s.metrics and s.metrics["loss"].max > 9 for s in summaries)
 
 
@@ -147,7 +135,7 @@ def test_a_program_that_names_its_checkout_again_is_another_launch(tmp_path: Pat
     """Two scripts in one log, with lines of other words: the last one is told."""
     first = [f"Epoch: [{e}/3]  [{i}/40]  loss: {9 - e - i / 100:.3f}  wd: 0.04{i}" for e in range(3) for i in range(0, 40, 4)]
     second = [f"Epoch: [{e}]  [{i}/20]  lr: 0.01  loss: {3 - e - i / 100:.3f}" for e in range(2) for i in range(0, 20, 4)]
-    assert figures(read([*CHECKOUT, *first, *CHECKOUT, *second], tmp_path)) == (10, 3.0, 1.84)
+    assert figures(learned_of([*CHECKOUT, *first, *CHECKOUT, *second], tmp_path)) == (10, 3.0, 1.84)
 
 
 def test_epochs_that_lines_announce_are_counted_in_each_launch(tmp_path: Path) -> None:
@@ -157,5 +145,5 @@ def test_epochs_that_lines_announce_are_counted_in_each_launch(tmp_path: Path) -
         for epoch in range(1, 4):
             bar = "450/450 [==============================] - 4s 8ms/step"
             lines += [f"Epoch {epoch}/3", f"{bar} - loss: {3 - epoch / 2 - launch:.4f}"]
-    derivation = read(lines, tmp_path)
+    derivation = learned_of(lines, tmp_path)
     assert [(s.record_count, s.first, s.last) for s in derivation.summaries][-1] == (3, 1, 3)

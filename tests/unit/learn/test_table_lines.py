@@ -1,7 +1,5 @@
 """Of a buffer only the lines that may be of a table lose their heads: the tables are those of all lines."""
 
-from __future__ import annotations
-
 from unittest.mock import patch
 
 from hypothesis import given

@@ -1,23 +1,18 @@
 """Rows of numbers under a header: CSV, tabs and columns of blanks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.derive import Options, derive
-from receipt_cli.io.source import Source
+from tests.tools.logs import learned_of
 
 ROWS = 12
 
 
 def figures(text: str, folder: Path) -> dict[str, object] | None:
-    path = folder / "run.log"
-    path.write_text(text, "utf-8")
-    derivation = derive(Source(str(path)), Options(grammar="generic"))
+    derivation = learned_of(text, folder)
     if derivation.primary is None:
         return None
     summary = derivation.summaries[derivation.primary]
@@ -89,7 +84,6 @@ def test_the_redraws_of_a_line_are_rows_behind_its_one_head(name: str, head: str
 def test_a_number_in_a_rule_counts_epochs_behind_heads(head: str, rule: str, tmp_path: Path) -> None:
     lines = [line for n in range(12) for line in (rule.format(n), f"train_mean loss: {4 - n / 10:.1f}", "test_accuracy: 0.5")]
     found = figures("".join(f"{head}{line}\n" for line in lines), tmp_path)
-    assert found is not None
     assert (found["steps"], found["loss"]) == ((12, 0, 11), LOSS)
 
 
@@ -121,5 +115,4 @@ def test_any_order_of_columns_is_read(separator: str, names: list[str], losses: 
         row = {"step": str(n), "loss": f"{loss:.4f}", "lr": "1e-3", "alpha": f"{n / 7:.3f}"}
         lines.append(separator.join(row[name] for name in names))
     found = figures("\n".join(lines) + "\n", tmp_path)
-    assert found is not None
     assert (found["steps"], found["loss"]) == ((len(losses), 1, len(losses)), (losses[0], losses[-1]))

@@ -1,13 +1,8 @@
 """Times of an unknown trainer whose unit a blank parts from the number."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What stands between the words of a record: numbers, fractions, times, bars."""
 
-from __future__ import annotations
-
 import pytest
 
 from receipt_cli.learn.tokens import (

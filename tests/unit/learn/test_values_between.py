@@ -1,13 +1,10 @@
 """What own scripts print between the records of training: scores of an evaluation, learning rates, parts of the loss."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import receipt_cli
+from tests.tools.logs import receipt_of
 
 EPOCHS, STEPS = 6, 12
 
@@ -26,9 +23,7 @@ def run(*after: str, record: str = "[epoch: {e}/6, iter: {i}/12] total: {x:.4f}"
 
 
 def read(lines: list[str], folder: Path) -> dict[str, tuple[float, float, int]]:
-    path = folder / "run.log"
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    summary: Any = receipt_cli.read(path).receipt["summary"]
+    summary = receipt_of(lines, folder)["summary"]
     assert summary["steps"]["record_count"] == EPOCHS * STEPS
     found = {**summary["metrics"], **summary["other_metrics"]}
     return {name: (series["first"], series["last"], series["record_count"]) for name, series in found.items()}
@@ -89,9 +84,7 @@ def test_an_evaluation_that_is_printed_once_more_is_one(tail: str, tmp_path: Pat
         "[ Valid | {e:03d}/006 ] loss = {v:.5f}, acc = {a:.5f}", record="[ Train | {e:03d}/006 ] loss = {x:.5f}, step = {i}"
     ):
         lines += [line, line + tail] if "Valid" in line and "002/" not in line else [line]
-    path = tmp_path / "run.log"
-    path.write_text("\n".join([*lines, "wandb: valid_loss 3.0", ""]), "utf-8")
-    summary: Any = receipt_cli.read(path).receipt["summary"]
+    summary = receipt_of([*lines, "wandb: valid_loss 3.0"], tmp_path)["summary"]
     assert summary["metrics"]["val_loss"]["record_count"] == EPOCHS
     assert summary["metrics"]["val_loss"]["last"] == 3.0
 
@@ -143,9 +136,7 @@ def test_a_rate_before_each_epoch_is_that_of_its_first_record(line: str, tmp_pat
 def test_a_rate_before_each_epoch_of_two_launches(tmp_path: Path) -> None:
     """The last of two that were appended is told; their epochs begin again, and so do the lines before them."""
     launch = [f"epoch: {e} start, learning rate: 0.0{e + 1}\nepoch: {e} end, loss: {3 - e / 20:.3f}" for e in range(8)]
-    path = tmp_path / "run.log"
-    path.write_text("\n".join(["Namespace(lr=0.1)", *launch, "Namespace(lr=0.1)", *launch, ""]), "utf-8")
-    summary: Any = receipt_cli.read(path).receipt["summary"]
+    summary = receipt_of(["Namespace(lr=0.1)", *launch, "Namespace(lr=0.1)", *launch], tmp_path)["summary"]
     assert summary["steps"]["record_count"] == 8
     assert (summary["metrics"]["learning_rate"]["first"], summary["metrics"]["learning_rate"]["last"]) == (0.01, 0.08)
 

@@ -1,7 +1,5 @@
 """The words of other languages: a text of ASCII is passed by unless it contains one that is spelled in ASCII."""
 
-from __future__ import annotations
-
 import pytest
 
 from receipt_cli.detect.generic import load_generic

@@ -1,22 +1,17 @@
 """What counts in own scripts where it is told in an unusual way: headings, outer loops, glued bars, launches of another loss."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import receipt_cli
-from receipt_cli.errors import GrammarChoiceError
+from tests.tools.logs import receipt_of
 
 
 def read(lines: list[str], folder: Path) -> dict[str, Any]:
     """Return the steps (first, last, planned, records) and the first and the last value of each metric."""
-    path = folder / "run.log"
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    summary: Any = receipt_cli.read(path).receipt["summary"]
+    summary = receipt_of(lines, folder)["summary"]
     steps = summary["steps"]
     series = {**summary["metrics"], **summary["other_metrics"]}
     found: dict[str, Any] = {name: (s["first"], s["last"]) for name, s in series.items()}
@@ -32,9 +27,8 @@ def test_a_loss_of_training_needs_no_counter(line: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["Loss: {x:.4f}", "Training Loss: 0.5", "Test loss: {x:.4f}"])
-def test_other_losses_do(line: str, tmp_path: Path) -> None:
-    with pytest.raises(GrammarChoiceError):
-        read([line.format(x=4 - k / 100) for k in range(50)], tmp_path)
+def test_other_losses_do(line: str) -> None:
+    assert receipt_of(line.format(x=4 - k / 100) for k in range(50))["summary"] is None
 
 
 def test_an_outer_loop_may_be_called_an_iteration_too(tmp_path: Path) -> None:

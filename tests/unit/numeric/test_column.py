@@ -1,7 +1,5 @@
 """Columns that grow: in any state, in memory or on disk, they hold what a list would."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os

@@ -1,7 +1,5 @@
 """Numbers in several parts read as those of one list."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

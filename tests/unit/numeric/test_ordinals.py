@@ -1,7 +1,5 @@
 """Detection over columns: sets of ordinals agree with Python's sets."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

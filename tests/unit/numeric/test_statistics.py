@@ -1,20 +1,15 @@
 """Values → statistics: exact sums, medians of the exact values, what is not finite counted and null."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
 import statistics
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
 from receipt_cli.numeric.statistics import describe, exact_mean, exact_median
-
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
 
 
 def iterations(losses: list[str]) -> str:

@@ -1,7 +1,5 @@
 """Statistics of large columns have the bits that one value after the other would give."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics as stdlib

@@ -1,7 +1,5 @@
 """The time that a receipt and a header are given."""
 
-from __future__ import annotations
-
 from receipt_cli.header.values import checked
 from receipt_cli.receipts.production import rfc3339_now
 

@@ -1,7 +1,5 @@
 """``receipt parse --series``: the records that the statistics are over, in columns."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -12,8 +10,6 @@ import pytest
 from receipt_cli.derive import Derivation
 from receipt_cli.receipts.production import Product, Request, produce, produce_all
 from receipt_cli.receipts.series_file import write_series
-
-pytestmark = pytest.mark.usefixtures("one_engine")
 
 duckdb = pytest.importorskip("duckdb")
 

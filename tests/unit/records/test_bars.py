@@ -1,7 +1,5 @@
 """Bars lose the cells that are more than two of a kind; nothing else of a record changes."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

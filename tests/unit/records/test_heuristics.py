@@ -1,7 +1,5 @@
 """Lines that look like metrics or steps: found where one of their words stands, and nowhere else found."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +28,5 @@ def test_the_words_find_what_the_patterns_alone_would(text: bytes) -> None:
 @pytest.mark.skipif(NATIVE is None, reason="there is no compiled kernel")
 @given(TEXTS)
 def test_the_kernel_leaves_out_no_place_where_they_match(text: bytes) -> None:
-    assert NATIVE is not None
     assert count_step_lines(text, 1000, NATIVE.likely) == count_step_lines(text, 1000)
     assert metric_lines(text, 1000, NATIVE.likely) == metric_lines(text, 1000)

@@ -1,7 +1,5 @@
 """A text that convicts a run where it is printed is only a mention in a quotation, an option's help, a comment or a source."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Leads of secrets: found in one pass, or one by one where only the standard library is there."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

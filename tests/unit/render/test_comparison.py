@@ -1,7 +1,5 @@
 """The first screen of a comparison: comparable or not, what differs, what changed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Flags, spikes and the workings of an MFU in words, beside the metrics that they are about."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

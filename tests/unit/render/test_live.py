@@ -1,7 +1,5 @@
 """The view of a job that runs: its lines fit, it says what is known, and nothing is wrong before it is."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from pathlib import Path

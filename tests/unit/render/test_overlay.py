@@ -1,7 +1,5 @@
 """Several curves in one plot: common axes, a mark for each run, and words for what cannot be drawn."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

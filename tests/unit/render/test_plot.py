@@ -1,7 +1,5 @@
 """Curves in the terminal: dots where the values are, axes that fit, and nothing but ASCII where it has to be."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

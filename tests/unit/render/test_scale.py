@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -122,44 +123,17 @@ ROWS = [  # metric, values (the first gives the unit), unit, want
 ]
 
 
-@pytest.mark.parametrize(("value", "want"), DURATIONS)
-def test_duration(value: float, want: str) -> None:
-    assert scale.duration(value) == want
+SCALES = {
+    scale.duration: DURATIONS, scale.byte_size: SIZES, scale.percent: RATIOS, scale.rate: RATES, scale.flops: FLOPS,
+    scale.count: COUNTS, scale.parameters: PARAMETERS, scale.number: NUMBERS,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "want"), SIZES)
-def test_byte_size(value: float, want: str) -> None:
-    assert scale.byte_size(value) == want
-
-
-@pytest.mark.parametrize(("value", "want"), RATIOS)
-def test_percent(value: float, want: str) -> None:
-    assert scale.percent(value) == want
-
-
-@pytest.mark.parametrize(("value", "want"), RATES)
-def test_rate(value: float, want: str) -> None:
-    assert scale.rate(value) == want
-
-
-@pytest.mark.parametrize(("value", "want"), FLOPS)
-def test_flops(value: float, want: str) -> None:
-    assert scale.flops(value) == want
-
-
-@pytest.mark.parametrize(("value", "want"), COUNTS)
-def test_count(value: float, want: str) -> None:
-    assert scale.count(value) == want
-
-
-@pytest.mark.parametrize(("value", "want"), PARAMETERS)
-def test_parameters(value: float, want: str) -> None:
-    assert scale.parameters(value) == want
-
-
-@pytest.mark.parametrize(("value", "want"), NUMBERS)
-def test_number(value: float, want: str) -> None:
-    assert scale.number(value) == want
+@pytest.mark.parametrize(
+    ("shown", "value", "want"), [(shown, *row) for shown, rows in SCALES.items() for row in rows], ids=lambda part: str(part)[:20]
+)
+def test_a_number_in_its_unit(shown: Callable[[float], str], value: float, want: str) -> None:
+    assert shown(value) == want
 
 
 @pytest.mark.parametrize(("metric", "value", "want"), MEASURES)
@@ -173,15 +147,7 @@ def test_a_row_has_one_unit(metric: str, values: list[float], unit: str, want: l
     assert (found.unit, [found.format(value) for value in values]) == (unit, want)
 
 
-METRICS = [
-    "loss",
-    "step_time_s",
-    "peak_memory_bytes",
-    "mfu_ratio",
-    "tokens_per_s",
-    "flops_per_s",
-    "tokens_total",
-]
+METRICS = ["loss", "step_time_s", "peak_memory_bytes", "mfu_ratio", "tokens_per_s", "flops_per_s", "tokens_total"]
 
 
 @given(st.sampled_from(METRICS), st.floats(allow_nan=False, allow_infinity=False))

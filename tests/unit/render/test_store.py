@@ -1,7 +1,5 @@
 """The runs of a store in a terminal: counts, causes, and the lines of ``store ls`` and ``store ask failures``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a report holds: rows, details, curves, signs of drift, within a bound of bytes; and the page around it."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

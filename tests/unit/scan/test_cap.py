@@ -1,7 +1,5 @@
 """Records at the cap on their length: what is read of one, and what is said of it, is the same wherever blocks are cut."""
 
-from __future__ import annotations
-
 import pytest
 
 from receipt_cli.definitions.failure_markers import load_catalogue

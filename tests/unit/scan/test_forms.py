@@ -1,7 +1,5 @@
 """The form of a record: what precedes it, how its numbers stand, and how it is written into the key of its columns."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The kernel makes of printed numbers the float64s that the definition gives, or leaves them to it."""
 
-from __future__ import annotations
-
 import random
 import re
 import struct

@@ -1,7 +1,5 @@
 """Labelled numbers that no rule reads: kept under their label, dropped and counted where the label says too little."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

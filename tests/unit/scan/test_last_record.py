@@ -1,13 +1,9 @@
 """The last record of a log that ends without a line end: what of it counts, and what the receipt says."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
+
 STEPS = "".join(f"iter {n}: loss {3 - n / 100:.4f}, time {100 + n:.2f}ms, mfu 40.00%\n" for n in range(6))
 SAVED = "".join(f"[2025-09-21 09:28:2{n},433 INFO] Saving checkpoint model/bima_step_{n}000.pt\n" for n in range(6))
 ONMT = "".join(

@@ -1,13 +1,9 @@
 """An object behind text that is not ASCII: its places are those of bytes, so that no figure is kept a second time."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
+
 TRAINED = "{{'loss': {loss}, 'grad_norm': 0.5291, 'learning_rate': 0.0001, 'epoch': {epoch}}}"
 EVALUATED = (
     "{{'eval_loss': {loss}, 'eval_runtime': 30.2{n}, 'eval_note': '{note}', 'eval_steps_per_second': 2.47, 'epoch': {epoch}}}"

@@ -1,13 +1,9 @@
 """Which of the objects on a line a mapping reads: all, or those behind what its ``start`` asks for."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
+
 GRAMMAR = r"""
 grammar: toy
 version: 1

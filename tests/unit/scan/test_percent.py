@@ -1,13 +1,9 @@
 """A percent sign makes a ratio of a number, in a field of a grammar as behind any other label."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-Receipt = Callable[..., dict[str, Any]]
+from tests.unit.conftest import Receipt
+
 BARS = [
     "Training:  49%|████▉     | {n}/640 [05:12<05:28,  1.00it/s, loss=0.5{n}, acc={acc}]",
     "Epoch 1/3:  49%|####      | {n}/640 [05:12<05:28,  1.00it/s, acc={acc}, loss=0.5{n}]",

@@ -1,7 +1,5 @@
 """Prefixes of records: what rank and clock those of one layout have, by the day that is read of them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts as forms and digits: each comes back as it was, however the columns were merged."""
 
-from __future__ import annotations
-
 import pickle
 from unittest.mock import patch
 

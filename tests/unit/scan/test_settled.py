@@ -1,7 +1,5 @@
 """The forms of a whole log are judged: units are converted, and neither cuts of the log nor the kernel change a doubt."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from functools import reduce

@@ -1,7 +1,5 @@
 """A pattern of somebody else's grammar has its time for one record, of whichever kind its rule is: then the log goes on."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Records with a word that is another in each: their layouts are learned while that may pay, and they are read all the same."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Several workers on one log give what one pass gives, whatever it comes out of and whatever goes wrong."""
 
-from __future__ import annotations
-
 import gzip
 import multiprocessing
 import os

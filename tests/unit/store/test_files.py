@@ -1,12 +1,10 @@
 """The store: files that are created once and whole, whoever else writes, and whatever goes wrong."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -120,22 +118,16 @@ def test_many_writers_of_different_receipts_lose_none(store: Store, receipt: Doc
     def write(number: int) -> None:
         store.add({**receipt, "run": {**receipt["run"], "name": f"writer {number}"}})
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(write, range(16)))
     history = store.history(log)
     assert [found.generation for found in history] == list(range(1, 17))
     assert {json.loads(found.path.read_bytes())["run"]["name"] for found in history} == {f"writer {n}" for n in range(16)}
 
 
 def test_many_writers_of_the_same_receipt_write_one(store: Store, receipt: Document) -> None:
-    threads = [threading.Thread(target=store.add, args=(receipt,)) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda _: store.add(receipt), range(16)))
     assert len(files(store)) == 1
 
 

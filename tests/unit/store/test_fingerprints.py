@@ -1,7 +1,5 @@
 """What a batch remembers: worth time and nothing else, so that no damage to it may matter."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

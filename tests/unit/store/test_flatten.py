@@ -1,7 +1,5 @@
 """A receipt as a row of the index: what is worked out, and what a column cannot hold."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -38,9 +36,7 @@ def stamp(document: dict[str, Any], time: dict[str, Any] | None) -> None:
 def row_of(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     path = folder / "r.json"
     path.write_bytes(canonical_bytes(document))
-    row = json.loads(read_row(row_files(path, document["derivation"]["log"]["sha256"])))
-    assert isinstance(row, dict)
-    return row
+    return json.loads(read_row(row_files(path, document["derivation"]["log"]["sha256"])))
 
 
 def test_a_row_has_every_column_of_the_index(receipt: bytes, tmp_path: Path) -> None:

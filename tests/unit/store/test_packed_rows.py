@@ -1,7 +1,5 @@
 """Rows of fixed width against a dict."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

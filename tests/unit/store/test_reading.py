@@ -1,7 +1,5 @@
 """Receipts of a store as documents, its statistics, and the series beside it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
