@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from receipt_cli.definitions.compiled import load_shipped
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.detect.begun import begun
 from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained, read_records
 from receipt_cli.errors import InputError
 from receipt_cli.events.build import read_events
@@ -216,8 +217,13 @@ def read_generically(
         _refuse(learned, lacking)
         return None
     grammar = kept
-    once_more.body.near.clear()  # near misses of rules learned from this log mean nothing
-    once_more.problems = [*gathered.problems, _problem(learned), *_foreign(learned)]
+    once_more.problems = [
+        *gathered.problems,
+        _problem(learned),
+        *_foreign(learned),
+        *begun(engine, once_more.body, grammar, learned),
+    ]
+    once_more.body.near.clear()  # other near misses of rules learned from this log mean nothing
     once_more.changed = gathered.changed
     chosen = (Chosen(grammar, "only_version"), *detection.chosen)
     read = [engine.columns(once_more.body, grammar, rule) for rule in grammar.rules if rule.event == "step"]

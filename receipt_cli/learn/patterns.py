@@ -17,6 +17,8 @@ REACH = 2000
 """Bytes behind the counter within which a field is looked for."""
 NUMBER_TEXT, GROUPED_TEXT = PARTS["number"], PARTS["grouped"]
 _WHOLE, _WHOLE_GROUPED = r"\d++", r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
+WHOLE = r"(?![\w%]|,\d)"
+"""What must not follow a number: a letter of a word or of another record that tears it, or more digits."""
 _BLANKS = r"[ \t]*+"
 _SIDES = b"|,;{[(\"'-:*>"
 """Characters that may separate a key from the text before it."""
@@ -151,7 +153,7 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
         return Value(rf"(?P<{field}>{number}){behind}{after or tail}", field, spec)
     if name.follows is not None and not name.text:
         return Value(rf"(?P<{field}>{number})[ \t]*+{_rate(name.follows, '')}", field, spec)
-    return Value(rf"(?P<{field}>{number})(?![\w%]|,\d){after}", field, spec)
+    return Value(rf"(?P<{field}>{number}){WHOLE}{after}", field, spec)
 
 
 def _rate(follows: str, done: str) -> str:

@@ -111,3 +111,46 @@ def test_a_word_between_the_counter_and_the_figures_tells_of_what_they_are(lines
 def test_records_of_one_kind_may_begin_in_several_ways(tmp_path: Path) -> None:
     lines = [f"[{'gpu' if n % 2 else 'cpu'} 0] iter {n}: loss {4 - n / 50:.4f}" for n in range(COUNT)]
     assert figures(read(lines, tmp_path)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(30), deadline=None)
+@given(form=st.sampled_from((FORMS[0], FORMS[1], FORMS[4])), at=st.integers(3, COUNT - 3))
+def test_a_record_torn_by_another_is_not_read_with_the_other_one_s_loss(form: str, at: int, tmp_path: Path) -> None:
+    lines = printed(form)
+    torn, whole = lines[at], lines[at + 1]
+    cut = torn.index(".", torn.lower().index("loss"))
+    derivation = read([*lines[:at], torn[:cut] + whole, torn[cut:], *lines[at + 2 :]], tmp_path)
+    assert derivation.primary is not None
+    loss = derivation.summaries[derivation.primary].metrics["loss"]
+    named = {field for problem in derivation.problems[1] for field in problem.fields}
+    assert loss.record_count < COUNT
+    assert (loss.first, loss.last) == (3.98, 3.2)
+    assert named & {"/summary/steps/record_count", "/summary/metrics/loss/min"}
+
+
+def test_an_unread_record_behind_the_last_step_leaves_open_how_many_there_are(tmp_path: Path) -> None:
+    form = "Training Epoch: 0 Training Iteration: {n}  average_loss : {x:.4f}  learning_rate : 0.001"
+    lines = [form.format(n=n, x=9 - n / 10) for n in range(1, 20)]
+    derivation = read([*lines, "Training Epoch: 0 Training Iteration: 20  final_loss : 7.1 None"], tmp_path)
+    problem = next(problem for problem in derivation.problems[1] if problem.kind == "training_unread")
+    assert problem.line_number == 20
+    assert {"/summary/steps/record_count", "/summary/steps/last", "/summary/metrics/loss/last"} <= {*problem.fields}
+    again = read([*lines, "Training Epoch: 0 Training Iteration: 19  final_loss : 7.1 None"], tmp_path)
+    assert not any(problem.kind == "training_unread" for problem in again.problems[1])
+
+
+def test_a_record_glued_behind_a_bar_is_read_as_the_others_are(tmp_path: Path) -> None:
+    lines = [f"{{'loss': '{3 - n / 100:.3f}', 'grad_norm': '{5 + n % 7}.5', 'learning_rate': '1e-06'}}" for n in range(60)]
+    lines[2] = "Train:   3%|▎         | 3/60 [04:37<7:07:39, 88.18s/it]" + lines[2]
+    derivation = read(lines, tmp_path)
+    assert derivation.primary is not None
+    assert derivation.summaries[derivation.primary].record_count == 60
+
+
+def test_losses_beside_a_counter_that_begins_again_are_of_several_launches(tmp_path: Path) -> None:
+    lines = list[str]()
+    for _ in range(3):
+        for n in range(100, 1100, 100):
+            lines += [f"[train][1] progress: 1/1 step: {n}, speed: {16 + n / 1000} steps/s"]
+            lines += [f"\tlm_loss: {9 - n / 500:.4f}, ppl: {100 + n / 7:.4f}, loss: {9 - n / 500:.4f}"]
+    assert read(lines, tmp_path).primary is None
