@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from receipt_cli.grammar.model import Grammar, Rule, compile_pattern
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, NearMiss, Problem, pointer
 from receipt_cli.records.envelope import behind_heads
-from receipt_cli.records.heuristics import STEP_LINE
 from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 COUNTERS = ("epoch", "epoch_number", "epoch_step", "step")
 """The fields that say where a record is, the slowest first."""
+_FIGURE = compile_later(rb"(?i)(?:loss|\blr|learning[ _]rate|acc(?:uracy)?|ppl|/s(?:ec)?)\b[^\d\r\n]{0,12}\d")
 BETWEEN = ("min", "max", "mean", "median")
 
 
@@ -52,8 +53,8 @@ def _positions(columns: RuleColumns) -> set[tuple[int, ...]]:
 def _position(miss: NearMiss, head: str) -> tuple[int, ...] | None:
     """Return the counters of an unread record with a figure that begins as ``head`` says, or None."""
     text = behind_heads(miss.excerpt.encode())
-    found = compile_pattern(head).search(text) if STEP_LINE.search(text) is not None else None
-    named = found.groupdict() if found is not None else {}
+    found = compile_pattern(head).search(text)
+    named = found.groupdict() if found is not None and _FIGURE.search(text, found.end()) is not None else {}
     return tuple(int(named[name].replace(b",", b"")) for name in COUNTERS if name in named) or None
 
 
@@ -66,3 +67,5 @@ def _fields(rule: Rule, columns: RuleColumns, behind: bool, before: bool) -> Ite
         if block in ("metric", "other"):
             part = "metrics" if block == "metric" else "other_metrics"
             yield from (pointer("summary", part, metric, key) for key in (*ends, *BETWEEN))
+            if metric in ("loss", "val_loss"):
+                yield "/checks/finite_losses"

@@ -135,7 +135,8 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
     if role.kind in OTHERS:
         spec["metric"] = "other"
     if role.unit == "si":
-        return Value(rf"(?P<{field}>{number}[KkMGBT]?+)(?!\w)", field, {**spec, "printed_in": "si"})
+        rest = r"(?!\w)" if name.text or name.follows is None else rf"[ \t]*+{_rate(name.follows, '')}"
+        return Value(rf"(?P<{field}>{number}[KkMGBT]?+){rest}", field, {**spec, "printed_in": "si"})
     if len(units) > 1:
         if role.unit in ("ms", "s", "us", "min") and units <= {"ms", "s", "us", "sec", "min", "m"}:
             return Value(rf"(?P<{field}>{number}[ \t]?(?:ms|us|sec|min|s|m))(?!\w)", field, {**spec, "printed_in": "suffix"})
@@ -211,7 +212,7 @@ def beginning_of(reading: Reading, place: int, last: bytes) -> tuple[str, list[b
     """Return the pattern of how a record begins, up to column ``place``, before which ``last`` stands, and the texts in it."""
     begin = reading.glued + 1 if reading.glued < place else 0
     pattern, texts = r"(?:^|(?<=\]))" if begin else "^", list[bytes]()
-    pattern += rf"[ \t]{{{INDENT},}}+" if reading.indented else rf"[ \t]{{0,{INDENT - 1}}}+"
+    pattern += rf"[ \t]{{{INDENT},}}+" if reading.indented else rf"[ \t]{{0,{INDENT - 1}}}+(?:\|[ \t]++)?+"  # a mark is noise
     for at in range(begin, place + 1):
         words = reading.shape.literals[at] if at < place else last
         words = (words.lstrip(b"] ") if begin else words).lstrip() if at == begin else words

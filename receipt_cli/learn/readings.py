@@ -98,7 +98,7 @@ class Reading:
             return 0
         if mode == UNNUMBERED and self.counter.epoch is None and self.counter.heading is None:
             return 0  # epochs, or several launches: the log does not say
-        if mode == UNNUMBERED and self.counter.step is None and not (self._rises(self.counter.epoch) and self._varies):
+        if mode == UNNUMBERED and self.counter.step is None and not (self._often and self._varies):
             return 0
         if self.counter.step is not None and mode == GLOBAL and self._ends_back:
             return 0  # the last record repeats an earlier step: a summary
@@ -127,6 +127,13 @@ class Reading:
             return False
         column = self.shape.columns[self.counter.step]
         return column.rises + column.drops == column.count - 1
+
+    @property
+    def _often(self) -> bool:
+        """True where the epoch rises and has more records than two writers print; of two it is unknown whose they are."""
+        assert self.counter.epoch is not None
+        column = self.shape.columns[self.counter.epoch]
+        return column.rises > 0 and not 3 * (column.rises + 1) < 2 * column.count <= 4 * (column.rises + 1)
 
     def _rises(self, at: int | None) -> bool:
         return at is not None and self.shape.columns[at].rises > 0
