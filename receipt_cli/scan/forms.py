@@ -37,6 +37,9 @@ _TIME_WORDS = frozenset(
     b" jan feb mar apr may jun jul aug sep oct nov dec eta".split()
 )
 """Words of times and bars, which vary from record to record."""
+QUOTED = '{"'
+"""Stands for the words before a record that is inside a string of a JSON object: quoted, whatever the others are."""
+_ESCAPED = compile_later(rb"\\.")
 SERVICE = "|"
 _SERVICE = compile_later(rb"([A-Za-z][\w.-]*) +\| \Z")
 """A possible service name of Docker Compose, or the first word of a table row."""
@@ -154,6 +157,8 @@ def _lead(record: bytes, begin: int, start: int) -> str:
     """Return the words between the envelope, or the previous record on the line, and a record."""
     ends = [begin, *(end for end in head_ends(record) if begin < end <= start)]
     text = record[ends[-1] : start]
+    if text.lstrip()[:1] == b"{" and _ESCAPED.sub(b"", text).count(b'"') % 2:
+        return QUOTED
     bar = _BAR.match(text) if b"%|" in text else None
     if bar is not None:
         text = text[bar.end() :]

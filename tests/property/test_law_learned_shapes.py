@@ -154,3 +154,11 @@ def test_losses_beside_a_counter_that_begins_again_are_of_several_launches(tmp_p
             lines += [f"[train][1] progress: 1/1 step: {n}, speed: {16 + n / 1000} steps/s"]
             lines += [f"\tlm_loss: {9 - n / 500:.4f}, ppl: {100 + n / 7:.4f}, loss: {9 - n / 500:.4f}"]
     assert read(lines, tmp_path).primary is None
+
+
+@pytest.mark.parametrize(("scale", "factor"), [("K", 1e3), ("M", 1e6), ("B", 1e9)])
+def test_a_letter_between_a_number_and_its_rate_says_its_magnitude(scale: str, factor: float, tmp_path: Path) -> None:
+    derivation = read([f"step {n} | loss {4 - n / 50:.4f} | 1.{20 + n}{scale} tok/s" for n in range(COUNT)], tmp_path)
+    assert derivation.primary is not None
+    rate = derivation.summaries[derivation.primary].metrics["tokens_per_s"]
+    assert (rate.first, rate.last) == (1.2 * factor, 1.59 * factor)
