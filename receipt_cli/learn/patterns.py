@@ -212,7 +212,7 @@ def beginning_of(reading: Reading, place: int, last: bytes) -> tuple[str, list[b
     """Return the pattern of how a record begins, up to column ``place``, before which ``last`` stands, and the texts in it."""
     begin = reading.glued + 1 if reading.glued < place else 0
     pattern, texts = r"(?:^|(?<=\]))" if begin else "^", list[bytes]()
-    pattern += rf"[ \t]{{{INDENT},}}+" if reading.indented else rf"[ \t]{{0,{INDENT - 1}}}+(?:\|[ \t]++)?+"  # a mark is noise
+    pattern += rf"[ \t]{{{INDENT},}}+" if reading.indented else rf"[ \t]{{0,{INDENT - 1}}}+(?:\|[ \t]++)?"  # a mark is noise
     for at in range(begin, place + 1):
         words = reading.shape.literals[at] if at < place else last
         words = (words.lstrip(b"] ") if begin else words).lstrip() if at == begin else words

@@ -41,6 +41,7 @@ from receipt_cli.learn.metric_names import (
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
 from receipt_cli.learn.vocabulary import Vocabulary
+from receipt_cli.records.envelope import in_json_string
 
 _TRAINING = frozenset(["train", "training", "trn"])
 _REWARDS = frozenset(["reward", "rewards", "return", "returns"])
@@ -229,8 +230,15 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     evaluation = spoken or (VALIDATION_LOSS in kinds and LOSS not in kinds)
     bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
-    doubted = counter.mode == ABSENT and bool(steps)
+    doubted = (counter.mode == ABSENT and bool(steps)) or _is_quoted(shape, counter, metrics)
     return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded)
+
+
+def _is_quoted(shape: Shape, counter: Counter, metrics: dict[int, Role]) -> bool:
+    """Return whether the first figure stands behind words of a string in a JSON object."""
+    first = min((at for at in (counter.step, counter.epoch, *metrics) if at is not None), default=0)
+    before = b"0".join(shape.literals[: first + 1])
+    return in_json_string(before) and not before.rstrip().endswith(b'"')
 
 
 def _counts_training(shape: Shape, names: list[Name], vocabulary: Vocabulary) -> bool:
@@ -280,6 +288,7 @@ def _metrics(
     chosen: dict[int, Role] = {}
     _weigh(found, roles, names, counted=counter.mode != ABSENT)
     _pair_evaluation(found, roles, names, vocabulary)
+    _name_gradient(found, roles, names, shape)
     fit_perplexity(found, roles, names, shape)
     for places in found.values():
         ranked = sorted(places, key=lambda at: (_rank(roles[at]), at))
@@ -359,14 +368,32 @@ def _pair_evaluation(found: dict[str, list[int]], roles: list[Role | None], name
     losses = found.get("loss", [])
     if len(losses) != 1 or "val_loss" in found:
         return
+    spelled = {name.words for name in names}
+    initial = {"v"} if sum(f"v {words}" in spelled for words in spelled) >= PAIRS else set[str]()
     plain = [word for word in names[losses[0]].words.split() if word not in vocabulary.training]
     for at, name in enumerate(names):
         words = name.words.split()
-        rest = [word for word in words if word not in vocabulary.evaluation]
+        rest = [word for word in words if word not in vocabulary.evaluation | initial]
         spoken = len(rest) < len(words) or (name.evaluation and at > losses[0])  # ``Train: loss=0.4 | Val: loss=0.5``
-        if roles[at] is None and spoken and rest == plain and name.unit is None and not name.several:
+        free = roles[at] is None or (bool(initial) and words[0] == "v")
+        if free and spoken and rest == plain and name.unit is None and not name.several:
+            found.pop(f"{SCORE} {name.words}", None)
             roles[at] = Role(VALIDATION_LOSS, metric="val_loss")
             found.setdefault("val_loss", []).append(at)
+
+
+def _name_gradient(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], shape: Shape) -> None:
+    """Take for the norm of the gradients what is called ``Grad`` beside a loss and a learning rate, if it is never negative."""
+    if {"loss", "learning_rate"} <= found.keys() and "grad_norm" not in found:
+        for at, (name, column) in enumerate(zip(names, shape.columns, strict=True)):
+            sure = name.words == "grad" and name.sure and name.unit is None and not column.integer
+            if sure and all((token.value or 0) >= 0 for token in column.values):
+                roles[at] = Role(METRIC, metric="grad_norm")
+                found["grad_norm"] = [at]
+
+
+PAIRS = 3
+"""Names of numbers that are printed once more with a ``v`` before them: that is an evaluation's."""
 
 
 def _kind(role: Role | None) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.grammar.model import Field, Rule
 from receipt_cli.patterns import compile_later
-from receipt_cli.records.envelope import head_ends
+from receipt_cli.records.envelope import head_ends, in_json_string
 from receipt_cli.scan.extraction.model import DROPPED, NOWHERE, TIME_BOX_S, Extraction, Span
 
 MARK = "\0"
@@ -39,7 +39,6 @@ _TIME_WORDS = frozenset(
 """Words of times and bars, which vary from record to record."""
 QUOTED = '{"'
 """Stands for the words before a record that is inside a string of a JSON object: quoted, whatever the others are."""
-_ESCAPED = compile_later(rb"\\.")
 SERVICE = "|"
 _SERVICE = compile_later(rb"([A-Za-z][\w.-]*) +\| \Z")
 """A possible service name of Docker Compose, or the first word of a table row."""
@@ -157,7 +156,7 @@ def _lead(record: bytes, begin: int, start: int) -> str:
     """Return the words between the envelope, or the previous record on the line, and a record."""
     ends = [begin, *(end for end in head_ends(record) if begin < end <= start)]
     text = record[ends[-1] : start]
-    if text.lstrip()[:1] == b"{" and _ESCAPED.sub(b"", text).count(b'"') % 2:
+    if in_json_string(text):
         return QUOTED
     bar = _BAR.match(text) if b"%|" in text else None
     if bar is not None:

@@ -162,3 +162,23 @@ def test_a_letter_between_a_number_and_its_rate_says_its_magnitude(scale: str, f
     assert derivation.primary is not None
     rate = derivation.summaries[derivation.primary].metrics["tokens_per_s"]
     assert (rate.first, rate.last) == (1.2 * factor, 1.59 * factor)
+
+
+def test_a_letter_before_three_names_tells_the_validation_s(tmp_path: Path) -> None:
+    form = "Epoch {n}: v_recons {v:.4f}  recons {x:.4f}  v_loss {v:.4f}  loss {x:.4f}  v_kl {v:.4f}  kl {x:.4f}"
+    derivation = read([form.format(n=n, x=4 - n / 50, v=5 - n / 60) for n in range(COUNT)], tmp_path)
+    assert derivation.primary is not None
+    metrics = derivation.summaries[derivation.primary].metrics
+    assert (metrics["loss"].first, metrics["val_loss"].first) == (4.0, 5.0)
+    players = [f"Epoch {n}: p_loss {n / 7:.4f}  v_loss {3 - n / 60:.4f}  loss {4 - n / 50:.4f}" for n in range(COUNT)]
+    again = read(players, tmp_path)
+    assert again.primary is None or "val_loss" not in again.summaries[again.primary].metrics
+
+
+def test_grad_beside_a_loss_and_a_learning_rate_is_the_gradient_norm(tmp_path: Path) -> None:
+    form = "Epoch 1 | Step {n}/99 | Loss: {x:.4f} | LR: 1.00e-06 | Grad: {g:.3f}"
+    for least, wanted in ((0.2, 0.2), (-0.3, None)):
+        derivation = read([form.format(n=n, x=4 - n / 50, g=least + n / 30) for n in range(COUNT)], tmp_path)
+        assert derivation.primary is not None
+        norm = derivation.summaries[derivation.primary].metrics.get("grad_norm")
+        assert (norm.first if norm is not None else None) == wanted
