@@ -221,6 +221,7 @@ def read_generically(
         *gathered.problems,
         _problem(learned),
         *_foreign(learned),
+        *_rivals(learned),
         *begun(engine, once_more.body, grammar, learned),
     ]
     once_more.body.near.clear()  # other near misses of rules learned from this log mean nothing
@@ -362,6 +363,15 @@ def _foreign(learned: Learned) -> Iterator[Problem]:
         count = sum(number for _, number in learned.foreign)
         detail = f"{count} records with other leading words were left out"
         yield Problem("foreign_record", None, detail, learned.foreign[0][0].decode("utf-8", "replace"))
+
+
+def _rivals(learned: Learned) -> Iterator[Problem]:
+    """Yield the problem of records with two labels either of which may be the loss's."""
+    for main in [rule.group.main for rule in learned.rules if rule.group is not None and rule.group.main.rivals][:1]:
+        fields = [f"/summary/metrics/loss/{key}" for key in ("first", "last", "min", "max", "mean", "median")]
+        detail = f"either of two labels may be the loss's: {' and '.join(main.rivals)}"
+        excerpt = main.shape.samples[0].decode("utf-8", "replace")
+        yield Problem("loss_ambiguous", None, detail, excerpt, (), main.rivals, tuple(fields))
 
 
 def _reopened(streams: Sequence[Stream]) -> list[Stream] | None:

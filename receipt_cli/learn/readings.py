@@ -27,6 +27,7 @@ from receipt_cli.learn.metric_names import (
     MEAN,
     METRIC,
     PART,
+    PLAIN,
     SCORE,
     SMOOTH,
     STEP,
@@ -68,6 +69,8 @@ class Reading:
     """A mean error stands beside figures of names that say nothing: one of these may be the loss."""
     told_by: str = ""
     """A word by which a doubted record differs from those that are read."""
+    rivals: tuple[str, ...] = ()
+    """The labels of the loss and of another one, where only the order of the vocabulary chose between them."""
 
     @property
     def indented(self) -> bool:
@@ -231,7 +234,21 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
     doubted = (counter.mode == ABSENT and bool(steps)) or _is_quoted(shape, counter, metrics)
-    return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded)
+    rivals = _rivals(shape, names, roles, metrics)
+    return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded, rivals=rivals)
+
+
+def _rivals(shape: Shape, names: list[Name], roles: list[Role | None], metrics: dict[int, Role]) -> tuple[str, ...]:
+    """Return the labels of the chosen loss and of another that is as sure: both name one kind of loss, or neither does."""
+    chosen = next((at for at, role in metrics.items() if role.kind == LOSS and role.rank < PLAIN), None)
+    for at, role in enumerate(roles if chosen is not None else ()):
+        if chosen is None or role is None or role.kind != LOSS or at == chosen or role.rank >= PLAIN:
+            continue
+        one, other = ({token.value for token in shape.columns[place].values} for place in (chosen, at))
+        kinds = {not _OF_ONE.isdisjoint(names[place].words.split()) for place in (chosen, at)}
+        if len(kinds) == 1 and one != other and "perplexity" not in {r.metric for r in metrics.values()}:
+            return names[chosen].text, names[at].text
+    return ()
 
 
 def _is_quoted(shape: Shape, counter: Counter, metrics: dict[int, Role]) -> bool:
@@ -314,6 +331,7 @@ def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Voca
 WHOLE = 900
 """The rank of a loss of one kind that is the only one on its line."""
 _ONE_KIND = frozenset(["nll", "ce", "xent", "bce", "mse", "cross", "crossentropy"])
+_OF_ONE = _ONE_KIND | {"lm", "entropy", "cost", "main"}
 _ERRORS = ("mae", "rmse", "mean absolute error")
 _OF_FIT = frozenset(["mae", "mse", "rmse", "absolute", "mape", "smape", "r2", "corr", "correlation", "pearson", "spearman"])
 """Words of scores of a regression."""

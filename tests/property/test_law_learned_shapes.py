@@ -182,3 +182,13 @@ def test_grad_beside_a_loss_and_a_learning_rate_is_the_gradient_norm(tmp_path: P
         assert derivation.primary is not None
         norm = derivation.summaries[derivation.primary].metrics.get("grad_norm")
         assert (norm.first if norm is not None else None) == wanted
+
+
+@pytest.mark.parametrize(
+    ("labels", "ambiguous"),
+    [("loss {x} total_loss {y}", True), ("nll {x} ce {y}", True), ("loss {x} ce {y}", False), ("loss {x} total_loss {x}", False)],
+)
+def test_two_labels_that_may_be_the_loss_s_are_named(labels: str, ambiguous: bool, tmp_path: Path) -> None:
+    lines = [f"step {n} " + labels.format(x=f"{4 - n / 50:.4f}", y=f"{5 - n / 60:.4f}") for n in range(COUNT)]
+    problems = [problem for problem in read(lines, tmp_path).problems[1] if problem.kind == "loss_ambiguous"]
+    assert [len(problem.fields) for problem in problems] == ([6] if ambiguous else [])
