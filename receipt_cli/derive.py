@@ -26,7 +26,7 @@ from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.omissions import find_omissions, loss_doubts, rates_contradicted
-from receipt_cli.analysis.progress.checkpoints import without_unsaved
+from receipt_cli.analysis.progress.checkpoints import checkpoint_begun
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.job_end import complete_ending
@@ -323,8 +323,6 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spans = list(zip(starts, [*starts[1:], launch.end], strict=False))
     ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
-    if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
-        summaries[-1].checkpoints = without_unsaved(saved, first_and_last(), last)
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
         spent = account(phases, summaries, launch, edges, options.wall)
@@ -339,6 +337,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     left_over = [(r, c.dropped) for key, r in read_by.items() if r.event == "step" and (c := body.rules.get(key)) is not None]
     own += losses_left_over(left_over, phases, summaries)
     own += loss_doubts(phases, summaries, primary)
+    if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
+        own += checkpoint_begun(saved, len(summaries) - 1, first_and_last(), last)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += rates_contradicted(summaries)
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]

@@ -13,7 +13,7 @@ from receipt_cli.events.counters import JUMP, Contest, jumps_at_end
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase, last_steps
 from receipt_cli.events.table import EventTable, positions
-from receipt_cli.numeric.statistics import Statistic
+from receipt_cli.numeric.statistics import Statistic, finite
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem, pointer
 
 MIN_LOSSLESS = 3
@@ -75,8 +75,21 @@ def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Pr
         if last is not None and jumps_at_end(positions, phase.planned):
             detail = "the counter of the last record is far ahead of the records before it"
             values = tuple(map(str, positions[-2:]))
-            fields = [f"/phases/{index}/summary/steps/last", *(["/checks/completed"] if phase.planned is not None else [])]
+            fields = ["/checks/completed"] if phase.planned is not None else []
+            fields += [f"/phases/{index}/summary/{name}" for name in ("steps/last", *_reached(phase, summary, positions[-2]))]
             found.append(Problem("step_jump", last.line, detail, "", (last.line,), values, tuple(fields)))
+    return found
+
+
+def _reached(phase: Phase, summary: Summary, before: int) -> list[str]:
+    """Return the figures besides the last step that a counter far ahead changes; ``before`` is the step before the last."""
+    epochs = [*dict.fromkeys(int(value) for value in finite(EventTable(phase.steps).metric("epoch").values))]
+    found = [f"metrics/epoch/{key}" for key in ("last", "max", "mean")] if jumps_at_end(epochs) else []
+    saved = summary.checkpoints
+    if saved is not None:
+        found += ["checkpoints/unsaved_step_count", "checkpoints/unsaved_time_s"]
+        found += ["checkpoints/last_step"] if (saved.last_step or 0) > before else []
+        found += [f"checkpoints/latest/{at}/step" for at, one in enumerate(saved.latest) if (one.step or 0) > before]
     return found
 
 
