@@ -49,6 +49,8 @@ PROBLEMS = {
     "step_printed_twice": "a step is printed with two values",
     "foreign_record": "a record looks like another program's",
     "launch_doubtful": "a new start of the run is not proven",
+    "loss_ambiguous": "several labels may be the loss",
+    "checkpoint_begun": "the last checkpoint is begun, maybe not saved",
     "end_before_plan": "closing line far before the plan",
     "rate_contradicted": "a printed rate contradicts the steps and their time",
     "placeholder": "a printed loss stands for none",
