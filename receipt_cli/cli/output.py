@@ -56,7 +56,7 @@ def print_line(text: str) -> None:
     """Print ``text`` on stderr if it is open, with control sequences escaped and secrets masked."""
     from receipt_cli.redaction.mask import mask_secrets
 
-    if sys.stderr is not None:  # closed by whoever started us; print would take stdout
+    if sys.stderr is not None:  # the caller may have closed it; print would use stdout
         with contextlib.suppress(OSError):
             print("\n".join(disarm(clean(line)) for line in mask_secrets(text).split("\n")), file=sys.stderr)
 
@@ -115,7 +115,7 @@ def write_markdown(path: Path, text: str) -> None:
         write_stdout(text)
         return
     if path.exists() and path.suffix not in (".md", ".markdown"):
-        raise UsageError("--markdown would replace a file that is no .md", where=str(path), try_="--markdown - prints it")
+        raise UsageError("--markdown would replace a file that is not Markdown", where=str(path), try_="--markdown - prints it")
     write_atomically(path, text.encode("utf-8"))
 
 

@@ -41,11 +41,11 @@ def log_file(given: str, store: Path | None, *, any_run: bool = False) -> str:
         return given
 
     if run.receipt.run is not None and not any_run:
-        raise UsageError(f"{given!r} is an earlier run of its log", why="a log stands for its last run")
+        raise UsageError(f"{given!r} is an earlier run of its log", why="a log is read for its last run only")
     log = find_log(store or Path(), run)
     if log is None:
         why = f"no batch on this machine found it at {', '.join(run.paths)[:300] or 'any path'}"
-        raise InputError("the log of the run is not here", where=given, why=why, try_="name the log")
+        raise InputError("the log of the run is not on this machine", where=given, why=why, try_="name the log")
     return str(log)
 
 

@@ -92,7 +92,7 @@ def _table(path: str) -> Any:
     try:
         read = tomllib.loads(data.decode("utf-8"))
     except ValueError as error:  # of TOML, or of UTF-8
-        raise UsageError("the settings are no TOML", where=path, why=str(error)) from error
+        raise UsageError("the settings file is not valid TOML", where=path, why=str(error)) from error
     return read if own else read.get("tool", {}).get("receipt")
 
 
@@ -101,7 +101,7 @@ def _checked(table: Any, path: str) -> dict[str, Setting]:
     from difflib import get_close_matches
 
     if not isinstance(table, dict):
-        raise UsageError("the settings are no table", where=path)
+        raise UsageError("the settings must be a table", where=path)
     folder, found = os.path.dirname(path), {}
     for key, value in table.items():
         if key not in SETTINGS:
@@ -111,7 +111,7 @@ def _checked(table: Any, path: str) -> dict[str, Setting]:
         several = key == "path" and isinstance(value, list)
         texts = value if several else [value]
         if not texts or not all(isinstance(text, str) and text and "\0" not in text for text in texts):
-            raise UsageError(f"the setting {key} is no text", where=path, why=f"it is {str(value)[:80]}")
+            raise UsageError(f"the setting {key} must be a string", where=path, why=f"it is {str(value)[:80]}")
         if key in PATHS:
             texts = [os.path.normpath(os.path.join(folder, os.path.expanduser(text))) for text in texts]
         found[key] = Setting(os.pathsep.join(texts), path)

@@ -26,7 +26,7 @@ _STYLES: Mapping[Role, str] = {
 }  # fmt: skip
 _ENDS = compile_later(r"(?m)(?: |\x1b\[[0-9;]*m)+$")
 _GAP = 2
-_LEAST = 8  # cells that a shortened column of text keeps
+_LEAST = 8  # least cells of a shortened column of text
 
 
 def say(text: str, style: Style) -> str:

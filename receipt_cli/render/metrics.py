@@ -13,7 +13,7 @@ from receipt_cli.render.style import Role
 _MAX_METRICS = 40
 _MAX_OTHERS = 6
 _TREND = 18
-_WIDE = 100  # cells from which on the trend is longer
+_WIDE = 100  # least width in cells with a longer trend
 _NOISY = ("rate", "flops", "time", "bytes", "ratio")
 _NOISE = 0.05
 """Rates and times that vary by less than this share are drawn without a trend: steady steps differ by a few percent."""

@@ -15,8 +15,8 @@ Kind = Literal["time", "bytes", "ratio", "rate", "flops", "count", "physical", "
 _SI = ("", "k", "M", "G", "T", "P", "E")
 _IEC = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _NOUNS = {"tokens": "tok"}
-_MAX_DECIMALS = 5  # of a value much smaller than the others in its row
-_MAX_DIGITS = 4  # of a value much larger than the others in its row
+_MAX_DECIMALS = 5  # most decimals of a value much smaller than the others in its row
+_MAX_DIGITS = 4  # most digits of a value much larger than the others in its row
 _LARGEST_FIXED = 1e7
 
 

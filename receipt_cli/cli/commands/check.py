@@ -88,7 +88,7 @@ def check(
     else:
         held = None
     if held is None and wanted.changes:
-        note(["the gates limit changes, and no --baseline was given: they are unknown"])
+        note(["the gates limit changes, which are unknown without --baseline"])
     ruled = rule(document, wanted, held)
     targets = Targets(junit, sarif, markdown, dotenv, output, annotations)
     places = Places.of(document, file, file if product is not None else log, environ)
@@ -140,7 +140,7 @@ def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) 
     again, product = read_given(log, environ=environ, progress=progress)
     if again["summary"] == document["summary"]:
         return product
-    note([f"{log} does not give this receipt: its steps play no part in the comparison"])
+    note([f"{log} does not give this receipt: its steps are not compared"])
     return None
 
 

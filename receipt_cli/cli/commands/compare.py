@@ -77,7 +77,7 @@ def compare(
     """
     runs = [receipt_file(run, store) for run in runs]
     if reproducibility and resume:
-        raise UsageError("--reproducibility and --resume are two questions: ask one")
+        raise UsageError("--reproducibility and --resume exclude each other")
     if reproducibility or resume:
         if markdown or target:
             raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with {_option(resume)}")

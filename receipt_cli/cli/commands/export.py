@@ -51,7 +51,7 @@ def export(
     """
     most = FORMATS[to].most
     if max_steps is not None and not most:
-        raise UsageError(f"--max-steps does not apply to {to}", why="it takes figures, or records as they are")
+        raise UsageError(f"--max-steps does not apply to {to}", why="it takes figures or unchanged records")
     if is_store(file):
         _export_store(Path(file), to, output, max_steps, at)
         return

@@ -178,7 +178,7 @@ def learn(
     Example: receipt grammar learn run.log -o mine.yaml
     """
     if ask and (log == "-" or not sys.stdin.isatty()):
-        raise UsageError("--ask needs a terminal", why="stdin is none", try_="--answer NAME=ROLE")
+        raise UsageError("--ask needs a terminal", why="stdin is not a terminal", try_="--answer NAME=ROLE")
     if output is not None:
         check_new(output)
     name, answers = proposal_id(name, output, log), read_answers(answer or ())

@@ -102,7 +102,7 @@ def _imported(files: Sequence[str], format_name: str | None, session: str | None
     if not tracked and _is_report(files, format_name):
         return import_report(files, declared)
     if len(files) > 1:
-        raise UsageError("imports one document at a time", why="only a recorded session may be several files")
+        raise UsageError("import takes one document at a time", why="only a recorded session may be several files")
     return import_document(files[0], declared, wanted=format_name, session=session).document
 
 

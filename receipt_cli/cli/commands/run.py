@@ -136,7 +136,7 @@ def run(
         sys.exit(error.status)
     note(ended.notes)
     if device:
-        note([f"{files.log} is no file that can be read: no header, no receipt"])
+        note([f"{files.log} is not a readable file: no header and no receipt are written"])
     else:
         write = partial(_write_receipt, files, ended, grammar, tuple(attach or ()), notes, quiet=quiet, hooks=hooks)
         _conclude(files, ended, write)

@@ -40,7 +40,7 @@ def show(
     except InputError as error:  # most likely a log
         error.try_ = error.try_ or f"receipt parse {file}"
         raise
-    document = mask_texts(json.loads(data))  # whoever wrote it may have masked less
+    document = mask_texts(json.loads(data))  # its writer may have masked less
     if json_output:
         write_json(document)
     elif isinstance(document, dict):

@@ -86,7 +86,7 @@ def build(
     """
     if is_url(store):
         raise UsageError("a store is a folder", where=store, try_="copy its files there afterwards: they never change")
-    gc.enable()  # main() counts on a short life
+    gc.enable()  # main() disabled it for short commands
     started = time.monotonic()
     every = [*(paths or ()), *(read_list(paths_from) if paths_from is not None else ())]
     if not every:

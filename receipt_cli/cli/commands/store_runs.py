@@ -199,7 +199,7 @@ def _failures(
     store: Path, limit: int, where: str | None, *, sql: bool, full: bool, json_output: bool, color: ColorChoice
 ) -> None:
     if sql:
-        raise UsageError("failures is not made by SQL", try_=f"receipt store query {store} 'FROM failures'")
+        raise UsageError("the question failures has no SQL", try_=f"receipt store query {store} 'FROM failures'")
     rows = list_runs(store)
     if where is not None:
         wanted = {row["run_id"] for row in records(answer(store, f"SELECT run_id FROM runs WHERE {where}\n"))}

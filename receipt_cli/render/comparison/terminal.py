@@ -195,7 +195,7 @@ def _metrics(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
         Column("metric", least=12), Column("unit"), Column("a", right=True), Column("b", right=True),
         Column("change", right=True), Column("95 % interval", right=True, drop=1), Column("", drop=2),
     ]  # fmt: skip
-    shown = sorted(metrics, key=lambda m: m["better"] == "none")  # what has a direction first
+    shown = sorted(metrics, key=lambda m: m["better"] == "none")  # metrics with a better direction first
     same = [m for m in shown if m["outcome"] == "equal" and m["better"] == "none"]
     write_table(page, columns, [_row(page, m) for m in shown if m not in same])
     if same:
