@@ -298,7 +298,8 @@ def may_be_null(version: str, change: Change) -> bool:
     if version != "1.4" or change.kind != "changed":
         return False
     retry = change.pointer.startswith("/failure/retry/") and change.what in ("type", "enum", "pattern")
-    return retry or (change.pointer.endswith("_count") and (change.old, change.new) == ("integer", "integer or null"))
+    rule = change.pointer.endswith("/rule") and change.what in ("enum", "pattern")  # a figure goes with its rule, too
+    return retry or rule or (change.pointer.endswith("_count") and (change.old, change.new) == ("integer", "integer or null"))
 
 
 def test_origin_is_all_that_receipt_1_1_adds():
