@@ -17,8 +17,8 @@ from receipt_cli.analysis.goodput.timestamps import Stamps
 from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
 from receipt_cli.analysis.tracebacks import FRAME, HEAD
 from receipt_cli.definitions.failure_markers import Catalogue
-from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import NO_RANK, plain, starts
@@ -321,32 +321,18 @@ def _progress(phases: Sequence[Phase], stamps: Stamps) -> LastProgress | None:
     phase = next((phase for phase in reversed(phases) if phase.steps), None)
     if phase is None:
         return None
-    event = phase.steps[-1]
-    line = event.line if event.run is None else event.run.record(len(event.run) - 1)[1]
-    clocks = _last_clocks(phase.steps)
+    table = EventTable(phase.steps)
+    line, clocks = int(table.line[-1]), table.clock[-PACE_RECORDS - 1 :].tolist()
+    clocks = [] if any(map(math.isnan, clocks)) else clocks
     gaps = [b - a for a, b in pairwise(clocks) if b >= a]
     usual = _rounded(exact_median(gaps)) if len(gaps) > 1 else None
     last = stamps.last if clocks and len(stamps.zones) == 1 else None
     after = last.clock - clocks[-1] if last is not None and last.line >= line else None
     silence = _rounded(after) if after is not None and after >= 0 else None
     stalled = silence > max(STALL_RATIO * usual, STALL_SECONDS) if silence is not None and usual is not None else None
-    return LastProgress(line, event.last_step, silence, usual, stalled)
+    return LastProgress(line, phase.steps[-1].last_step, silence, usual, stalled)
 
 
 def _rounded(seconds: float | None) -> float | None:
     """Round a difference of timestamps to microseconds, the resolution of a double at current dates."""
     return None if seconds is None else round(seconds, 6)
-
-
-def _last_clocks(steps: Sequence[Event]) -> list[float]:
-    """Return the timestamps of the last step records, oldest first; empty if one of them has none."""
-    clocks: list[float] = []
-    for event in reversed(steps):
-        if event.run is not None:
-            count = len(event.run)
-            clocks += [event.run.record(i)[2] for i in range(count - 1, max(-1, count - 1 - PACE_RECORDS), -1)]
-        clocks.append(event.clock)
-        if len(clocks) > PACE_RECORDS:
-            break
-    clocks = clocks[: PACE_RECORDS + 1]
-    return [] if any(map(math.isnan, clocks)) else clocks[::-1]

@@ -18,8 +18,7 @@ from itertools import chain, islice, pairwise
 
 import numpy as np
 
-from receipt_cli.events.model import Event, expand, numbers_of, rule_of, singles, steps_of
-from receipt_cli.events.relays import is_relay
+from receipt_cli.events.model import Event, expand, numbers_of, rule_of, singles
 from receipt_cli.events.rows import LARGE
 from receipt_cli.events.starts import joined_names
 from receipt_cli.problems import Problem
@@ -314,8 +313,8 @@ def _distance(before: Event, event: Event) -> float:
 
 def _stride(steps: Sequence[Event]) -> int:
     """Return the commonest rise of a step to the nearest one below it that was printed before."""
-    if not any(map(is_relay, steps)) or any(abs(event.step or 0) >= LARGE for event in steps):
-        return _commonest(step for event in steps for step in steps_of(event))
+    if any(abs(event.step or 0) >= LARGE for event in steps):
+        return _commonest(event.step or 0 for event in steps)
     every = numbers_of(steps, lambda event: event.step or 0, lambda run: run.steps)
     ordered, first = np.unique(every, return_index=True)
     below = np.searchsorted(ordered, every) - 1

@@ -251,16 +251,6 @@ def record_of(event: Event, index: int) -> Event:
     return record
 
 
-def records_at(event: Event, indices: Integers) -> list[Event]:
-    """Return those records of the run behind an event that have some ``indices``, ascending and counted from 0."""
-    return [] if event.run is None else _records(event, event.run.chosen(indices, None))
-
-
-def steps_of(event: Event) -> list[int]:
-    """Return the steps of a numbered record and of those of its run."""
-    return [event.step or 0, *(event.run.steps.tolist() if event.run is not None else ())]
-
-
 @overload
 def numbers_of(events: Sequence[Event], own: Callable[[Event], int], behind: Callable[[RowRun], Integers]) -> Integers: ...
 @overload

@@ -8,11 +8,9 @@ first step apart. Otherwise no number is given.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -44,17 +42,8 @@ def _number(events: Sequence[Event], bars: Sequence[ProgressBars]) -> set[int]:
     records = [e for e in events if e.is_step and e.step is None]
     if total is None or sum(e.records for e in records) < MIN_RECORDS:
         return set()
-    shown = [n for n, e in enumerate(events) if e.rule.event == "progress" and e.planned == total and e.step is not None]
-    if bars or any(e.run is not None for e in records):
-        return _number_runs(records, _bars_of([events[n] for n in shown], bars, total), total)
-    following = [bisect_left(shown, n) for n, e in enumerate(events) if e.is_step and e.step is None]
-    if any(place >= later for place, later in pairwise([*following, len(shown)])):
-        return set()
-    steps = [events[shown[place]].step or 0 for place in following]
-    if _constant_stride(steps):
-        for event, step in zip(records, steps, strict=True):
-            event.step, event.planned = step, total
-    return set()
+    shown = [e for e in events if e.rule.event == "progress" and e.planned == total and e.step is not None]
+    return _number_all(records, _bars_of(shown, bars, total), total)
 
 
 def _bars_of(shown: Sequence[Event], bars: Sequence[ProgressBars], total: int) -> tuple[Integers, Integers]:
@@ -68,8 +57,8 @@ def _bars_of(shown: Sequence[Event], bars: Sequence[ProgressBars], total: int) -
     return at[order], steps[order]
 
 
-def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], total: int) -> set[int]:
-    """Do for records with runs, or for bars without events, what ``_number`` does for events."""
+def _number_all(records: Sequence[Event], bars: tuple[Integers, Integers], total: int) -> set[int]:
+    """Number the records if each is followed by one of the ``bars``, and if the steps so found rise by one stride."""
     at = numbers_of(records, lambda event: event.at, lambda run: run.at)
     numbers = Cells[int]("q")
     for part in slices(len(at)):
@@ -110,11 +99,3 @@ def _total(events: Sequence[Event], bars: Sequence[ProgressBars]) -> int | None:
     for bar in bars:
         totals.update(bar.totals_shown())
     return max(totals, key=lambda total: (totals[total], total), default=None)
-
-
-def _constant_stride(steps: Sequence[int]) -> bool:
-    """True when the steps rise by one stride wherever they rise, the first record of the log apart."""
-    strides = [b - a for a, b in pairwise(steps[1:]) if b > a]
-    if not strides or len(set(strides)) != 1:
-        return False
-    return steps[1] - steps[0] == strides[0] or steps[1] % strides[0] == 0

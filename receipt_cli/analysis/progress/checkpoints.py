@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.analysis.goodput.records import is_time
 from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
-from receipt_cli.events.model import Event, numbers_of
+from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import positions
+from receipt_cli.events.table import NO_STEP, EventTable, positions
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem, pointer
 
@@ -76,7 +78,7 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
         return None
     steps = sorted([*phase.steps, *phase.superseded], key=lambda e: e.at)
     records = _Records(steps)
-    evals = _placed_steps([event for event in phase.evals if event.step is not None])
+    evals = _Records([event for event in phase.evals if event.step is not None])
     others = positions(e for e in (*phase.evals, *phase.standalone_events) if e.rule.event != "checkpoint")
     saved: list[Saved] = []
     before: tuple[int, int | None] | None = None
@@ -107,62 +109,36 @@ class _Record(NamedTuple):
 
 
 class _Records:
-    """The step records of a phase by position, rows of runs included."""
+    """Step records by position."""
 
     def __init__(self, steps: Sequence[Event]) -> None:
-        self.steps = steps
-        self.places = [event.at for event in steps]
-        self.runs: dict[int, tuple[Sequence[int], Sequence[int], Sequence[float]]] = {}
+        self.table = EventTable(steps)
+        self.order = np.argsort(self.table.at, kind="stable")
+        self.places = self.table.at[self.order].data
 
     def before(self, at: int) -> _Record | None:
-        """Return the last record before a position; among records that a restart repeats, that of the last event."""
-        number = bisect_left(self.places, at) - 1
-        if number < 0:
-            return None
-        return self._inside(number, at, -1) or self._of(self.steps[number])
+        """Return the last record before a position."""
+        return self._of(bisect_left(self.places, at) - 1)
 
     def after(self, at: int) -> _Record | None:
-        """Return the first record at or after a position; None if there is none, or if it belongs to a restart."""
-        number = bisect_left(self.places, at)
-        following = self._of(self.steps[number]) if number < len(self.steps) else None
-        inside = self._inside(number - 1, at, 0) if number else None
-        if inside is None or following is None or inside.at < following.at:
-            return inside or following
-        return None
+        """Return the first record at or after a position."""
+        return self._of(bisect_left(self.places, at))
 
-    def _of(self, event: Event) -> _Record:
-        return _Record(event.at, event.step, event.clock)
-
-    def _inside(self, number: int, at: int, offset: int) -> _Record | None:
-        """Return the first record of an event's run at or after ``at``, or with ``offset`` -1 the one before it."""
-        run = self.steps[number].run
-        if run is None:
+    def _of(self, number: int) -> _Record | None:
+        if not 0 <= number < len(self.order):
             return None
-        if number not in self.runs:
-            self.runs[number] = run.at.data, run.steps.data, run.clock.data
-        places, steps, clocks = self.runs[number]
-        index = bisect_left(places, at) + offset
-        return _Record(places[index], steps[index] if len(steps) else None, clocks[index]) if 0 <= index < len(places) else None
+        row = self.order[number]
+        at, step, clock = (column[row].item() for column in (self.table.at, self.table.step, self.table.clock))
+        return _Record(at, None if step == NO_STEP else step, clock)
 
 
-def _placed_steps(evals: Sequence[Event]) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the positions of evaluations with a step, ascending, and their steps."""
-    if all(event.run is None for event in evals):
-        pairs = sorted((event.at, event.step or 0) for event in evals)
-        return [at for at, _ in pairs], [step for _, step in pairs]
-    places = numbers_of(evals, lambda event: event.at, lambda run: run.at)
-    order = places.argsort(kind="stable")
-    return places[order].data, numbers_of(evals, lambda event: event.step or 0, lambda run: run.steps)[order].data
-
-
-def _step(event: Event, before: _Record | None, evals: tuple[Sequence[int], Sequence[int]]) -> int | None:
+def _step(event: Event, before: _Record | None, evals: _Records) -> int | None:
     """Return the step of a checkpoint: printed, else that of the record or evaluation before its line."""
     if event.step is not None:
         return event.step
     at, step = (0, None) if before is None else before[:2]
-    places, steps = evals
-    last = bisect_left(places, event.at) - 1
-    return steps[last] if last >= 0 and places[last] > at else step
+    last = evals.before(event.at)
+    return last.step if last is not None and last.at > at else step
 
 
 def _inferred(before: _Record, after: _Record | None, others: Sequence[int], median_step_s: float, grain: float) -> float | None:
