@@ -15,8 +15,7 @@ from receipt_cli.analysis.goodput.timestamps import Edges, Life, LogTime, find_l
 from receipt_cli.analysis.memory import MemoryStory
 from receipt_cli.analysis.progress.checkpoints import Checkpoints, find_checkpoints
 from receipt_cli.analysis.progress.identities import Evidence, Identity, find_identities
-from receipt_cli.analysis.progress.realised import Realised, realise
-from receipt_cli.analysis.progress.step_times import StepTimes, step_times
+from receipt_cli.analysis.progress.realised import Realised, StepTimes, realise, step_times
 from receipt_cli.analysis.recompute import recompute
 from receipt_cli.analysis.spikes import Spikes, find_spikes
 from receipt_cli.analysis.stated.completion import Contradiction, complete
@@ -25,9 +24,8 @@ from receipt_cli.analysis.steady import SteadyState, plausible, steady_records
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.places import Places, find_places
 from receipt_cli.events.printed_digits import Digits, PrintedDigits
-from receipt_cli.events.table import Column, EventTable, Series
+from receipt_cli.events.table import Column, EventTable, Places, Series, find_places
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite

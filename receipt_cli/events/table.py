@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.arrays import Joined
 from receipt_cli.numeric.spill import ascends, gathered, joined
 from receipt_cli.numeric.spill import pieces as parts_of
-from receipt_cli.numeric.statistics import finite
+from receipt_cli.numeric.statistics import Statistic, finite
 
 NO_STEP = -(1 << 63)
 """The step of a record without one, or with one that no array holds."""
@@ -218,3 +219,35 @@ def curve_of(table: EventTable, column: Column) -> tuple[Floats, Floats]:
     steps = table.steps_of(column)
     known = ~np.isnan(steps)
     return steps[known], column.values[known]
+
+
+@dataclass(slots=True)
+class Places:
+    """Lines of figures, from 1; None where there is none. ``min`` and ``max`` are those of the window, and so are the counts
+    of NaN and of infinities and the lines of the first of each."""
+
+    first_line: int | None = None
+    last_line: int | None = None
+    min_line: int | None = None
+    max_line: int | None = None
+    nan_count: int = 0
+    nan_line: int | None = None
+    inf_count: int = 0
+    inf_line: int | None = None
+    resolution: float | None = None
+
+
+def find_places(table: EventTable, printed: Column, windowed: Column, name: str, statistic: Statistic) -> Places:
+    """Return where the figures of ``statistic`` are: of all values of a metric that are ``printed``, and those of its window."""
+
+    def line(column: Column, place: int | None) -> int | None:
+        return None if place is None else table.line_of(name, column.row(place))
+
+    values = windowed.values
+    odd = np.flatnonzero(~np.isfinite(values))
+    nans, infinite = (odd[mine].tolist() for mine in (np.isnan(values[odd]), np.isinf(values[odd])))
+    least, most = (None if value is None else place_of(values, value) for value in (statistic.min, statistic.max))
+    return Places(
+        line(printed, 0), line(printed, len(printed.values) - 1), line(windowed, least), line(windowed, most),
+        len(nans), line(windowed, next(iter(nans), None)), len(infinite), line(windowed, next(iter(infinite), None)),
+    )  # fmt: skip

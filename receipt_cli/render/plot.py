@@ -234,7 +234,6 @@ MOST_RUNS = 12
 """Most curves of one plot that can be told apart."""
 _MANY = "+"
 """Mark of a cell that several curves share, without colour."""
-_BLANK = 0x2800
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from receipt_cli.analysis.goodput.clock_skip import ClockSkip
-from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Wall
-from receipt_cli.analysis.goodput.step_time_account import Begin, work_of
+from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Tally, Wall
+from receipt_cli.analysis.goodput.step_time_account import Begin, Work, work_of
 from receipt_cli.analysis.goodput.steps import SLACK, is_doubtful, listed
-from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life, format_clock, is_zoned
-from receipt_cli.analysis.goodput.totals import Tally
-from receipt_cli.analysis.goodput.waits import Work
+from receipt_cli.analysis.goodput.timestamps import ClockBack, ClockSkip, Edges, Life, find_life, format_clock, is_zoned
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.phases import Phase

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from receipt_cli.analysis.goodput.model import Tally
 from receipt_cli.analysis.goodput.records import Records, is_time
-from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.events.model import Event, in_order
 from receipt_cli.events.phases import Phase
 from receipt_cli.numeric.array_types import Integers

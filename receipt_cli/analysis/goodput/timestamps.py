@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from receipt_cli.analysis.goodput.clock_skip import HOUR_S, MOST_GAPS, ClockSkip, skips_hour
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.streams import Gathered
@@ -24,6 +23,45 @@ from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_e
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Floats, Integers
+import re
+
+from receipt_cli.scan.segment import HEAD_KEPT
+
+
+class ClockSkip(NamedTuple):
+    """A gap of an hour or more between two stamps, and the line behind it. Of a change-over, no wall time is known."""
+
+    line: int
+    before: float
+    after: float
+
+
+HOUR_S, _DAY_S = 3600.0, 86400.0
+MOST_GAPS = 16
+"""Gaps that are looked at."""
+_SPRING = (3, 4, 9, 10)
+"""Months in which clocks are put forward, in the north and in the south."""
+_HOURS = 4
+"""They are put forward by 4 o'clock at the latest."""
+_USUAL_S = 900.0
+"""Seconds between records beyond which an hour more is no sign."""
+_SINCE_1970 = 1e11
+"""Seconds since 1970 beyond which nothing is a date."""
+
+
+def skips_hour(gap: ClockSkip, usual: float) -> bool:
+    """Say whether a gap between stamps of a local clock is exactly the hour that summer time takes on a Sunday in spring.
+
+    ``usual`` are the seconds between other stamps: the clock shows an hour more than such a gap, and of that hour nothing.
+    """
+    more = gap.after - gap.before - HOUR_S
+    if not -1 <= more <= max(5.0, 3 * usual) or usual > _USUAL_S or gap.after >= _SINCE_1970:
+        return False
+    midnight = math.floor(gap.after / _DAY_S) * _DAY_S
+    day = datetime(1970, 1, 1) + timedelta(seconds=midnight)
+    hidden = any(gap.before < midnight + h * HOUR_S and gap.after >= midnight + (h + 1) * HOUR_S for h in range(_HOURS))
+    return hidden and day.weekday() == 6 and day.month in _SPRING
+
 
 JITTER = (5.0, 60.0)
 """Seconds that a stamp may lie before an earlier line's, since what other ranks print comes late: so many in any log, so many
@@ -395,3 +433,82 @@ def _edges(runs: Iterable[RowRun]) -> Iterator[int]:
         for index in range(MOST - seen % MOST, len(run), MOST):
             yield run.record(index)[0]
         seen += len(run)
+
+
+_DATED = compile_later(
+    rb"(?P<date>(?:19|20)\d\d([-/])[01]\d\2[0-3]\d)[ T_](?P<clock>\d\d:\d\d:\d\d)(?:[.,]\d{1,9})?"
+    rb"(?P<zone>Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)?(?: (?P<half>[AP]M)\b)?(?!\d)"
+    rb"|(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<at>\d\d:\d\d:\d\d) (?P<where>[A-Z]{3,5} )?(?P<year>(?:19|20)\d\d)\b"
+)
+_TO_CLOCK = (11, 7)
+"""Bytes of them before their clock: of a date in numbers, of the name of a month and a day."""
+_OPENING = compile_later(rb"[>\s]{0,8}(?:[\[(]|[A-Z]{2,10}[ :])?(?:[A-Z][a-z]{2},? )?\Z")
+"""What may precede a stamp at the beginning of a line: a quote, a bracket, the name of a logger, a weekday."""
+_STATING = compile_later(
+    rb"(?i)(?:^|[^a-z])(?:(?:cancelled|started|starting|begun|ended|ending|finished|running|run|launched|job) (?:at|on)"
+    rb"|(?:(?:start|begin|end|finish|current|local|launch)[a-z]*[ _-])?(?:date ?)?(?:time|datetime|timestamp|date|now)"
+    rb"|(?:start|begin|end|finish)[a-z]*[ _-]time of [a-z_ ]{1,40})"
+    rb"[ \t]{0,16}[:=]?[ \t]{0,4}(?:[a-z]{3},? )?\Z"
+)
+"""Words before a stamp that say when something was: ``CANCELLED AT``, ``START TIME:``, ``time      :``."""
+_OTHER = compile_later(
+    rb"(?i)buil[dt]|compil|modif|creat|releas|expir|updat|commit|version|valid|deadline|limit|\beta\b|expect|estimat"
+)
+"""Words of a line whose time is not that of the job: of a build, a file, a commit, a forecast."""
+
+
+def find_log_time(gathered: Gathered) -> LogTime | None:
+    """Return the earliest and the latest stamp in the first and the last bytes of a log; None where they contain none.
+
+    Stamps that name their offset are of another clock than those that do not: the more frequent kind counts. ``source`` is
+    ``log_ends``.
+    """
+    head, (tail, size) = gathered.heads[gathered.opening], gathered.tails[gathered.final]
+    if len(head) >= HEAD_KEPT:
+        head = head[: head.rfind(b"\n") + 1]
+    if len(tail) < size:
+        tail = tail[tail.find(b"\n") + 1 :]
+    stamps = [stamp for text in dict.fromkeys((head, tail)) for stamp in _stamps(plain(text))]  # of a small log both are the same
+    zoned = 2 * sum(stamp.zoned for stamp in stamps) >= len(stamps)
+    clocks = [stamp.clock for stamp in stamps if stamp.zoned == zoned]
+    if not clocks:
+        return None
+    zone = "Z" if zoned else ""
+    return LogTime(format_clock(min(clocks)) + zone, format_clock(max(clocks)) + zone, "utc" if zoned else None, "log_ends")
+
+
+def _stamps(text: bytes) -> Iterator[Stamp]:
+    yield from line_stamps(text)
+    for found in _dated(text):
+        start = max(text.rfind(b"\n", 0, found.start()), text.rfind(b"\r", 0, found.start())) + 1
+        before = text[max(start, found.start() - 120) : found.start()]
+        opens = start >= found.start() - 120 and _OPENING.match(before) is not None
+        if (opens or _STATING.search(before) is not None) and _OTHER.search(before) is None:
+            clock = _clock(found.groupdict())
+            if not math.isnan(clock):
+                yield Stamp(1, clock, found["zone"] is not None or found["where"] in (b"UTC ", b"GMT "))
+
+
+def _dated(text: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield the matches of ``_DATED``, each behind the one before: their clocks are found many times faster."""
+    masked, end = text.translate(MASK), 0
+    at = masked.find(CLOCK_MASKED)
+    while at >= 0:
+        for start in (at - before for before in _TO_CLOCK):
+            found = _DATED.match(text, start) if start >= end else None
+            if found is not None:
+                yield found
+                end = found.end()
+                break
+        at = masked.find(CLOCK_MASKED, at + 1)
+
+
+def _clock(parts: dict[str, bytes | None]) -> float:
+    """Return the seconds since 1970 of a match of ``_DATED``, or NaN; a fraction of a second is left out."""
+    if parts["year"] is not None:
+        return read_clock(b"%b %b %b %b%b" % tuple(parts[key] or b"" for key in ("month", "day", "at", "where", "year")))
+    date, time, zone = (parts[key] or b"" for key in ("date", "clock", "zone"))
+    clock, half, hour = read_clock(b"%b %b%b" % (date, time, zone)), parts["half"], int(time[:2])
+    if half is None or hour > 12:
+        return clock
+    return clock + 3600 * ((hour % 12) + (12 if half == b"PM" else 0) - hour)

@@ -4,7 +4,6 @@ In: the columns of a rule as scanned. Out: columns like those of any other rule,
 or the opening lines of the blocks.
 """
 
-from receipt_cli.events.naming.cells import name_cells
-from receipt_cli.events.naming.notes import Notes
+from receipt_cli.events.naming.cells import Notes, name_cells
 
 __all__ = ["Notes", "name_cells"]

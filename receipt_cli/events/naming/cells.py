@@ -7,21 +7,54 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from receipt_cli.events.model import Ledger
 from receipt_cli.events.naming.blocks import Stretch, place_rows, ranks_of, stretches
 from receipt_cli.events.naming.digits import read_part
-from receipt_cli.events.naming.notes import Notes
 from receipt_cli.events.rows import values_at
-from receipt_cli.grammar.model import Rule
+from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
+from receipt_cli.problems import EXCERPT_BYTES, Problem
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
 from receipt_cli.scan.extraction import Span, convert, is_other, plan_columns
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
+
+
+class Notes:
+    """What is counted of the cells of one grammar's rules, and what is wrong with them."""
+
+    def __init__(self, grammar: Grammar, ledger: Ledger, copied: Sequence[int]) -> None:
+        """Lines that are ``copied`` are not between the rows of a block."""
+        self.grammar, self.ledger, self.copied = grammar, ledger, copied
+        self.found: list[Problem] = []
+        self.orphans: dict[int, Problem] = {}
+        self.joined: Cells[int] = Cells("q")
+        """Positions of the rows that joined a block: what one rule has no block for may be a row of another's."""
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong, and the rows without a block."""
+        joined = set(self.joined) if self.orphans else ()
+        return [*self.found, *(problem for at, problem in self.orphans.items() if at not in joined)]
+
+    def unreadable(self, rule: Rule, name: str, text: str, line: int) -> None:
+        """Note a value of a field that cannot be read."""
+        detail = f"{self.grammar.ref} {rule.name}.{name}: {text[:64]!r}"
+        self.found.append(Problem("unreadable_value", line, detail, text[:EXCERPT_BYTES]))
+
+    def without_header(self, rule: Rule, line: int) -> None:
+        """Note a row of a table that does not fit the header before it."""
+        self.found.append(Problem("table_row_without_header", line, f"{rule.name}: cells do not fit the header", ""))
+
+    def orphan(self, rule: Rule, key: str, at: int, line: int) -> None:
+        """Note a row at ``at`` that has no block of this rule."""
+        self.orphans[at] = Problem("block_row_without_opening", line, f"{rule.name}: {key[:64]!r}", "")
+
 
 PIECE = 1 << 17
 """Texts that are named together."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from receipt_cli.analysis.rates import StepRate, scaled
+from receipt_cli.analysis.recompute import StepRate, scaled
 from receipt_cli.events.model import Event
 from receipt_cli.events.table import EventTable
 from receipt_cli.grammar.model import Grammar, Rule

@@ -1,7 +1,6 @@
 """Seconds by class of lost time: sums, doubts, and what makes a class unknown."""
 
-from receipt_cli.analysis.goodput.model import Part
-from receipt_cli.analysis.goodput.totals import Tally
+from receipt_cli.analysis.goodput.model import Part, Tally
 
 
 def test_spans_of_a_class_add_up() -> None:
