@@ -284,7 +284,7 @@ def _doubt_results(readings: Sequence[Reading]) -> None:
 
 def _begins_again(reading: Reading) -> bool:
     """Return whether a line without a loss counts steps, and from the start again: another launch's."""
-    step = reading.counter.step if reading.counter.mode == GLOBAL else None
+    step = reading.counter.step if reading.counter.mode in (GLOBAL, UNNUMBERED) and reading.counter.epoch is None else None
     return step is not None and reading.loss is None and not reading.bar and reading.shape.columns[step].drops > 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from receipt_cli.learn.column_names import fit_perplexity, read_names
 from receipt_cli.learn.counting import (
@@ -114,7 +113,7 @@ class Reading:
         headed = self.counter.epoch is None and self.counter.heading is not None
         if mode == EPOCHS and (headed or self._rises(self.counter.epoch)) and (PART in kinds or self._perplexing):
             return 2
-        if mode == EPOCHS and self._rises(self.counter.epoch) and (self._rewarded or self._scored):
+        if mode == EPOCHS and self._rises(self.counter.epoch) and self._scored:
             return 1
         if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
             return 0
@@ -141,11 +140,6 @@ class Reading:
 
     def _rises(self, at: int | None) -> bool:
         return at is not None and self.shape.columns[at].rises > 0
-
-    @property
-    def _rewarded(self) -> bool:
-        """True for a reward or a return: what is called ``ep`` beside it is an episode, or an epoch of them."""
-        return any(role.kind == SCORE and set(self.names[at].words.split()) & _REWARDS for at, role in self.roles.items())
 
     @property
     def _scored(self) -> bool:
@@ -431,15 +425,7 @@ def _is_time(shape: Shape, names: list[Name], at: int) -> bool:
     values = [token.value for token in shape.columns[at].values if token.value is not None]
     third = max(1, len(values) // 3)
     first, last = sum(values[:third]) / third, sum(values[-third:]) / third
-    return len(values) > 1 and not last < first - 0.02 * abs(first) and not _jumps(values)
-
-
-def _jumps(values: list[float]) -> bool:
-    """True for numbers that go up and down by several times their size, as the losses of single batches do, and no time."""
-    falls = sum(a > b for a, b in pairwise(values))
-    ranked = sorted(values)
-    tenth = len(ranked) // 10
-    return falls * 3 > len(values) and ranked[tenth] > 0 and ranked[-1 - tenth] > 3 * ranked[tenth]
+    return len(values) > 1 and not last < first - 0.02 * abs(first)
 
 
 def _speaks_of_loss(name: Name) -> bool:
