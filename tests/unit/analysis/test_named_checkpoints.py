@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 NEWER = (
     "Snapshotting to binary proto file ./output/poly_iter_{0}.caffemodel",
@@ -31,7 +31,7 @@ def caffe(forms: tuple[str, str], saved: tuple[int, ...], last: int, *end: str) 
 
 
 @pytest.mark.parametrize("forms", [NEWER, HDF5, OLDER], ids=["newer", "HDF5", "older"])
-def test_a_snapshot_of_caffe_is_of_the_iteration_in_its_name(receipt_of: Receipt, forms: tuple[str, str]) -> None:
+def test_a_snapshot_of_caffe_is_of_the_iteration_in_its_name(forms: tuple[str, str]) -> None:
     saved = receipt_of(caffe(forms, (1000, 2000, 3000), 3500))["summary"]["checkpoints"]
     assert [one["step"] for one in saved["latest"]] == [1000, 2000, 3000]
     assert saved["count"] == 3
@@ -39,19 +39,19 @@ def test_a_snapshot_of_caffe_is_of_the_iteration_in_its_name(receipt_of: Receipt
 
 
 @pytest.mark.parametrize("forms", [NEWER, HDF5, OLDER], ids=["newer", "HDF5", "older"])
-def test_a_checkpoint_of_the_last_planned_step_is_the_end(receipt_of: Receipt, forms: tuple[str, str]) -> None:
+def test_a_checkpoint_of_the_last_planned_step_is_the_end(forms: tuple[str, str]) -> None:
     document = receipt_of(caffe(forms, (2000, 4000), 3500, "Solving done ..."))
     assert document["summary"]["checkpoints"]["last_step"] == 4000
     assert document["checks"]["completed"] is True
     assert document["failure"] is None
 
 
-def test_one_of_a_step_before_it_is_not(receipt_of: Receipt) -> None:
+def test_one_of_a_step_before_it_is_not() -> None:
     document = receipt_of(caffe(NEWER, (2000, 3500), 3000))
     assert document["failure"]["reason"] == "truncated"
 
 
-def test_records_behind_it_count(receipt_of: Receipt) -> None:
+def test_records_behind_it_count() -> None:
     resumed = caffe(NEWER, (4000,), 3500) + "I0615 05:05:01.569707  1860 solver.cpp:228] Iteration 500, loss = 2.70000\n"
     assert receipt_of(resumed)["checks"]["completed"] is not True
 
@@ -85,13 +85,13 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("grammar", "record", "line", "want"), NAMED)
-def test_a_checkpoint_between_two_records(receipt_of: Receipt, grammar: str, record: str, line: str, want: int) -> None:
+def test_a_checkpoint_between_two_records(grammar: str, record: str, line: str, want: int) -> None:
     lines = [record.format(at // 20, at) for at in range(20, 401, 20)]
     document = receipt_of("\n".join([*lines[:4], line, *lines[4:], ""]), grammar=f"{grammar}@v2")
     assert document["summary"]["checkpoints"]["last_step"] == want
 
 
-def test_a_last_line_without_a_step_is_of_the_checkpoint_before_it(receipt_of: Receipt) -> None:
+def test_a_last_line_without_a_step_is_of_the_checkpoint_before_it() -> None:
     lines = [HF.format(at // 20, at) for at in range(20, 401, 20)]
     saved = ["Saving model checkpoint to out/checkpoint-412", "Saving model checkpoint to out"]
     checkpoints = receipt_of("\n".join([*lines, *saved, ""]), grammar="hf-trainer@v2")["summary"]["checkpoints"]
