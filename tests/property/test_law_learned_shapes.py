@@ -1,14 +1,12 @@
 """Law 1 for learned rules: a record is read only if it begins as those records do that the rule was made from."""
 
-from pathlib import Path
-
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.derive import Derivation, derive
-from receipt_cli.io.source import Source
+from receipt_cli.derive import Derivation
 from tests.tools.examples import costly
+from tests.tools.logs import derived_of
 
 FORMS = (
     "step {n}: loss {x:.4f} lr 0.001",
@@ -33,12 +31,6 @@ def foreign(form: str, words: str, at: int, loss: float) -> str:
     return head + words + line.removeprefix(head) if line.startswith(head) else words + line
 
 
-def read(lines: list[str], folder: Path) -> Derivation:
-    path = folder / "run.log"
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return derive(Source(str(path)))
-
-
 def figures(derivation: Derivation) -> object:
     assert derivation.primary is not None
     summary = derivation.summaries[derivation.primary]
@@ -46,34 +38,32 @@ def figures(derivation: Derivation) -> object:
     return summary.first, summary.last, summary.record_count, summary.restart_count, loss.first, loss.last, loss.min, loss.max
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(60), deadline=None)
+@settings(max_examples=costly(60), deadline=None)
 @given(
     form=st.sampled_from(FORMS),
     words=st.sampled_from(WORDS),
     places=st.lists(st.integers(1, COUNT), min_size=1, max_size=3, unique=True),
     loss=st.sampled_from([0.0001, 77.7]),
 )
-def test_what_other_words_precede_is_no_record(form: str, words: str, places: list[int], loss: float, tmp_path: Path) -> None:
+def test_what_other_words_precede_is_no_record(form: str, words: str, places: list[int], loss: float) -> None:
     lines = printed(form)
-    wanted = figures(read(lines, tmp_path))
+    wanted = figures(derived_of(lines))
     for at in sorted(places, reverse=True):
         lines.insert(at - 1, foreign(form, words, at, loss))
-    derivation = read(lines, tmp_path)
+    derivation = derived_of(lines)
     assert figures(derivation) == wanted
     named = [problem for problem in derivation.problems[1] if problem.kind == "foreign_record"]
     assert [problem.detail.split()[0] for problem in named] in ([str(len(places))], [])  # an evaluation's is none
     assert named or words == "[calibration] "
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(30), deadline=None)
+@settings(max_examples=costly(30), deadline=None)
 @given(form=st.sampled_from(FORMS), words=st.sampled_from(WORDS), count=st.integers(3, 10), behind=st.booleans())
-def test_a_short_section_that_other_words_precede_is_no_stage(
-    form: str, words: str, count: int, behind: bool, tmp_path: Path
-) -> None:
+def test_a_short_section_that_other_words_precede_is_no_stage(form: str, words: str, count: int, behind: bool) -> None:
     lines = printed(form)
     section = [foreign(form, words, at, 77.7) for at in range(1, count + 1)]
-    plain = read(lines, tmp_path)
-    derivation = read([*lines, *section] if behind else [*section, *lines], tmp_path)
+    plain = derived_of(lines)
+    derivation = derived_of([*lines, *section] if behind else [*section, *lines])
     assert (figures(derivation), len(derivation.summaries)) == (figures(plain), 1)
     assert derivation.checks["completed"] in (plain.checks["completed"], None)
 
@@ -82,13 +72,13 @@ def test_a_short_section_that_other_words_precede_is_no_stage(
 @pytest.mark.parametrize(
     "form", ["Epoch:[{e}/4]{w}({b}/10), loss: {x:.4f}, lr: 0.1", "Epoch {e} {w}Iteration {n}  loss = {x:.4f}"]
 )
-def test_a_word_between_two_counters_tells_of_another_model(form: str, before: bool, tmp_path: Path) -> None:
+def test_a_word_between_two_counters_tells_of_another_model(form: str, before: bool) -> None:
     own, others = (
         [form.format(n=n, e=1 + (n - 1) // 10, b=1 + (n - 1) % 10, x=x or 4 - n / 50, w=word) for n in range(1, COUNT + 1)]
         for word, x in (("", 0), ("Teacher ", 0.0001))
     )
     lines = [line for pair in (zip(others, own, strict=True) if before else zip(own, others, strict=True)) for line in pair]
-    assert figures(read(lines, tmp_path)) == figures(read(own, tmp_path))
+    assert figures(derived_of(lines)) == figures(derived_of(own))
 
 
 @pytest.mark.parametrize(
@@ -99,11 +89,11 @@ def test_a_word_between_two_counters_tells_of_another_model(form: str, before: b
         ["step {n} | loss {x:.4f}", "dev step {n} | loss 0.5"],
     ],
 )
-def test_a_word_between_the_counter_and_the_figures_tells_of_what_they_are(lines: list[str], tmp_path: Path) -> None:
+def test_a_word_between_the_counter_and_the_figures_tells_of_what_they_are(lines: list[str]) -> None:
     every = [line.format(n=n, x=4 - n / 50) for n in range(COUNT) for line in lines]
-    assert figures(read(every, tmp_path)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
+    assert figures(derived_of(every)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
 
 
-def test_records_of_one_kind_may_begin_in_several_ways(tmp_path: Path) -> None:
+def test_records_of_one_kind_may_begin_in_several_ways() -> None:
     lines = [f"[{'gpu' if n % 2 else 'cpu'} 0] iter {n}: loss {4 - n / 50:.4f}" for n in range(COUNT)]
-    assert figures(read(lines, tmp_path)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
+    assert figures(derived_of(lines)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)

@@ -20,11 +20,12 @@ def line(step: int, loss: float) -> str:
     return f"iter {step}: loss {loss:.4f}, time {100 + step % 7}.00ms, mfu 40.00%"
 
 
-def receipt_of(log: Log, grammar: str | None = None, exit_code: int | None = None) -> dict[str, Any]:
+def receipt_of(log: Log, grammar: str | None = None, exit_code: int | None = None, **options: Any) -> dict[str, Any]:
     """Return the receipt of a log; ``grammar`` names a grammar or is the text of one, ``exit_code`` what the caller knows."""
+    options = {"exit_code": exit_code, "workers": 1, **options}
     if grammar is not None and "\n" in grammar:
-        return written(grammar, "v1.yaml", lambda path: receipt_of(log, path, exit_code))
-    return written(log, "run.log", lambda path: produce(Request(path, grammar=grammar, exit_code=exit_code, workers=1)).document)
+        return written(grammar, "v1.yaml", lambda path: receipt_of(log, path, **options))
+    return written(log, "run.log", lambda path: produce(Request(path, grammar=grammar, **options)).document)
 
 
 TOY = (
@@ -38,9 +39,14 @@ def toy_receipt(log: Log, exit_code: int | None = None) -> dict[str, Any]:
     return receipt_of(log, TOY, exit_code)
 
 
+def derived_of(log: Log, grammar: str | None = None) -> Derivation:
+    """Return what is derived of a log."""
+    return written(log, "run.log", lambda path: derive(Source(path), Options(grammar=grammar)))
+
+
 def learned_of(log: Log) -> Derivation:
     """Return what is learned of a log."""
-    return written(log, "run.log", lambda path: derive(Source(path), Options(grammar="generic")))
+    return derived_of(log, "generic")
 
 
 def written(given: Log, name: str, read: Callable[[str], Found]) -> Found:

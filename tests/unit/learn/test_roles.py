@@ -1,12 +1,9 @@
 """What a column is, by its words and by what it does: a word with two meanings needs a second sign."""
 
-from pathlib import Path
-
 import pytest
 
-from receipt_cli.derive import Derivation, derive
-from receipt_cli.io.source import Source
-from tests.tools.logs import learned_of
+from receipt_cli.derive import Derivation
+from tests.tools.logs import derived_of, learned_of
 
 COUNT = 20
 
@@ -67,10 +64,8 @@ def test_a_line_that_is_named_as_the_validation_loss_is_one() -> None:
     assert metrics(learned_of(lines))["val_loss"] == (0.05, 0.85)
 
 
-def test_a_rule_that_names_no_trainer_wins_nothing_alone(tmp_path: Path) -> None:
-    path = tmp_path / "run.log"
-    path.write_text("Validation loss: 0.61\nValidation loss: 0.55\nValidation loss: 0.50\n", "utf-8")
-    assert not derive(Source(str(path))).detection.chosen
+def test_a_rule_that_names_no_trainer_wins_nothing_alone() -> None:
+    assert not derived_of(["Validation loss: 0.61", "Validation loss: 0.55", "Validation loss: 0.50"]).detection.chosen
 
 
 def test_an_epoch_of_few_is_a_record_where_its_total_and_much_else_is_printed() -> None:
