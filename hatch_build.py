@@ -1,7 +1,7 @@
 """Compile the shipped definitions into ``receipt_cli/_compiled``, and the scan kernel if there is a compiler.
 
 A build hook of hatchling for wheels and editable installations; ``make compile`` and ``make kernel`` call it too.
-``receipt_cli.definitions.compiled`` and ``receipt_cli.scan.kernel`` read its output.
+``receipt_cli.definitions.resources`` and ``receipt_cli.scan.kernel`` read its output.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def _compiled_kernel(folder: Path, warn: Callable[[str], None]) -> Path | None:
 def compile_definitions() -> None:
     """Write the changed files of ``receipt_cli/_compiled``, each atomically."""
     sys.path.insert(0, str(ROOT))
-    from receipt_cli.definitions import compiled
-    from receipt_cli.definitions.compiled import FOLDER, code_digest, pack
+    from receipt_cli.definitions import resources
+    from receipt_cli.definitions.resources import FOLDER, code_digest, pack
 
-    compiled._entries = lambda group: ({}, b"")  # type: ignore[assignment]  # do not read an earlier build
+    resources._entries = lambda group: ({}, b"")  # type: ignore[assignment]  # do not read an earlier build
     folder = ROOT / "receipt_cli" / FOLDER
     folder.mkdir(exist_ok=True)
     written: dict[str, str] = {}

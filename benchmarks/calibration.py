@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from receipt_cli.comparison.contrasts import METRIC, compare_stalls
 from receipt_cli.comparison.metrics import WANDER, Figures, compare_metrics
-from receipt_cli.comparison.stalls import METRIC, compare_stalls
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import ReceiptError
 from receipt_cli.numeric.intervals import INTERVAL_RULE

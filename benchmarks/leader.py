@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from receipt_cli.batch.coordinator import Batch, rederive
-from receipt_cli.batch.listing import Listing
+from receipt_cli.batch.discovery import Listing
 from receipt_cli.batch.model import Derived, Engine, Identity, Log, Task
 
 _OPERATIONS = ("open", "os.mkdir", "os.rename", "os.remove", "os.listdir", "os.scandir", "os.link", "os.rmdir")

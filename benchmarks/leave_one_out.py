@@ -39,7 +39,7 @@ from receipt_cli.learn.vocabulary import load_vocabulary  # noqa: E402
 
 FIELDS = ("summary.steps.record_count", "summary.metrics.loss.first", "summary.metrics.loss.last")
 Figures = tuple[float | None, float | None, float | None]
-"""(step records, first loss, last loss); 0 without steps, None without a loss."""
+"""(step records, first loss, last loss); 0 without steps, None without a loss, or where the receipt withholds a value."""
 RESULTS = Path(__file__).resolve().parent / "results"
 NO_LOGS = {"MANIFEST.tsv", "README.md", "truth.jsonl"}
 
@@ -50,8 +50,12 @@ def figures(derivation: engine.Derivation) -> Figures:
         return 0, None, None
     summary = derivation.summaries[derivation.primary]
     loss = summary.metrics.get("loss")
-    finite = [None if v is None or not math.isfinite(v) else v for v in ((loss.first, loss.last) if loss else (None, None))]
-    return summary.record_count, finite[0], finite[1]
+    values = (summary.record_count, *((loss.first, loss.last) if loss else (None, None)))
+    named = {field for problem in derivation.problems[1] for field in problem.fields}
+    places = ("/summary", f"/phases/{derivation.primary}/summary")
+    withheld = [any(place + field.removeprefix("summary").replace(".", "/") in named for place in places) for field in FIELDS]
+    found = [None if gone or v is None or not math.isfinite(v) else v for gone, v in zip(withheld, values, strict=True)]
+    return found[0], found[1], found[2]
 
 
 def full(path: Path) -> tuple[Figures | None, list[str]]:
@@ -64,7 +68,9 @@ def full(path: Path) -> tuple[Figures | None, list[str]]:
     ids = [chosen.grammar.id for chosen in derivation.detection.chosen]
     known = bool(ids) and "generic" not in ids
     primary = derivation.phase_grammars[derivation.primary] if derivation.primary is not None else None
-    return figures(derivation) if known else None, [primary] if known and primary else [i for i in ids if known]
+    read = figures(derivation)
+    count = None if derivation.problems[0]["steps_missing"] else read[0]  # a hole that is named: no truth
+    return (count, *read[1:]) if known else None, [primary] if known and primary else [i for i in ids if known]
 
 
 def expected(truth: dict[str, Any] | None, read: Figures | None) -> dict[str, float | None] | None:
@@ -74,7 +80,8 @@ def expected(truth: dict[str, Any] | None, read: Figures | None) -> dict[str, fl
         wanted = {field: truth[field] for field in FIELDS if field in truth}
     if read is not None:
         for field, value in zip(FIELDS, read, strict=True):
-            wanted.setdefault(field, value)
+            if value is not None or field != FIELDS[0]:
+                wanted.setdefault(field, value)
     return wanted or None
 
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.comparison.policy import DEFAULT
+from receipt_cli.comparison.comparable import DEFAULT
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.history.lane_history import history
 from receipt_cli.store.files import Store

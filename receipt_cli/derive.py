@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.omissions import find_omissions, loss_doubts, rates_contradicted
-from receipt_cli.analysis.progress.checkpoints import without_unsaved
+from receipt_cli.analysis.progress.checkpoints import checkpoint_begun
 from receipt_cli.analysis.stated.completion import contradicted
 from receipt_cli.analysis.stated.cost import Cost, find_cost
 from receipt_cli.analysis.stated.job_end import complete_ending
@@ -305,25 +305,24 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
             summaries.append(summarise(phase, known, registry, options.facts, digits))
     own_body = window(reading.body, launch)
     unread = body.step_like >= MAX_SEEN or any(lack.counted for lack in reading.lacks)
+    last, first_and_last = _last_line(every), cache(partial(_edges_of, reading, number))
     ending = judge(
         own_body, engine.catalogue, every, options.exit_code, whole=options.log_complete is not False, running=options.running,
-        closing=lambda: any(phase.steps for phase in every) and closes(_edges_of(reading, number), _last_line(every)),
-        started=lambda line: begins_program(_edges_of(reading, number), _last_line(every), line),
+        closing=lambda: any(phase.steps for phase in every) and closes(first_and_last(), last),
+        started=lambda line: begins_program(first_and_last(), last, line),
         unread_after=unread and not any(phase.steps for phase in every),
     )  # fmt: skip
     if options.job is not None:
         ending = complete_ending(ending, options.job)
     edges = reading.edges.of_run(number, len(reading.launches) - 1)
-    explanation = Explanation()
+    explanation, at_end = Explanation(), _last_lines(reading, number)
     if ending.reason is not None:
-        explanation = explain(ending, own_body, engine.catalogue, every, edges.tail, _last_lines(reading, number))
+        explanation = explain(ending, own_body, engine.catalogue, every, edges.tail, at_end)
         ending = explanation.improved(ending)
     starts = [max(launch.start, phase.first_at) for phase in every]
     spans = list(zip(starts, [*starts[1:], launch.end], strict=False))
     ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
-    if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
-        summaries[-1].checkpoints = without_unsaved(saved, _edges_of(reading, number), _last_line(every))
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
         spent = account(phases, summaries, launch, edges, options.wall)
@@ -338,6 +337,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     left_over = [(r, c.dropped) for key, r in read_by.items() if r.event == "step" and (c := body.rules.get(key)) is not None]
     own += losses_left_over(left_over, phases, summaries)
     own += loss_doubts(phases, summaries, primary)
+    if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
+        own += checkpoint_begun(saved, len(summaries) - 1, first_and_last(), last)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += rates_contradicted(summaries)
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]
@@ -347,14 +348,14 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if options.replaced_bytes is not None:
         detail = "the file was replaced while it was followed; its earlier content was not read"
         own.append(Problem("launch_doubtful", 1, detail, ""))
-    stepless = not unread and proves_no_step(every, ending) and _failed_at_start(reading, number, ending)
+    stepless = not unread and proves_no_step(every, ending) and _failed_at_start(reading, number, ending, first_and_last())
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
     lost = lost or unread_losses(body.doubts, read_by)
     checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost)
     metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
     steps = [event.last_at for phase in every for event in phase.steps]
     behind = body.records - 1 - (max(steps) >> POSITION_BITS) if steps else None
-    own += training_unread(engine, grammars, _last_lines(reading, number), behind)
+    own += training_unread(engine, grammars, at_end, behind)
     own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
     problems = _problems(body, [*reading.gathered.problems, *own])
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
@@ -416,9 +417,9 @@ def _edges_of(reading: Reading, number: int) -> dict[int, bytes]:
     return {**{at: line for at, line in first if not last or at < last[0][0]}, **dict(last)}
 
 
-def _failed_at_start(reading: Reading, number: int, ending: Ending) -> bool:
+def _failed_at_start(reading: Reading, number: int, ending: Ending, lines: Mapping[int, bytes]) -> bool:
     """Return whether the run failed before its first step: a known trainer after its introduction, or any program."""
-    lines, failure = _edges_of(reading, number), ending.line_number or reading.body.lines + 1
+    failure = ending.line_number or reading.body.lines + 1
     streams, size, forced = reading.gathered.streams, reading.gathered.log.size_bytes, reading.options.grammar is not None
     known = any(grammar.layer in PROGRAMS for grammar in reading.grammars)
     if known and shows_beginning(reading.launches[number].events, lines, failure):

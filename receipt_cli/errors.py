@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
 _LONG = 30
@@ -115,3 +117,12 @@ class NotAttested(ReceiptError):
     """An attestation is not of this receipt, or its signer is not the expected one."""
 
     exit_code = ExitCode.NO
+
+
+@contextmanager
+def system_errors(kind: type[ReceiptError], message: str, where: object = "") -> Iterator[None]:
+    """Raise a system error of the block as an error of ``kind`` with ``message`` and the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(message, where=str(where), why=error.strerror or str(error)) from error

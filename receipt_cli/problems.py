@@ -33,7 +33,7 @@ class Problem(NamedTuple):
     values: tuple[str, ...] = ()
     """The values in question, as printed: at most ``MAX_NAMED``."""
     fields: tuple[str, ...] = ()
-    """JSON pointers of the values that are null because of it (see ``receipts/withhold.py``)."""
+    """JSON pointers of the values that are null because of it (see ``receipts/assembly.py``)."""
 
     def moved(self, lines: int) -> Problem:
         """Return the same problem, ``lines`` further down."""

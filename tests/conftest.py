@@ -119,7 +119,7 @@ def endless_or_not() -> Iterator[None]:
 
     ``make lint-grammars`` measures.
     """
-    from receipt_cli.authoring import redos, timing
+    from receipt_cli.authoring import redos
 
     spent, read = 0.0, redos.extract
 
@@ -136,7 +136,6 @@ def endless_or_not() -> Iterator[None]:
         patch.setattr(redos, "extract", extract)
         patch.setattr(redos, "time", clock)
         patch.setattr(redos, "SCREEN_BYTES", 512)
-        patch.setattr(timing, "time", clock)
         yield
 
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from receipt_cli.analysis.trend import Course, course
 from receipt_cli.events.printed_digits import Digits
-from receipt_cli.events.series import Series
+from receipt_cli.events.table import Series
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, Values
 

@@ -35,6 +35,10 @@ DEEPEST = 2000
 STALL_RATIO, STALL_SECONDS = 10, 300
 """A silence is a stall if it exceeds ``STALL_RATIO`` usual gaps between records, and ``STALL_SECONDS``."""
 PACE_RECORDS = 100
+ROOT_ERRORS = 4
+"""Most lines from an exception to the first of its root errors."""
+_LISTED = compile_later(r"\d{1,4} root error\(s\) found\.")
+_ROOT_ERROR = compile_later(r"\(0\) ([A-Z_]{2,40}: .*\S)")
 _TYPE = compile_later(r"((?:[A-Za-z_]\w{0,100}\.){0,12}[A-Za-z_]\w{0,100})(?:: ([^\r\n]*))?\s*\Z")
 _NAMED = compile_later(r"(?:Error|Exception|Interrupt|Exit|Iteration|Unsupported|OutOfResources)\Z|exc\.|errors\.|exceptions\.")
 _FRAME = compile_later(r'File "([^"\r\n]{1,300})", line (\d{1,7})(?:, in ([^\r\n]{1,120}?))?\s*\Z')
@@ -151,7 +155,20 @@ def _exception(failure: MarkerMatch, body: SegmentBody, lines: Sequence[tuple[in
     if found is None or not _NAMED.search(found[1]):
         return None
     frames = _frames(failure, body)
-    return Raised(found[1], (found[2] or "").strip() or None, failure.line, _innermost(frames), _is_own(frames))
+    message, line = _root_error(failure.line, lines) or ((found[2] or "").strip() or None, failure.line)
+    return Raised(found[1], message, line, _innermost(frames), _is_own(frames))
+
+
+def _root_error(line: int, lines: Sequence[tuple[int, bytes]]) -> tuple[str, int] | None:
+    """Return text and line of the first root error that TensorFlow lists directly after the exception of ``line``."""
+    listed = False
+    for number, raw in lines:
+        if line < number <= line + ROOT_ERRORS:
+            text = _without_prefix(raw).strip()
+            listed = listed or _LISTED.match(text) is not None
+            if listed and (found := _ROOT_ERROR.match(text)) is not None:
+                return found[1], number
+    return None
 
 
 def _frames(failure: MarkerMatch, body: SegmentBody) -> list[Frame]:
@@ -213,8 +230,7 @@ def _read_traceback(line: int, lines: Sequence[tuple[int, bytes]]) -> Raised | N
     for number, raw in lines:
         if number <= line:
             continue
-        record = plain(raw + b"\n").strip(b"\r\n")
-        text = record[max(starts(record), default=0) :].decode("utf-8", "replace")
+        text = _without_prefix(raw)
         inner = re.match(r'\s*File "', text)
         if inner is not None and (frame := _read_frame(text)) is not None:
             frames.append(frame)
@@ -225,6 +241,12 @@ def _read_traceback(line: int, lines: Sequence[tuple[int, bytes]]) -> Raised | N
                 return None
             return Raised(found[1], (found[2] or "").strip() or None, number, _innermost(frames), _is_own(frames))
     return None
+
+
+def _without_prefix(raw: bytes) -> str:
+    """Return the text of a line after the prefixes of ranks, hosts and loggers."""
+    record = plain(raw + b"\n").strip(b"\r\n")
+    return record[max(starts(record), default=0) :].decode("utf-8", "replace")
 
 
 def _work(body: SegmentBody) -> dict[int, Party]:

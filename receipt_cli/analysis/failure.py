@@ -9,13 +9,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from receipt_cli.analysis.completed import Evidence, distance, ends_before_plan, is_completed, reached_plan, saved_plan
 from receipt_cli.analysis.survival import CONVICTING, FATAL, Progress
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
 from receipt_cli.analysis.tracebacks import FRAME, HEAD, INTERRUPTED
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.series import first_with, metric, not_finite_since, read
+from receipt_cli.events.table import EventTable, place_of
 from receipt_cli.numeric.statistics import exact_median, finite, value_range
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem
@@ -272,17 +274,20 @@ def _diverged(phases: Sequence[Phase]) -> MarkerMatch | None:
     lowest loss; the line is that of the lowest loss.
     """
     for phase in reversed(phases):
-        losses = finite(read(phase.steps, metric("loss")))
+        table = EventTable(phase.steps)
+        column = table.metric("loss")
+        losses = finite(column.values)
         lowest, _ = value_range(losses)
         if lowest is None:
             continue
         if len(losses) < DIVERGED_RECORDS or lowest <= 0:
             return None
         some = min(10, max(1, len(losses) // 10))
-        first, last = (exact_median([*map(float, part)]) or math.inf for part in (losses[:some], losses[-some:]))
+        first, last = (exact_median(part) or math.inf for part in (losses[:some], losses[-some:]))
         if last <= max(DIVERGED_RATIO * first, 2 * lowest):
             return None
-        at, line = first_with(phase.steps, metric("loss"), lowest)
+        row = column.row(place_of(column.values, lowest) or 0)
+        at, line = int(table.at[row]), int(table.line[row])
         message = f"the loss rose from {lowest:g} at its lowest to {losses[-1]:g}; it began with {losses[0]:g}"
         return MarkerMatch(DIVERGED, 1, line, line, at, line, message, None, True)
     return None
@@ -323,7 +328,9 @@ def _nan_loss(phases: Sequence[Phase]) -> int | None:
         for phase in reversed(phases):
             every = (*phase.steps, *phase.evals, *phase.standalone_events)
             events = phase.steps if name == "loss" else sorted(every, key=lambda e: e.at)
-            line = not_finite_since(events, metric(name))
-            if line is not None:
-                return line or None
+            table = EventTable(events)
+            column = table.metric(name)
+            if len(column.values):
+                after = int(np.append(-1, np.flatnonzero(np.isfinite(column.values)))[-1]) + 1
+                return int(table.line[column.row(after)]) if after < len(column.values) else None
     return None

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from receipt_cli.analysis.consistency import Comparison
 from receipt_cli.analysis.flops import PRINTED, SAME_PEAK, named_convention, positive
 from receipt_cli.analysis.recompute import Workings
 from receipt_cli.definitions.accelerators import Device, load_peaks
 from receipt_cli.events.model import Event
-from receipt_cli.events.series import metric, read
+from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic, count_above, finite
 
@@ -52,7 +54,7 @@ _RATES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_p
 
 
 def find_oddities(
-    steps: Sequence[Event],
+    steps: EventTable,
     singles: Sequence[Event],
     metrics: Mapping[str, Statistic],
     made: Workings,
@@ -87,14 +89,14 @@ def _integer_factor(one: Comparison, made: Workings) -> Flag | None:
     )
 
 
-def _above_one(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+def _above_one(steps: EventTable, metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
     """Yield a flag if records have an MFU above 1: as printed, else as recomputed."""
     derived = made.found.get("mfu_ratio")
     printed = "mfu_ratio" in metrics
-    figure = metric("mfu_ratio") if printed else None if derived is None else derived.figure
+    figure = steps.metric("mfu_ratio") if printed else None if derived is None else derived.figure
     if figure is None:
         return
-    count, largest = count_above(read(steps, figure), 1.0)
+    count, largest = count_above(figure.values, 1.0)
     if count:
         said = "the trainer prints" if printed else "the log's own figures give"
         detail = f"{said} an MFU above 1 in {count} {'record' if count == 1 else 'records'}: no device does more than its peak"
@@ -157,17 +159,17 @@ def _conventions(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[F
     yield Flag("other_flops_convention", "mfu_ratio", mfu.median, found, 1 / CONVENTION_RATIO, None, detail)
 
 
-def _impossible(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+def _impossible(steps: EventTable, metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
     """Yield a flag if records exceed any possible FLOP/s of the named device, else of all devices in the table."""
     name = "flops_per_s_per_device"
     derived = made.found.get(name)
     printed = name in metrics
     if not printed and derived is None:
         return
-    figure = metric(name) if printed or derived is None else derived.figure
+    figure = steps.metric(name) if printed or derived is None else derived.figure
     device = made.device
     bound = BEYOND * (device.flops_per_s if device is not None else load_peaks().highest)
-    count, largest = count_above(read(steps, figure), bound)
+    count, largest = count_above(figure.values, bound)
     if not count:
         return
     whose = device.name if device is not None else "any device of the peak table"
@@ -177,10 +179,10 @@ def _impossible(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: 
 
 
 def _unknown_peak(
-    steps: Sequence[Event], singles: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings
+    steps: EventTable, singles: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings
 ) -> Iterator[Flag]:
     """Yield a flag if the trainer lacked its device's peak: none printed beside the device, or no finite MFU."""
-    mfu = read(steps, metric("mfu_ratio")) if "mfu_ratio" in metrics else []
+    mfu = steps.metric("mfu_ratio").values if "mfu_ratio" in metrics else np.empty(0)
     peak = ("fact", "peak_flops_per_s_per_device")
     blank = any(
         "accelerator_name" in event.facts

@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 from receipt_cli.analysis.trend import Course, course
 from receipt_cli.definitions.units import read_number
 from receipt_cli.events.ranks import RankFigures
-from receipt_cli.events.series import Series, metric, read
+from receipt_cli.events.table import EventTable, Series
+from receipt_cli.numeric.statistics import finite
 from receipt_cli.patterns import compile_later
 
 Interpretation = Literal["steady", "growth", "fragmentation", "unknown"]
@@ -81,7 +82,7 @@ def tell(series: Series, ranks: Mapping[int, RankFigures], message: str | None, 
     figures: dict[str, float] = {}
     for name, allocated, reserved in pairs:
         figures |= _ends("peak_" * name.startswith("peak_"), allocated, reserved, sloped=not restarted)
-    split = course(series, "inactive_split_bytes").values if "inactive_split_bytes" in series else []
+    split = course(series, "inactive_split_bytes").values
     if len(split):
         figures["inactive_split_bytes"] = float(split[-1])
     figures |= {name: count for name in COUNTS if name in series and (count := _count(series, name)) is not None}
@@ -114,8 +115,8 @@ def _ends(prefix: str, allocated: Course, reserved: Course, *, sloped: bool) -> 
 def _count(series: Series, name: str) -> float | None:
     """Return an allocator count over the whole phase, for the rank with the highest."""
     by_rank: dict[int, list[float]] = {}
-    for event in (e for e in series.events if e.prints(name)):
-        counts = [float(v) for v in read([event], metric(name)) if math.isfinite(v)]
+    for event in (e for e in series.table.events if e.prints(name)):
+        counts = finite(EventTable([event]).metric(name).values).tolist()
         known = by_rank.setdefault(event.rank, [0.0])
         added = event.meanings.get(name, (None, None))[1] == SINCE_LAST
         known[0] = math.fsum([known[0], *counts]) if added else max([known[0], *counts])

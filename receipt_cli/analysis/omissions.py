@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from receipt_cli.analysis.checks import LOSSES
@@ -12,8 +12,8 @@ from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.counters import JUMP, Contest, jumps_at_end
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase, last_steps
-from receipt_cli.events.series import Piece, metric, pieces, positions, read
-from receipt_cli.numeric.statistics import Statistic
+from receipt_cli.events.table import EventTable, positions
+from receipt_cli.numeric.statistics import Statistic, finite
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem, pointer
 
 MIN_LOSSLESS = 3
@@ -75,8 +75,21 @@ def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Pr
         if last is not None and jumps_at_end(positions, phase.planned):
             detail = "the counter of the last record is far ahead of the records before it"
             values = tuple(map(str, positions[-2:]))
-            fields = [f"/phases/{index}/summary/steps/last", *(["/checks/completed"] if phase.planned is not None else [])]
+            fields = ["/checks/completed"] if phase.planned is not None else []
+            fields += [f"/phases/{index}/summary/{name}" for name in ("steps/last", *_reached(phase, summary, positions[-2]))]
             found.append(Problem("step_jump", last.line, detail, "", (last.line,), values, tuple(fields)))
+    return found
+
+
+def _reached(phase: Phase, summary: Summary, before: int) -> list[str]:
+    """Return the figures besides the last step that a counter far ahead changes; ``before`` is the step before the last."""
+    epochs = [*dict.fromkeys(int(value) for value in finite(EventTable(phase.steps).metric("epoch").values))]
+    found = [f"metrics/epoch/{key}" for key in ("last", "max", "mean")] if jumps_at_end(epochs) else []
+    saved = summary.checkpoints
+    if saved is not None:
+        found += ["checkpoints/unsaved_step_count", "checkpoints/unsaved_time_s"]
+        found += ["checkpoints/last_step"] if (saved.last_step or 0) > before else []
+        found += [f"checkpoints/latest/{at}/step" for at, one in enumerate(saved.latest) if (one.step or 0) > before]
     return found
 
 
@@ -161,7 +174,8 @@ def loss_doubts(phases: Sequence[Phase], summaries: Sequence[Summary], primary: 
 
 def _zeros_at_end(phase: Phase) -> int:
     """Return how many final records print a loss of 0 with a gradient norm that is not finite."""
-    pairs = zip(reversed(read(phase.steps, metric("loss"))), reversed(read(phase.steps, metric("grad_norm"))), strict=False)
+    table = EventTable(phase.steps)
+    pairs = zip(*(reversed(table.metric(name).values) for name in ("loss", "grad_norm")), strict=False)
     count = 0
     for loss, norm in pairs:
         if loss != 0.0 or math.isfinite(norm):
@@ -173,18 +187,13 @@ def _zeros_at_end(phase: Phase) -> int:
 def _silent_records(phase: Phase) -> int:
     """Return how many final records have no loss, if far more than ever lay between two losses; else 0."""
     every = positions(phase.steps)
-    losses = [int(at) for piece in pieces(phase.steps, metric("loss")) for at in _places(piece)]
+    table = EventTable(phase.steps)
+    losses: list[int] = table.at[table.metric("loss").rows].tolist()
     after = len(every) - bisect_right(every, losses[-1]) if losses else 0
     if after < MIN_LOSSLESS or len(losses) < MIN_LOSSLESS:
         return 0
     widest = max(bisect_left(every, other) - bisect_left(every, one) for one, other in pairwise(losses))
     return after if after > 3 * widest else 0
-
-
-def _places(piece: Piece) -> Iterator[int]:
-    """Yield the positions of the records with the values of a piece."""
-    for part in piece.parts or (piece,):
-        yield from map(int, part.places)
 
 
 def rates_contradicted(summaries: Iterable[Summary]) -> list[Problem]:

@@ -6,7 +6,7 @@ Each names its inputs. Nothing is guessed: without the devices, the FLOPs per to
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from receipt_cli.analysis.consistency import tokens_per_step
@@ -27,12 +27,11 @@ from receipt_cli.analysis.flops import (
 from receipt_cli.analysis.rates import StepRate, scaled
 from receipt_cli.analysis.stated.completion import Completed
 from receipt_cli.definitions.accelerators import Device
-from receipt_cli.events.model import Event
-from receipt_cli.events.series import Figure, is_shown, metric
+from receipt_cli.events.table import Column, EventTable
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic
 
-Describe = Callable[[Figure, str | None, str | None], Statistic]
+Describe = Callable[[Column, str | None, str | None], Statistic]
 """Statistics of a figure over the steady records, with its scope and its definition."""
 
 Inputs = dict[str, float | str]
@@ -49,7 +48,7 @@ class Recomputed:
     """
 
     statistic: Statistic
-    figure: Figure
+    figure: Column
     inputs: Inputs
     comparable: bool
 
@@ -66,7 +65,7 @@ class Workings:
 
 
 def recompute(
-    steps: Sequence[Event],
+    steps: EventTable,
     known: Completed,
     metrics: Mapping[str, Statistic],
     trainer: str,
@@ -96,14 +95,12 @@ def recompute(
     return made
 
 
-def _printed_rate(
-    steps: Sequence[Event], known: Completed, metrics: Mapping[str, Statistic], describe: Describe
-) -> Recomputed | None:
+def _printed_rate(steps: EventTable, known: Completed, metrics: Mapping[str, Statistic], describe: Describe) -> Recomputed | None:
     """Return the printed tokens/s of each record, if stated facts complete them."""
     printed = metrics.get("tokens_per_s")
     if printed is None or not known.used or not _each_record(printed):
         return None
-    figure = metric("tokens_per_s")
+    figure = steps.metric("tokens_per_s")
     return Recomputed(describe(figure, None, None), figure, {"tokens_per_s": "as each record prints it"}, False)
 
 
@@ -111,18 +108,17 @@ def _rates(
     unit: str,
     rate: StepRate,
     per_sample: str | None,
-    steps: Sequence[Event],
+    steps: EventTable,
     made: Workings,
     metrics: Mapping[str, Statistic],
-) -> Iterator[tuple[str, Figure, str, Inputs]]:
+) -> Iterator[tuple[str, Column, str, Inputs]]:
     """Yield the rate of the job, and that of a device if the trainer prints it too."""
-    figure = rate.figure
-    if not is_shown(steps, figure):
+    figure, amounts = rate.of(steps)
+    if not amounts:
         return
-    amounts = rate.amounts(steps)
     inputs: Inputs = {}
     if len(amounts) == 1:
-        inputs[f"{unit}_per_step"] = amounts.pop()
+        inputs[f"{unit}_per_step"] = amounts[0]
     elif per_sample is not None and isinstance(rate.per_sample, float):
         inputs[per_sample] = rate.per_sample
     else:
@@ -174,7 +170,7 @@ def _add_mfu(
     made: Workings,
     flops: TokenFlops | None,
     stated: Peak | None,
-    steps: Sequence[Event],
+    steps: EventTable,
     metrics: Mapping[str, Statistic],
     trainer: str,
     describe: Describe,
@@ -193,8 +189,9 @@ def _add_mfu(
         return
     counted = flops is not None and flops.convention != PRINTED
     named = counted and flops is not None and named_convention(_definition(metrics)) == flops.slug
-    if (work is None or counted) and printed_rate is not None and is_shown(steps, metric("flops_per_s_per_device")):
-        figure, slug, named = metric("flops_per_s_per_device"), trainer, True
+    printed = steps.metric("flops_per_s_per_device")
+    if (work is None or counted) and printed_rate is not None and len(printed.values):
+        figure, slug, named = printed, trainer, True
         inputs: Inputs = {"flops_per_s_per_device": "as each record prints it", "flops_convention": PRINTED}
     elif work is not None and flops is not None:
         figure, slug, inputs = work.figure, flops.slug, work.inputs

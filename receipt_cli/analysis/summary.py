@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from receipt_cli.analysis.bottleneck import Bottleneck
 from receipt_cli.analysis.consistency import Comparison, compare, of_session
@@ -26,19 +27,8 @@ from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.places import Places, find_places
 from receipt_cli.events.printed_digits import Digits, PrintedDigits
-from receipt_cli.events.series import (
-    Figure,
-    Numbers,
-    Piece,
-    Selection,
-    Series,
-    is_shown,
-    metric,
-    pieces,
-    read,
-    unregistered,
-    values_of,
-)
+from receipt_cli.events.table import Column, EventTable, Series
+from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite
 
@@ -125,17 +115,19 @@ def summarise(
         summary.lines = steps[0].line, last.line if last.run is None else last.run.record(len(last.run) - 1)[1]
     beside = _without_means(steps, [*phase.evals, *phase.standalone_events], registry)
     events = sorted([*steps, *beside], key=lambda e: e.at)
-    _metrics(summary, events, steady, registry)
-    _others(summary, events)
+    table = EventTable(events)
+    _metrics(summary, table, _among(table, steps, steady), registry)
+    _others(summary, table)
     summary.printed_digits = digits.of(events, summary.places) if digits is not None else {}
     for name, shown in summary.printed_digits.items():
         summary.places[name].resolution = shown.unit
-    _derive(summary, phase, steady, facts, stated)
+    standing = EventTable(steps)
+    _derive(summary, phase, standing, steady, facts, stated)
     _progress(summary, phase, facts)
     summary.consistency += _session(summary, phase)
     if summary.training_time_s is None:
         summary.training_time_s = _elapsed(summary)
-    summary.spikes = find_spikes(steps, phase.standalone_events)
+    summary.spikes = find_spikes(standing, phase.standalone_events)
     return summary
 
 
@@ -194,26 +186,36 @@ def _without_means(steps: Sequence[Event], others: Sequence[Event], registry: Re
     return [kept(event) for event in others]
 
 
-def _metrics(summary: Summary, events: list[Event], steady: Selection, registry: Registry) -> None:
+def _among(table: EventTable, steps: Sequence[Event], steady: Mask) -> Mask:
+    """Return which rows of a table count in the steady window: the ``steady`` ones of ``steps``, and all that are no step."""
+    found: Mask = table.spread([event.rule.event != "step" for event in table.events])
+    firsts = dict(zip(map(id, steps), accumulate((event.records for event in steps), initial=0), strict=False))
+    for row, event in zip(table.firsts, table.events, strict=False):
+        if (first := firsts.get(id(event))) is not None:
+            found[row : row + event.records] = steady[first : first + event.records]
+    return found
+
+
+def _metrics(summary: Summary, table: EventTable, steady: Mask, registry: Registry) -> None:
+    events = table.events
     names = sorted({n for e in events for n in e.metric_names}, key=lambda n: registry.by_name[n].id)
     shown: list[str] = []
-    steps = [event for event in events if event.rule.event != "eval"]
     for name in names:
-        counts = name == "epoch" and any(event.prints(name) for event in steps)  # an evaluation's epoch is not counted
-        printed = pieces(steps if counts else events, metric(name))
-        if not printed:
+        printed = table.metric(name)
+        if name == "epoch" and any(event.rule.event != "eval" and event.prints(name) for event in events):
+            printed = printed.within(table.spread([event.rule.event != "eval" for event in events]))  # they are not counted
+        if not len(printed.values):
             continue
         shown.append(name)
         window = registry.by_name[name].window
         if not any(e.rule.event == "step" and e.prints(name) for e in events):
             window = "all"  # printed between steps, not per step
         scope, definition = _meaning(events, name)
-        windowed = printed if window == "all" else pieces(events, metric(name), steady)
-        values = values_of(windowed)
-        summary.metrics[name] = _describe(printed, values, window, scope, definition, name)
-        summary.places[name] = find_places(printed, windowed, name, summary.metrics[name])
-        summary.places[name].resolution = _resolution(values)
-    summary.series = Series(shown, events, steady)
+        windowed = printed if window == "all" else table.metric(name).within(steady)
+        summary.metrics[name] = _describe(printed, windowed.values, window, scope, definition, name)
+        summary.places[name] = find_places(table, printed, windowed, name, summary.metrics[name])
+        summary.places[name].resolution = _resolution(windowed.values)
+    summary.series = Series(shown, table, steady)
 
 
 def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None]:
@@ -229,40 +231,45 @@ def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None
 
 
 def _describe(
-    printed: Sequence[Piece], windowed: Numbers, window: str, scope: str | None, definition: str | None, name: str = ""
+    printed: Column, windowed: Floats, window: str, scope: str | None, definition: str | None, name: str = ""
 ) -> Statistic:
-    first, last = float(printed[0].values[0]), float(printed[-1].values[-1])
+    first, last = float(printed.values[0]), float(printed.values[-1])
     return describe((first, last), plausible(name, windowed), window, scope=scope, definition=definition)
 
 
-def _resolution(values: Numbers) -> float | None:
+def _resolution(values: Floats) -> float | None:
     """Return the unit of the last digit in the values."""
     return resolution(finite(values[:LOOKED_AT])) or None
 
 
-def _others(summary: Summary, events: list[Event]) -> None:
+def _others(summary: Summary, table: EventTable) -> None:
+    events = table.events
     names = list(dict.fromkeys(n for e in events for n in e.unregistered_names))
-    names = [name for name in names if is_shown(events, unregistered(name))]
     if len(names) > MAX_OTHERS:  # in printed order
         names = list(dict.fromkeys(n for event in events for e in expand(event) for n in e.unregistered))
     summary.dropped_others = max(0, len(names) - MAX_OTHERS)
     for name in sorted(names[:MAX_OTHERS]):
-        printed = pieces(events, unregistered(name))
-        values = values_of(printed)
-        summary.other_metrics[name] = _describe(printed, values, "all", None, None)
+        printed = table.other(name)
+        if not len(printed.values):
+            continue
+        summary.other_metrics[name] = _describe(printed, printed.values, "all", None, None)
         if name not in summary.places:
-            summary.places[name] = find_places(printed, printed, name, summary.other_metrics[name])
-            summary.places[name].resolution = _resolution(values)
+            summary.places[name] = find_places(table, printed, printed, name, summary.other_metrics[name])
+            summary.places[name].resolution = _resolution(printed.values)
 
 
 def _derive(
-    summary: Summary, phase: Phase, steady: Selection, facts: Mapping[str, float | str], stated: Sequence[StatedFact]
+    summary: Summary,
+    phase: Phase,
+    steps: EventTable,
+    steady: Mask,
+    facts: Mapping[str, float | str],
+    stated: Sequence[StatedFact],
 ) -> None:
     """Recompute printed figures, compare both, and flag oddities."""
-    steps = phase.steps
 
-    def described(figure: Figure, scope: str | None, definition: str | None) -> Statistic:
-        return _describe(pieces(steps, figure), read(steps, figure, steady), "steady", scope, definition)
+    def described(figure: Column, scope: str | None, definition: str | None) -> Statistic:
+        return _describe(figure, figure.within(steady).values, "steady", scope, definition)
 
     mfu = summary.metrics.get("mfu_ratio")
     known = complete(facts, summary.parameter_count, stated, None if mfu is None else mfu.definition)
@@ -270,7 +277,6 @@ def _derive(
     made = recompute(steps, known, summary.metrics, phase.grammar.id, described)
     for name, one in made.found.items():
         summary.derived[name] = (one.statistic, one.inputs)
-        summary.series.recomputed[name] = (steps, one.figure)
         digits = summary.printed_digits.get(name)
         found = compare(name, summary.metrics.get(name), one.statistic, digits) if one.comparable else None
         if found is not None:

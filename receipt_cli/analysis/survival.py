@@ -15,7 +15,7 @@ from receipt_cli.analysis.completed import reached_plan
 from receipt_cli.analysis.tracebacks import BLOCK, CHAINED, FRAME, HEAD, RAISED, STOPS, excused
 from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue, Marker
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.series import positions
+from receipt_cli.events.table import positions
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import QUIET_RECORDS
 from receipt_cli.records.envelope import NO_RANK

@@ -1,7 +1,8 @@
 """Tracebacks that ended no process: of ignored exceptions, and of a quoted Ctrl-C.
 
 Python prints ``Exception ignored in: ...`` or ``Exception in thread ...`` and a traceback for exceptions in a finalizer, an
-exit handler or a thread; the exit code does not change. Extensions that call Python quote the traceback of a callback in their
+exit handler or a thread; the exit code does not change. A thread that collects the batches of a data loader prints the error of
+a worker, for which the run waits: that one counts. Extensions that call Python quote the traceback of a callback in their
 own error message: if it quotes a Ctrl-C, the error has no other cause.
 """
 
@@ -11,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from receipt_cli.patterns import compile_later
 from receipt_cli.scan.columns import place
 from receipt_cli.scan.segment import Hits
 
@@ -34,6 +36,10 @@ QUOTED = 5_000
 """Most records of a quoted traceback."""
 
 
+_OF_WORKER = compile_later(r"\bDataLoader worker ?\(\d+\) caught \w|\bCaught \w+ in DataLoader worker\b")
+"""Errors of a data loader's worker, whichever thread prints them."""
+
+
 class _Part(NamedTuple):
     """A marker hit: its position, its kind of part, and the marker."""
 
@@ -49,6 +55,9 @@ def excused(markers: Mapping[str, Hits], ordinal: Callable[[int], int]) -> froze
     if UNRAISABLE in first:
         for parts in _by_rank(markers, (HEAD, FRAME, UNRAISABLE, CHAINED), first[UNRAISABLE]):
             found.update(_ignored(parts, ordinal))
+        found.difference_update(
+            at for name in RAISED if name in markers for at, text, _ in markers[name].texts if _OF_WORKER.search(text)
+        )
     stops = [first[name] for name in (INTERRUPTED, KILLED) if name in first]
     if FRAME in first and stops:
         for parts in _by_rank(markers, (HEAD, FRAME, KILLED), min(stops) - place(QUOTED)):

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from receipt_cli.events.model import Event
-from receipt_cli.events.series import Selection, Series
+import numpy as np
+
+from receipt_cli.events.table import Series
 from receipt_cli.numeric.array_types import Floats
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.statistics import exact_mean, exact_median, exact_sum
-
-Numbers: TypeAlias = "list[float] | Floats"
 
 
 class Line(NamedTuple):
@@ -33,8 +29,8 @@ class Course:
     ``steps`` are their steps; None if a value has none.
     """
 
-    steps: Numbers | None
-    values: Numbers
+    steps: Floats | None
+    values: Floats
 
     @cached_property
     def line(self) -> Line | None:
@@ -42,7 +38,7 @@ class Course:
 
         None without two distinct steps and two distinct values, or beyond float64.
         """
-        return _line([float(i) for i in range(len(self.values))] if self.steps is None else self.steps, self.values)
+        return _line(np.arange(float(len(self.values))) if self.steps is None else self.steps, self.values)
 
     @property
     def slope(self) -> float | None:
@@ -54,18 +50,16 @@ class Course:
     @property
     def least(self) -> float:
         """The smallest value. Raises ``ValueError`` if there is none."""
-        return float(min(self.values) if isinstance(self.values, list) else self.values.min())
+        return float(self.values.min())
 
     @property
     def largest(self) -> float:
         """The largest value. Raises ``ValueError`` if there is none."""
-        return float(max(self.values) if isinstance(self.values, list) else self.values.max())
+        return float(self.values.max())
 
     def minus(self, other: Course) -> Course:
         """Return the difference of two courses with the same records."""
-        if isinstance(self.values, list) and isinstance(other.values, list):
-            return Course(self.steps, [a - b for a, b in zip(self.values, other.values, strict=True)])
-        return Course(self.steps, np.asarray(self.values, np.float64) - np.asarray(other.values, np.float64))
+        return Course(self.steps, self.values - other.values)
 
     @property
     def quarters(self) -> tuple[float, float] | None:
@@ -80,88 +74,32 @@ class Course:
 def course(series: Series, name: str) -> Course:
     """Return the course of a metric over the steady step records, and other records from their start on.
 
-    If several ranks print it between steps, the one with most records counts, the lowest on a tie.
+    If several ranks print it between steps, the one with most values counts, the lowest on a tie.
     """
-    within = series.selection
-    begin = next((at for e in series.events if e.rule.event == "step" for at in _first_steady(e, within)), None)
-    printing = [e for e in series.events if e.prints(name) and (e.rule.event == "step" or begin is None or e.at >= begin)]
-    counts: Counter[tuple[bool, int]] = Counter()
-    for event in printing:
-        counts[_speaker(event)] += event.records
-    speaker = min(counts, key=lambda one: (-counts[one], one), default=None)
-    return _course([event for event in printing if _speaker(event) == speaker], name, within)
+    table, column = series.table, series.figure(name)
+    if not len(column.values):
+        return Course(None, column.values)
+    is_step = table.spread([event.rule.event == "step" for event in table.events])
+    steady = is_step if series.within is None else is_step & series.within
+    begin = int(table.at[steady][0]) if steady.any() else 0
+    speakers = sorted({(event.rule.event != "step", event.rank) for event in table.events})
+    numbers = {speaker: number for number, speaker in enumerate(speakers)}
+    speaker = table.spread([numbers[event.rule.event != "step", event.rank] for event in table.events])
+    column = column.within(is_step | (table.at >= begin))
+    most = np.bincount(speaker[column.rows]).argmax() if len(column.values) else 0
+    column = column.within((speaker == most) & (steady | ~is_step))
+    column = column.chosen(np.isfinite(column.values))
+    steps = table.steps_of(column)
+    return Course(None if np.isnan(steps).any() else steps, column.values)
 
 
-def _speaker(event: Event) -> tuple[bool, int]:
-    return event.rule.event != "step", event.rank
-
-
-def _first_steady(event: Event, within: Selection | None) -> Iterator[int]:
-    """Yield the positions of the first steady records of an event and its run."""
-    if _is_steady(event, within):
-        yield event.at
-    if event.run is not None:
-        mask = within.masks.get(id(event)) if within is not None else None
-        index = 0 if mask is None else int(mask.argmax())
-        if mask is None or mask[index]:
-            yield event.run.record(index)[0]
-
-
-def _is_steady(event: Event, within: Selection | None) -> bool:
-    return within is None or id(event) in within.events
-
-
-def _course(events: Sequence[Event], name: str, within: Selection | None) -> Course:
-    steps: list[Numbers] = [[]]
-    values: list[Numbers] = [[]]
-    numbered = True
-    for event in events:
-        number = event.metrics.get(name)
-        if number is not None and math.isfinite(number) and (event.rule.event != "step" or _is_steady(event, within)):
-            numbered = numbered and event.step is not None
-            _append(steps, float(event.step or 0))
-            _append(values, number)
-        found = event.run.metric(name) if event.run is not None else None
-        if event.run is not None and found is not None:
-            numbers, known = found
-            chosen = np.isfinite(numbers)
-            chosen = chosen if known is None else chosen & known
-            mask = within.masks.get(id(event)) if within is not None else None
-            chosen = chosen if mask is None else chosen & mask
-            placed = event.run.steps
-            numbered = numbered and len(placed) == len(event.run)
-            if numbered:
-                steps += [placed[chosen].astype(np.float64), []]
-            values += [numbers[chosen], []]
-    return Course(_joined(steps) if numbered else None, _joined(values))
-
-
-def _append(parts: list[Numbers], value: float) -> None:
-    last = parts[-1]
-    assert isinstance(last, list)
-    last.append(value)
-
-
-def _joined(parts: Sequence[Numbers]) -> Numbers:
-    if len(parts) == 1:
-        return parts[0]
-    joined: Floats = np.concatenate(parts)
-    return joined
-
-
-def _line(steps: Numbers, values: Numbers) -> Line | None:
+def _line(steps: Floats, values: Floats) -> Line | None:
     middle, level = exact_mean(steps), exact_mean(values)
     if middle is None or level is None:
         return None
-    if isinstance(steps, list) and isinstance(values, list):
-        away, off = [step - middle for step in steps], [value - level for value in values]
-        products: list[Numbers] = [
-            [a * b for a, b in zip(left, right, strict=True)] for left, right in ((away, off), (away, away), (off, off))
-        ]
-    else:
-        with np.errstate(over="ignore", invalid="ignore"):
-            far, gone = np.asarray(steps, np.float64) - middle, np.asarray(values, np.float64) - level
-            products = [far * gone, far * far, gone * gone]
+    with np.errstate(over="ignore", invalid="ignore"):
+        away, off = steps - middle, values - level
+        products = [away * off, away * away, off * off]
     try:
         both, across, along = (exact_sum(part) for part in products)
     except OverflowError:

@@ -11,10 +11,9 @@ from typing import Any, Literal
 from receipt_cli.api.results import Comparison, Finding, Migration, Verification
 from receipt_cli.api.run import FilePath, Paths, Run, as_paths
 from receipt_cli.authoring.site_search import find_site
+from receipt_cli.comparison.comparable import DEFAULT, read_policy
 from receipt_cli.comparison.contrasts import compare_runs
-from receipt_cli.comparison.load import make_run, short_names
-from receipt_cli.comparison.policy import DEFAULT, read_policy
-from receipt_cli.comparison.targets import reach, read_target
+from receipt_cli.comparison.load import make_run, reach, read_target, short_names
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.migrate import migrate_bytes, replace_original, write_beside
 from receipt_cli.documents.validate import validate_bytes
@@ -23,8 +22,7 @@ from receipt_cli.grammar.catalog import get_grammar
 from receipt_cli.io.atomic import write_atomically
 from receipt_cli.io.file_kinds import read_file
 from receipt_cli.io.source import Progress
-from receipt_cli.receipts.open import read_given
-from receipt_cli.receipts.production import Product
+from receipt_cli.receipts.production import Product, read_given
 from receipt_cli.scan.workers import AUTO
 from receipt_cli.verification.attestation import attest as sign
 from receipt_cli.verification.attestation import check, statement

@@ -602,7 +602,7 @@ class SummaryFlagsItem(View):
 
 class SummarySpikes(View):
     @property
-    def rule(self) -> Literal["spikes/1"]:
+    def rule(self) -> Literal["spikes/1", "spikes/2"]:
         """Version of the rule that finds them."""
     @property
     def metrics(self) -> Mapping[str, SummarySpikesMetricsValue]:
@@ -614,7 +614,7 @@ class SummarySpikes(View):
 class SummarySpikesMetricsValue(View):
     @property
     def count(self) -> int:
-        """Records beyond the rule's warning factor of the running average, the critical ones among them."""
+        """Records above the rule's warning factor of the average before them, the critical ones among them."""
     @property
     def critical_count(self) -> int:
         """Records beyond its critical factor."""
@@ -631,7 +631,8 @@ class SummarySpikesMetricsValueFirstItem(View):
         """The value printed."""
     @property
     def average(self) -> float:
-        """The running average before it."""
+        """What it is compared with: the median of the 100 values before it (spikes/2), or their running average
+        (spikes/1)."""
 
 class SummaryBottleneck(View):
     @property

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.grammar.model import COUNTERS, compile_pattern
-from receipt_cli.grammar.parts import abbreviate
+from receipt_cli.grammar.parse import abbreviate
 from receipt_cli.learn.tokens import split
 
 Body = dict[str, Any]
@@ -100,15 +100,11 @@ def _named(body: Body) -> Body:
     """Return ``body`` with named parts in its patterns, and long patterns on several lines."""
     made = {**body}
     if "pattern" in made:
-        made["pattern"] = laid_out(abbreviate(made["pattern"]))
+        pattern = abbreviate(made["pattern"])
+        made["pattern"] = pattern if len(pattern) <= WIDE else "\n".join(filter(None, _PIECE.split(pattern)))
     if "block" in made:
         made["block"] = {key: abbreviate(text) if key in ("open", "row") else text for key, text in made["block"].items()}
     return made
-
-
-def laid_out(pattern: str) -> str:
-    """Return ``pattern``, with line breaks between its pieces if it is long."""
-    return pattern if len(pattern) <= WIDE else "\n".join(piece for piece in _PIECE.split(pattern) if piece)
 
 
 def _group(pattern: str, name: str) -> str:

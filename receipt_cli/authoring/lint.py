@@ -10,14 +10,21 @@ from typing import Any
 
 import regex
 
-from receipt_cli.authoring.redos import HOSTILE_BOUND_S, HOSTILE_BYTES, STEEP, Growth, rule_growth
-from receipt_cli.authoring.timing import ORDINARY_HELP, ordinary_excess, pace
+from receipt_cli.authoring.redos import (
+    HOSTILE_BOUND_S,
+    HOSTILE_BYTES,
+    ORDINARY_HELP,
+    STEEP,
+    Growth,
+    ordinary_excess,
+    pace,
+    rule_growth,
+)
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.model import Block, Grammar, Rule, Sample, compile_pattern
-from receipt_cli.grammar.parse import load_grammar
-from receipt_cli.grammar.parts import PARTS
+from receipt_cli.grammar.parse import PARTS, load_grammar
 from receipt_cli.learn.vocabulary import load_vocabulary
 from receipt_cli.problems import Finding
 from receipt_cli.scan.extraction import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, bind_row, convert, extract
@@ -31,7 +38,7 @@ _MEASURED = 3
 """Number of too slow measurements for a finding; one is enough if it is ``_BEYOND`` times too slow."""
 _BEYOND = 20
 ORDINARY_SECONDS = 0.002
-"""Most seconds of a rule for ``timing.ORDINARY``: ten times the slowest shipped rule."""
+"""Most seconds of a rule for ``redos.ORDINARY``: ten times the slowest shipped rule."""
 _HELP = r"use possessive quantifiers (\d++, [^|]*+), bound gaps before a required part ([^|]{0,200}), or anchor the start"
 COMPARED = "tokens_per_s"
 """The metric that evidence may compare: its printed value with the recomputed one."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 import regex
 
-from receipt_cli.authoring.timing import ORDINARY_HELP, expected_parts, ordinary_excess, pace, seconds_of
+from receipt_cli.authoring.redos import ORDINARY_HELP, excess, expected_parts, ordinary_excess, seconds_of
 from receipt_cli.definitions.failure_markers import HEADLESS, SEARCH_SECONDS, Catalogue, Marker, read_catalogue
 from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
@@ -19,7 +20,7 @@ WORST_BYTES: Final = 64 * 1024
 WORST_SECONDS: Final = 0.1
 """Longest record in bytes, and the most seconds of a marker for a hostile record of this length."""
 ORDINARY_SECONDS: Final = 0.015
-"""Most seconds of a marker for ``timing.ORDINARY``: five times the slowest shipped marker."""
+"""Most seconds of a marker for ``redos.ORDINARY``: five times the slowest shipped marker."""
 _TOKEN: Final = re.compile(
     r"\(\?:\)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:[:>|]|<?[=!]|P?<\w+>|[a-z-]+:))?|\)(?:(?:[*+?]|\{[\d,]+\})\+)?"
 )
@@ -109,7 +110,8 @@ def _speed_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str
     sizes = (WORST_BYTES // 64, WORST_BYTES // 8, WORST_BYTES)
     for tiny, short, whole in zip(*(_hostile_lines(marker, size) for size in sizes), strict=True):
         # Shorter lines first: they already show a time that grows faster than the length.
-        if _expected(marker.pattern, tiny, short) > WORST_SECONDS and (worst := _worst_seconds(marker, whole)):
+        search = partial(_seconds, marker.pattern, whole)
+        if _expected(marker.pattern, tiny, short) > WORST_SECONDS and (worst := excess(search, WORST_SECONDS)):
             longer = "" if worst < math.inf else "longer than "
             yield (
                 f"takes {longer}{min(worst, SEARCH_SECONDS) * 1000:.0f} ms on {whole[:60]!r}…",
@@ -124,16 +126,6 @@ def _expected(pattern: regex.Pattern[bytes], tiny: bytes, short: bytes) -> float
         return 0.0
     less = min(_seconds(pattern, tiny) for _ in range(3))
     return sum(expected_parts((len(tiny), less), (len(short), more), WORST_BYTES))
-
-
-def _worst_seconds(marker: Marker, line: bytes) -> float | None:
-    """Return the seconds of the fastest of three searches if it exceeds the bound at this machine's pace, else None."""
-    best = math.inf
-    for _ in range(3):  # another process seldom disturbs three measurements
-        best = min(best, _seconds(marker.pattern, line))
-        if best <= WORST_SECONDS:
-            return None
-    return best if best > WORST_SECONDS * pace() else None
 
 
 def _seconds(pattern: regex.Pattern[bytes], line: bytes) -> float:

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
-from receipt_cli.authoring.draft import write_draft
 from receipt_cli.authoring.explain import unmatched_lines
 from receipt_cli.authoring.forms import Body, simple_forms
-from receipt_cli.authoring.guess import Guess, answered, guesses
 from receipt_cli.authoring.lint import lint_grammar, matched_text, read_sample
-from receipt_cli.authoring.roles import NO_EPOCH, Answer, Question, assign
+from receipt_cli.authoring.roles import NO_EPOCH, Answer, Guess, Question, answered, assign, guesses
+from receipt_cli.definitions.strict_yaml import write_yaml
 from receipt_cli.derive import Derivation, derive
 from receipt_cli.detect.generic import learn_streams, load_generic
 from receipt_cli.errors import InputError, UsageError
@@ -32,6 +32,30 @@ from receipt_cli.problems import Lack
 from receipt_cli.records.split import normalise
 from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import safe_text
+
+
+def write_draft(
+    definition: Mapping[str, Any],
+    samples: Mapping[str, Sequence[Mapping[str, Any]]],
+    no_match: Sequence[str],
+    comment: Sequence[str],
+    remarks: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """Return the YAML of ``definition``, the ``samples`` of each rule (``line`` and ``fields``) and ``no_match`` lines.
+
+    The file begins with ``comment``; the ``remarks`` on a rule come right before it.
+    """
+    text = _comments(["yaml-language-server: $schema=../../schemas/grammar/v1.0.schema.json", *comment])
+    text += write_yaml({key: value for key, value in definition.items() if key != "rules"}, flow=False) + "rules:\n"
+    for name, body in definition["rules"].items():
+        text += indent(_comments((remarks or {}).get(name, ())) + write_yaml({name: {**body, "samples": [*samples[name]]}}), "  ")
+    return text + (write_yaml({"no_match": [*no_match]}, flow=False) if no_match else "")
+
+
+def _comments(texts: Sequence[str]) -> str:
+    """Return a one-line comment for each of ``texts``; line breaks in a text become slashes."""
+    return "".join(f"# {' / '.join(text.splitlines())}".rstrip() + "\n" for text in texts)
+
 
 _SUFFIX = re.compile(rf"(?:{'|'.join(map(re.escape, SUFFIXES))}|\.(?:ya?ml|log|txt|out|jsonl?))+\Z")
 MAX_SAMPLES = 3

@@ -60,7 +60,8 @@ def _files(folder: Folder) -> Iterator[Path]:
     """Yield the regular files with definitions in a folder, without links in a ``.receipt`` folder."""
     root = Path(folder.path)
     inside = root / GRAMMARS
-    found = sorted(p for p in inside.iterdir() if p.suffix in (".yaml", ".yml")) if _is_folder(inside, folder) else []
+    trusted = inside.is_dir() and not (folder.origin == LOCAL and inside.is_symlink())
+    found = sorted(p for p in inside.iterdir() if p.suffix in (".yaml", ".yml")) if trusted else []
     if len(found) > MAX_FILES:
         raise DataError(f"more than {MAX_FILES} grammars in one folder", where=str(inside))
     for path in [*found, root / MARKERS, root / ALIASES]:
@@ -72,10 +73,6 @@ def _files(folder: Folder) -> Iterator[Path]:
             yield path
 
 
-def _is_folder(path: Path, folder: Folder) -> bool:
-    return path.is_dir() and not (folder.origin == LOCAL and path.is_symlink())
-
-
 def _grammar(text: bytes, where: str, shipped: set[str]) -> Grammar:
     """Return a grammar without samples, after a check against its samples."""
     grammar = check_patterns(load_grammar(text, where, with_samples=True))
@@ -83,12 +80,9 @@ def _grammar(text: bytes, where: str, shipped: set[str]) -> Grammar:
         raise DataError(f"{grammar.id} is the id of a shipped grammar", where=where, try_="give the grammar another id")
     found = next(iter(sample_findings(grammar, text)), None)
     if found is not None:
-        raise DataError(found.reason, where=found.where, why=f"in {found.snippet}" if found.snippet else "", try_=_lint(where))
+        why = f"in {found.snippet}" if found.snippet else ""
+        raise DataError(found.reason, where=found.where, why=why, try_=f"receipt grammar lint {where}")
     return load_grammar(text, where)
-
-
-def _lint(where: str) -> str:
-    return f"receipt grammar lint {where}"
 
 
 def _catalogue(text: bytes, where: str) -> Catalogue:

@@ -17,14 +17,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
+from receipt_cli.batch.discovery import Drawn, kind_of
 from receipt_cli.batch.labels import BY_STEM, Labels
-from receipt_cli.batch.listing import Drawn, kind_of
 from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Manner, Report, Task
 from receipt_cli.batch.worker import MANNER, definitions_fingerprint, derive_receipt, identify
 from receipt_cli.errors import ExitCode, ReceiptError
 from receipt_cli.store.files import Quarantined, Store
-from receipt_cli.store.fingerprints import Known, KnownLog
-from receipt_cli.store.packed_rows import PackedRows
+from receipt_cli.store.fingerprints import Known, KnownLog, PackedRows
 from receipt_cli.store.places import place_files, write_place
 from receipt_cli.store.resolve import note_root
 

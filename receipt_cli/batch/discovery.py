@@ -1,4 +1,4 @@
-"""Find the logs of an archive in files, folders, patterns and URLs, ordered by name."""
+"""Find the logs of an archive in files, folders, patterns and URLs, ordered by name; keep them in little memory."""
 
 from __future__ import annotations
 
@@ -9,20 +9,94 @@ import re
 import stat
 import sys
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
+from typing import Generic, TypeVar, overload
 
-from receipt_cli.batch.listing import Listing
 from receipt_cli.batch.model import LeftOut, Log, Reason
-from receipt_cli.batch.remote import find_remote, is_url
-from receipt_cli.errors import InputError, UsageError
+from receipt_cli.batch.remote import SETTLED_S, find_remote, is_url
+from receipt_cli.errors import InputError, UsageError, system_errors
+from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import HEAD_BYTES, document_kind, has_log_name
 
-SETTLED_S = 2.0
-"""Seconds since its last change after which a file's time stamp surely changes with its content."""
+T = TypeVar("T", covariant=True)
+_TEXT = ("utf-8", "surrogatepass")
+_YES = b"1"
+_NUMBER = re.compile("[0-9]+")
+
+
+def kind_of(name: str) -> int:
+    """Return a number that is equal for logs whose names differ only in digits, and so probably come from one program."""
+    return zlib.crc32(_NUMBER.sub("", unpacked(name)).encode(*_TEXT))
+
+
+class Drawn(Sequence[T], Generic[T]):
+    """A sequence of ``count`` items, each made by ``make(position)`` on every access."""
+
+    def __init__(self, count: int, make: Callable[[int], T]) -> None:
+        self._count, self._make = count, make
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[T]: ...
+
+    def __getitem__(self, at: int | slice) -> T | list[T]:
+        if isinstance(at, slice):
+            return [self._make(number) for number in range(self._count)[at]]
+        return self._make(range(self._count)[at])
+
+
+class Listing(Drawn[Log]):
+    """Logs by name, each path once; of duplicates, the one named by the caller stays.
+
+    ``base`` is the folder that names are relative to; paths below it are not stored.
+    """
+
+    def __init__(self, base: str, logs: list[bytes]) -> None:
+        self._base = _folder(base)
+        logs.sort()
+        kept = 0
+        for row in logs:  # in place: a copy of a million rows would dominate memory
+            if kept and _where(logs[kept - 1]) == _where(row):
+                if row.endswith(_YES):
+                    logs[kept - 1] = row
+            else:
+                logs[kept] = row
+                kept += 1
+        del logs[kept:]
+        self._rows = logs
+        super().__init__(kept, self._log)
+
+    @staticmethod
+    def row(log: Log, base: str) -> bytes:
+        """Return a log as packed text: name, path, size, stamp, settled, named."""
+        path = "" if log.path == _folder(base) + log.name else log.path
+        parts = (log.name.replace("\0", "\ufffd"), path.replace("\0", "\ufffd"), log.size_bytes, log.stamp.replace("\0", " "))
+        return "\0".join((*map(str, parts), str(int(log.settled)), str(int(log.named)))).encode(*_TEXT)
+
+    def _log(self, at: int) -> Log:
+        name, path, size, stamp, settled, named = self._rows[at].decode(*_TEXT).split("\0")
+        return Log(name, path or self._base + name, named == "1", int(size), stamp, settled == "1")
+
+
+def _folder(base: str) -> str:
+    return os.path.join(base, "") if base else ""
+
+
+def _where(row: bytes) -> bytes:
+    """Return name and path of a row."""
+    return row[: row.index(b"\0", row.index(b"\0") + 1)]
+
+
 _FOOTER = 1 << 16
 """Bytes at the end of a Parquet file that contain its footer's texts."""
 _AGE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[mhdw])")
@@ -106,10 +180,8 @@ def local_stamp(status: os.stat_result) -> str:
 
 def read_list(path: str) -> list[str]:
     """Return the paths in the lines of a file, or of stdin for ``-``. Raises ``InputError``."""
-    try:
+    with system_errors(InputError, "cannot read the list of paths", path):
         lines = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise InputError("cannot read the list of paths", where=path, why=error.strerror or str(error)) from error
     return [os.fsdecode(line) for line in lines.splitlines() if line]
 
 

@@ -29,6 +29,7 @@ _MARKS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "generation", "V
 """Keys in the metadata of object stores whose value changes with the content."""
 _TIMES = ("LastModified", "mtime", "last_modified", "updated", "modified", "created")
 SETTLED_S = 2.0
+"""Seconds since its last change after which a file's time stamp surely changes with its content."""
 
 
 def is_url(path: str) -> bool:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from receipt_cli.comparison.comparable import Verdict, judge
+from receipt_cli.comparison.comparable import Policy, Verdict, judge
 from receipt_cli.comparison.contrasts import Contrast, Run, comparison_document, contrast
-from receipt_cli.comparison.policy import Policy
 from receipt_cli.definitions.metrics import Registry
 
 

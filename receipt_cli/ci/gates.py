@@ -1,9 +1,19 @@
-"""Gates of a CI job: required checks, bounds of figures, limits of changes."""
+"""Gates of a CI job: required checks, bounds of figures, limits of changes; parsed from the YAML of a gates file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any, Literal, get_args
+
+from receipt_cli.definitions.metrics import Metric, Registry
+from receipt_cli.definitions.strict_yaml import locate, read_yaml
+from receipt_cli.definitions.units import UNITS, read_number, split_suffix
+from receipt_cli.documents.invariants.rule import pointer, pointer_parts
+from receipt_cli.errors import DataError
 
 OnUnknown = Literal["fail", "skip"]
 """The ruling on a question that the receipt cannot answer."""
@@ -70,3 +80,190 @@ class Gates:
 
 DEFAULT = Gates()
 """Without a file, a run only has to be healthy."""
+
+
+MAX_GATES = 200
+_KEYS = ("require", "metrics", "fields", "unknown", "allow_truncated")
+_BOUND_KEYS = ("at_least", "at_most")
+_CHANGE_KEYS = ("worse_by_at_most", "differs_by_at_most", "interval")
+_DIMENSIONS = {"s": "time", "byte": "bytes", "flop/s": "flops"}
+"""Unit in the registry → dimension; other units are counts, or ratios if the name says so."""
+
+Path = tuple[str, ...]
+
+
+def read_gates(text: bytes, where: str, *, checks: Collection[str], registry: Registry) -> Gates:
+    """Return the gates in ``text``; ``where`` names it in errors; ``checks`` are the names of a receipt's checks.
+
+    Raises ``DataError`` with ``where:line`` for an unknown key, check, metric or statistic, an invalid number, and a unit of
+    another dimension.
+    """
+    return _Reader(text, where, checks, registry).read()
+
+
+class _Reader:
+    """Reads one gates file; its errors name the line."""
+
+    def __init__(self, text: bytes, where: str, checks: Collection[str], registry: Registry) -> None:
+        self._text, self._where = text, where
+        self._checks, self._registry = checks, registry
+
+    def read(self) -> Gates:
+        data = read_yaml(self._text, self._where)
+        self._known((), data, _KEYS, "a gates file")
+        bounds = [*self._metric_bounds(data), *self._field_bounds(data)]
+        changes = list(self._changes(data))
+        if len(bounds) + len(changes) > MAX_GATES:
+            raise DataError(f"a gates file has at most {MAX_GATES} gates", where=self._where)
+        return Gates(self._require(data), tuple(bounds), tuple(changes), self._unknown(data), self._allow_truncated(data))
+
+    def _allow_truncated(self, data: Mapping[str, Any]) -> bool:
+        stated = data.get("allow_truncated", DEFAULT.allow_truncated)
+        if not isinstance(stated, bool):
+            raise self._error(("allow_truncated",), f"allow_truncated is {stated!r}, not true or false")
+        return stated
+
+    def _error(self, path: Path, message: str, *, why: str = "", try_: str = "") -> DataError:
+        return DataError(message, where=f"{self._where}:{locate(self._text, path)}", why=why, try_=try_)
+
+    def _known(self, path: Path, data: Mapping[str, Any], known: Collection[str], owner: str) -> None:
+        for key in data:
+            if key not in known:
+                why = f"known: {', '.join(known)}"
+                raise self._error((*path, str(key)), f"{owner} has no {key!r}", why=why, try_=_near(key, known))
+
+    def _mapping(self, path: Path, value: object, example: str) -> Mapping[str, Any]:
+        if not isinstance(value, dict) or not value:
+            raise self._error(path, f"{path[-1]} is not a mapping with an entry", try_=example)
+        return value
+
+    def _require(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        stated = data.get("require", list(DEFAULT.require))
+        if not isinstance(stated, list) or not all(isinstance(name, str) for name in stated):
+            raise self._error(("require",), "require is not a list of checks", try_="require: [healthy, completed]")
+        known = (*COMPOSITE, *self._checks)
+        for name in stated:
+            if name not in known:
+                why = f"known: {', '.join(known)}"
+                raise self._error(("require",), f"there is no check {name!r}", why=why, try_=_near(name, known))
+        return tuple(dict.fromkeys(stated))
+
+    def _metrics(self, data: Mapping[str, Any]) -> Iterator[tuple[Path, Metric, Mapping[str, Any]]]:
+        example = "metrics: {loss: {last: {at_most: 3.0}}}"
+        for name, entry in (self._mapping(("metrics",), data["metrics"], example) if "metrics" in data else {}).items():
+            path = ("metrics", str(name))
+            metric = self._registry.by_name.get(name)
+            if metric is None:
+                near = self._registry.by_alias.get(str(name).lower()) or _near(name, self._registry.by_name)
+                raise self._error(path, f"there is no metric {name!r}", try_=near)
+            found = self._mapping(path, entry, f"{name}: {{median: {{at_least: 1}}}}")
+            self._known(path, found, (*STATISTICS, "change"), name)
+            yield path, metric, found
+
+    def _metric_bounds(self, data: Mapping[str, Any]) -> Iterator[Bound]:
+        for path, metric, entry in self._metrics(data):
+            for statistic in (key for key in entry if key in STATISTICS):
+                limits = self._limits((*path, statistic), entry[statistic], metric)
+                place = pointer("summary", "metrics", metric.name, statistic)
+                yield Bound(f"{metric.name}.{statistic}", place, metric.name, *limits)
+
+    def _field_bounds(self, data: Mapping[str, Any]) -> Iterator[Bound]:
+        example = "fields: {/summary/steps/restart_count: {at_most: 0}}"
+        for key, entry in (self._mapping(("fields",), data["fields"], example) if "fields" in data else {}).items():
+            place = str(key)
+            if not place.startswith("/"):
+                raise self._error(("fields", place), "a field is named by its JSON pointer", try_=example)
+            limits = self._limits(("fields", place), entry, None)
+            yield Bound(place, place, pointer_parts(place)[-1], *limits)
+
+    def _limits(self, path: Path, entry: object, metric: Metric | None) -> tuple[float | None, float | None]:
+        stated = self._mapping(path, entry, f"{path[-1]}: {{at_least: 1}}")
+        self._known(path, stated, _BOUND_KEYS, path[-1])
+        low, high = (self._number((*path, key), stated[key], metric) if key in stated else None for key in _BOUND_KEYS)
+        if low is not None and high is not None and low > high:
+            raise self._error(path, "at_least is larger than at_most")
+        return low, high
+
+    def _number(self, path: Path, stated: object, metric: Metric | None) -> float:
+        """Return a limit in base units: a number, or a text such as ``70 GiB``, ``450 ms``, ``40 %`` or ``1.1 M``."""
+        value = _read_limit(stated, metric)
+        if value is None or not math.isfinite(value):
+            names = _unit_names(metric)
+            units = f"in one of {', '.join(names)}, or in base units" if names else "in base units"
+            raise self._error(path, f"{stated!r} is not a limit", why=f"a limit is a number {units}")
+        return value
+
+    def _changes(self, data: Mapping[str, Any]) -> Iterator[Change]:
+        for path, metric, entry in self._metrics(data):
+            if "change" not in entry:
+                continue
+            path = (*path, "change")
+            stated = self._mapping(path, entry["change"], "change: {worse_by_at_most: 5%}")
+            self._known(path, stated, _CHANGE_KEYS, "change")
+            interval = next((i for i in get_args(Interval) if i == stated.get("interval", "used")), None)
+            if interval is None:
+                raise self._error((*path, "interval"), f"interval is one of {', '.join(get_args(Interval))}")
+            if "worse_by_at_most" in stated:
+                if metric.better == "none":
+                    raise self._error(path, f"neither more nor less {metric.name} is worse", try_="differs_by_at_most")
+                yield Change(metric.name, "worse", self._share((*path, "worse_by_at_most"), stated), interval)
+            if "differs_by_at_most" in stated:
+                yield Change(metric.name, "differs", self._share((*path, "differs_by_at_most"), stated), interval)
+            if set(stated) <= {"interval"}:
+                raise self._error(path, "change has no limit", try_="change: {worse_by_at_most: 5%}")
+
+    def _share(self, path: Path, stated: Mapping[str, Any]) -> float:
+        """Return a percentage as a ratio; a bare number is refused, because 5 and 0.05 may both mean five percent."""
+        text = stated[path[-1]]
+        value = read_number(text, "percent") if isinstance(text, str) and text.rstrip().endswith("%") else None
+        if value is None or not 0 <= value < math.inf:
+            raise self._error(path, f"{text!r} is not a percentage", try_=f"{path[-1]}: 5%")
+        return value
+
+    def _unknown(self, data: Mapping[str, Any]) -> Unknown:
+        stated = data.get("unknown", {})
+        kinds = [f.name for f in fields(Unknown)]
+        if isinstance(stated, str):
+            stated = dict.fromkeys(kinds, stated)
+        if not isinstance(stated, dict):
+            raise self._error(("unknown",), "unknown is fail, skip or a mapping of both", try_="unknown: {changes: fail}")
+        self._known(("unknown",), stated, kinds, "unknown")
+        for kind, word in stated.items():
+            if word not in get_args(OnUnknown):
+                raise self._error(("unknown", kind), f"unknown is one of {', '.join(get_args(OnUnknown))}, not {word!r}")
+        return Unknown(**stated)
+
+
+def _near(name: object, known: Collection[str]) -> str:
+    found = get_close_matches(str(name), list(known), n=1)
+    return f"{found[0]}?" if found else ""
+
+
+def _dimension(metric: Metric) -> str | None:
+    if metric.unit == "1":
+        return "ratio" if metric.name.endswith("_ratio") else "count" if metric.name.endswith("_count") else None
+    return _DIMENSIONS.get(metric.unit, "count")
+
+
+def _unit_names(metric: Metric | None) -> list[str]:
+    """Return the units in which a limit of ``metric`` may be written."""
+    dimension = _dimension(metric) if metric is not None else None
+    names = [name for name, unit in UNITS.items() if unit.dimension == dimension]
+    return ["%"] if dimension == "ratio" else [name for name in names if name != "one"]
+
+
+def _read_limit(stated: object, metric: Metric | None) -> float | None:
+    if isinstance(stated, int | float) and not isinstance(stated, bool):
+        try:
+            return float(stated)
+        except OverflowError:
+            return None
+    parts = split_suffix(stated.strip()) if isinstance(stated, str) else None
+    if parts is None:
+        return None
+    number, suffix = parts
+    if suffix and suffix not in _unit_names(metric):
+        return None
+    plain = read_number(number)
+    factor = UNITS["percent" if suffix == "%" else suffix].factor if suffix else Decimal(1)
+    return None if plain is None else float(Decimal(number.replace(",", "")) * factor)

@@ -17,7 +17,7 @@ State = Literal["passed", "failed", "unknown", "noted"]
 SCHEMA_VERSION = "verdict/1.0"
 _MAX_REASONS = 3
 _WORDS = {True: "true", False: "false", None: "unknown"}
-_HEALTH = {
+HEALTH = {
     "finite_losses": ("a loss is not finite", "finite losses"),
     "zero_exit_code": ("exit code not 0", "0"),
     "has_steps": ("no training step", "steps"),
@@ -128,7 +128,7 @@ def _checks(document: Mapping[str, Any], gates: Gates) -> Iterator[Ruling]:
             reason = "a proof is required" if proof else "the gates require an answer"
         elif answer is False and not fails:
             reason = "not required by the gates"
-        wrong, want = _HEALTH.get(name, ("false", "true"))
+        wrong, want = HEALTH.get(name, ("false", "true"))
         if name == "zero_exit_code" and exit_code:
             wrong = f"exit code {exit_code}"
         wanted = want if proof or health or name in asked else ""

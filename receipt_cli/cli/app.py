@@ -1,4 +1,4 @@
-"""The command line as Typer reads it: one group, in which a command's module is imported when a line names the command."""
+"""Read the command line with Typer: one group, which imports the module of a command when a line names it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
 
 import typer
@@ -30,18 +31,19 @@ COMPLETION = "_RECEIPT_COMPLETE"
 """Environment variable by which a shell asks for completions."""
 HELP = ("-h, --help", "Print this help and exit.")
 METAVARS = {"Path": "FILE", "int": "N", "float": "X", "str": "TEXT"}
-"""Type → name of the value in help, if the parameter gives no name."""
+"""Type → name of its value in help, if the parameter gives none."""
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class Command(TyperCommand):
-    """A command; its function is imported when the command line, or its help, needs it."""
+    """A command; its function is imported for its command line or its help."""
 
     about = ""
     example = ""
 
     def __init__(self, path: str) -> None:
         """``path`` is the name with that of the group before it."""
+        self._renamed: dict[str, str] = {}
         super().__init__(path.rpartition(" ")[2], context_settings={**_SETTINGS, "allow_extra_args": True}, rich_markup_mode=None)
         self.path = path
         group, _, name = path.rpartition(" ")
@@ -58,7 +60,7 @@ class Command(TyperCommand):
         self.callback, self.params = made.callback, [*made.params, *self._shared]
         self.about, _, self.example = (inspect.getdoc(function) or "").partition("\n\nExample: ")
         hints = get_type_hints(everywhere, include_extras=True) | get_type_hints(function, include_extras=True)
-        renamed, defaults = {}, {}
+        renamed, defaults = self._renamed, {}
         for param in self.params:
             kind, _, *marks = get_args(hints[param.name])
             param.metavar = param.metavar or _metavar(kind)
@@ -91,6 +93,11 @@ class Command(TyperCommand):
         return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        flags = {f"--{old}": f"--{new}" for old, new in self._renamed.items() if f"--{new}" in _flags(self)}
+        for word, value in pairwise(args):
+            if word in flags and value.isdecimal() and int(value) < 256:  # an exit code, not the number of a stored run
+                message = f"{word} takes no value in {self.path}, where it is called {flags[word]} now"
+                raise UsageError(message, try_=_help_of(self.path))
         with _refusing(self):
             rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
@@ -145,7 +152,7 @@ class Group(TyperGroup):
 
     @property
     def options(self) -> Sequence[Any]:
-        """The options: of ``receipt`` itself only."""
+        """The options, which only ``receipt`` itself has."""
         return self.params
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -202,6 +209,11 @@ def option_row(param: Any) -> tuple[str, str]:
     return label if param.is_flag else f"{label} {param.metavar}", f"{param.help}  [{extra}]" if extra else param.help or ""
 
 
+def _flags(command: Command | Group) -> list[str]:
+    """Return the spellings of the options that take no value."""
+    return [name for each in command.options if each.is_flag for name in (*each.opts, *each.secondary_opts)]
+
+
 def _similar(found: Sequence[str] | None) -> str:
     return f" (similar: {', '.join(found[:2])})" if found else ""
 
@@ -220,7 +232,7 @@ def _typed(function: Callable[..., None]) -> Any:
 
 
 def make_group() -> Any:
-    """Return ``receipt`` as a group of Typer's."""
+    """Return the Typer group of ``receipt``."""
     app = typer.Typer(cls=Group, add_completion=False, rich_markup_mode=None, context_settings=_SETTINGS)
 
     @app.callback()
@@ -229,13 +241,13 @@ def make_group() -> Any:
             bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
         ] = False,
     ) -> None:
-        """Have the options that no command has."""
+        """Take the options of ``receipt`` itself."""
 
     return get_command(app)
 
 
 def run(words: Sequence[str]) -> None:
-    """Read a command line and run what it asks for. Raises ``UsageError``, and what the command raises.
+    """Run the command that a command line names. Raises ``UsageError``, and what the command raises.
 
     With ``$_RECEIPT_COMPLETE`` the words are a shell's, which asks for completions.
     """
@@ -263,7 +275,7 @@ def _help_of(path: str) -> str:
 
 @contextmanager
 def _refusing(command: Command | Group) -> Iterator[None]:
-    """Raise what Typer refuses in a command line in the form of our own errors."""
+    """Turn Typer's errors about a command line into our own."""
     try:
         yield
     except typer.TyperException as error:
@@ -278,8 +290,7 @@ def _usage_error(error: typer.TyperException, command: Command | Group) -> Usage
     if hasattr(given, "possibilities"):
         shown.message = f"no such option: {option}{_similar(given.possibilities)}"
     elif option:
-        flags = [name for each in command.options if each.is_flag for name in (*each.opts, *each.secondary_opts)]
-        shown.message = f"{option} takes no value" if option in flags else f"{option} needs a value"
+        shown.message = f"{option} takes no value" if option in _flags(command) else f"{option} needs a value"
     elif param is not None and error.__cause__ is None:
         word, name = ("option", max(param.opts, key=len)) if isinstance(param, TyperOption) else ("argument", param.metavar)
         shown.message = f"missing {word}: {name}"

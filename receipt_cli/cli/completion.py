@@ -1,4 +1,4 @@
-"""What a shell completes after an option or in place of an argument: the values that exist, each with a word of help."""
+"""Complete options and arguments in a shell: the values that exist, each with a word of help."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _metrics() -> Iterable[tuple[str, str]]:
 
 
 def _stored() -> list[dict[str, Any]]:
-    """Return what is listed of the runs of the store that the settings name; nothing without one."""
+    """List the runs of the store that the settings name; none without a store."""
     from receipt_cli.store.listing import list_runs
 
     try:
@@ -57,17 +57,17 @@ VALUES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "run": _runs,
     "command": _commands,
 }
-"""Each kind of values that an argument or option ``completes``, and what lists them."""
+"""Kind of an argument or option → function that lists its values."""
 
 
 def completer(kind: str) -> Callable[[str], list[tuple[str, str]]] | None:
-    """Return what lists the values of a kind that begin with what is typed so far; None for values that nobody can list."""
+    """Return a function that lists the values of a kind with a given beginning; None without a kind."""
     if not kind:
         return None
 
     def complete(incomplete: str) -> list[tuple[str, str]]:
         if kind == "run" and not incomplete:
-            return []  # the shell completes files where there is nothing else, and a run may be a file
+            return []  # without values the shell completes files, and a run may be a file
         return [(value, about) for value, about in VALUES[kind]() if value.startswith(incomplete)]
 
     return complete

@@ -14,12 +14,12 @@ from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ESTALE}
-"""Why the system may refuse any file to any program. What lies in its name (none there, too long) is for us to expect."""
+"""Reasons for which the system may refuse a file to any program; a wrong name is not among them."""
 
 
 def main() -> NoReturn:
     """Run the command line; never returns."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for linear algebra, of which we do none
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads for linear algebra, which is not used
     gc.disable()  # a short life: collecting the cycles of imports is a tenth of a cold start
     try:
         _run()
@@ -32,7 +32,7 @@ def main() -> NoReturn:
 def _run() -> NoReturn:
     """Run the command and exit; every error becomes a message and an exit code."""
     try:
-        from receipt_cli.cli.app import run  # half of a short command: Ctrl-C may come meanwhile, and needs no garbage collector
+        from receipt_cli.cli.app import run  # takes half of a short command, so Ctrl-C may come meanwhile
 
         run(sys.argv[1:])
     except ReceiptError as error:
@@ -41,7 +41,7 @@ def _run() -> NoReturn:
         if error.errno == errno.EPIPE:
             abandon_stdout()
             sys.exit(ExitCode.NO)  # the reader of a stream has gone away
-        if error.filename is None:  # a stream: files have names
+        if error.filename is None:  # a stream has no file name
             abandon_stdout()
             fail(OutputError("cannot write", why=error.strerror or str(error)))
         refusal = _refusal(error)
@@ -54,7 +54,7 @@ def _run() -> NoReturn:
 
 
 def _refusal(error: OSError) -> ReceiptError | None:
-    """Return the error in the words of the system, if it would refuse the file to any program."""
+    """Return the system's error as ours if it may refuse a file to any program."""
     where, why = str(error.filename), error.strerror or str(error)
     if error.errno in _FULL:
         return OutputError("cannot write", where=where, why=why)

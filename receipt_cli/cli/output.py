@@ -1,4 +1,4 @@
-"""What commands read and print: documents to stdout, messages to stderr."""
+"""Print for commands: documents to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -10,32 +10,27 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
 from receipt_cli.io.atomic import write_atomically
+from receipt_cli.render.style import ColorChoice, Style
+from receipt_cli.render.text import clean, disarm
 
 if TYPE_CHECKING:
-    from receipt_cli.comparison.policy import Policy
-    from receipt_cli.render.style import Style
-
-ColorChoice = Literal["auto", "always", "never"]
-"""When output is coloured: auto is on a terminal without NO_COLOR."""
-
+    from receipt_cli.comparison.comparable import Policy
 
 _quiet = False
 
 
 def be_quiet(quiet: bool) -> None:
-    """Print no notes and no progress from here on, or print them again."""
+    """Switch notes and progress off, or on again."""
     global _quiet
     _quiet = quiet
 
 
 def tell(error: ReceiptError) -> None:
     """Print an error on stderr: what, ``why:`` and ``try:``; a line end in a name stays in its line."""
-    from receipt_cli.render.text import clean
-
     shown = ReceiptError(clean(error.message), why=error.why, try_=error.try_, where=clean(error.where))
     print_line(shown.render())
 
@@ -58,24 +53,20 @@ def note_some(lines: Sequence[str], *, most: int = 5) -> None:
 
 
 def print_line(text: str) -> None:
-    """Print ``text`` on stderr, where there is one: control sequences of names and logs made visible, secrets masked."""
+    """Print ``text`` on stderr if it is open, with control sequences escaped and secrets masked."""
     from receipt_cli.redaction.mask import mask_secrets
-    from receipt_cli.render.text import clean, disarm
 
-    if sys.stderr is not None:  # closed by whoever started us; print would take stdout
+    if sys.stderr is not None:  # the caller may have closed it; print would use stdout
         with contextlib.suppress(OSError):
             print("\n".join(disarm(clean(line)) for line in mask_secrets(text).split("\n")), file=sys.stderr)
 
 
 @contextmanager
 def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a progress bar for reading the log ``name``, or None where stderr is not a terminal."""
-    if _quiet or sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
-        yield None
-        return
+    """Yield a progress bar for reading the log ``name``, or None if stderr is not a terminal."""
     from receipt_cli.render.progress import ReadingBar, shows_progress
 
-    if not shows_progress(sys.stderr):
+    if _quiet or not shows_progress(sys.stderr):
         yield None
         return
     with ReadingBar(Path(name).name, sys.stderr) as bar:
@@ -84,8 +75,6 @@ def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 def style(color: ColorChoice, stream: TextIO | None = None) -> Style:
     """Return the style of ``stream``, by default of stdout."""
-    from receipt_cli.render.style import Style
-
     return Style.detect(stream or sys.stdout, color=color)
 
 
@@ -111,7 +100,7 @@ def write_stdout(data: bytes | str) -> None:
 
 
 def write_json(value: Any) -> None:
-    """Write ``value`` as JSON on stdout; of what JSON cannot hold, NaN becomes null and a lone surrogate its escape."""
+    """Write ``value`` as JSON on stdout; NaN becomes null, a lone surrogate its escape."""
     try:
         text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
         data = text.encode("utf-8")
@@ -126,7 +115,7 @@ def write_markdown(path: Path, text: str) -> None:
         write_stdout(text)
         return
     if path.exists() and path.suffix not in (".md", ".markdown"):
-        raise UsageError("--markdown would replace a file that is no .md", where=str(path), try_="--markdown - prints it")
+        raise UsageError("--markdown would replace a file that is not Markdown", where=str(path), try_="--markdown - prints it")
     write_atomically(path, text.encode("utf-8"))
 
 
@@ -140,7 +129,7 @@ def _finite(value: Any) -> Any:
 
 def read_policy(path: Path | None) -> Policy:
     """Return the policy of a YAML file, or without one the policy that ships. Raises ``ReceiptError``."""
-    from receipt_cli.comparison.policy import DEFAULT, read_policy
+    from receipt_cli.comparison.comparable import DEFAULT, read_policy
     from receipt_cli.io.file_kinds import read_file
 
     return DEFAULT if path is None else read_policy(read_file(path), str(path))

@@ -1,4 +1,4 @@
-"""Arguments and options of commands, as Typer reads them: in functions' signatures, and here if several commands share one."""
+"""Define arguments and options for the signatures of commands, and those that several commands share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Was(NamedTuple):
 
 
 class PassedOn(NamedTuple):
-    """Marks an argument that takes all words from the first one on: they are options of another program."""
+    """Marks an argument that takes all later words, which are options of another program."""
 
 
 def Argument(metavar: str, help: str, *, completes: str = "") -> Any:
@@ -97,4 +97,4 @@ Stall = Annotated[int | None, Option(least=1, metavar="SECONDS", help="Silence t
 
 
 def everywhere(quiet: Quiet = False, color: Color = "auto") -> None:
-    """Have the options of every command."""
+    """Take the options of every command."""

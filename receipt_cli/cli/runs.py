@@ -1,4 +1,4 @@
-"""Runs of a store as arguments: the file that a digest, a name or a path of ``--store`` means."""
+"""Find the files of runs that are named by digest, name or path in a store."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ InStore = Annotated[
 
 
 def receipt_file(given: str, store: Path | None) -> str:
-    """Return ``given`` where it is a file or ``-``; else the receipt of the run that it means in the store, if there is one.
+    """Return ``given`` if it is a file or ``-``, else the receipt of the run that it names in the store.
 
-    Raises ``InputError`` where the store has no such run, or several.
+    Raises ``InputError`` if the store has no such run, or several.
     """
     run = _run(given, store)
     return given if run is None else str(run.receipt.path)
 
 
 def log_file(given: str, store: Path | None, *, any_run: bool = False) -> str:
-    """Return ``given`` where it is a file or ``-``; else the log of the run that it means in the store.
+    """Return ``given`` if it is a file or ``-``, else the log of the run that it names in the store.
 
-    Raises ``InputError`` where there is no such run, or its log is not on this machine, and ``UsageError`` for a run that is not
+    Raises ``InputError`` if there is no such run, or its log is not on this machine, and ``UsageError`` for a run that is not
     the last of its log, unless ``any_run``.
     """
     run = _run(given, store)
@@ -41,16 +41,16 @@ def log_file(given: str, store: Path | None, *, any_run: bool = False) -> str:
         return given
 
     if run.receipt.run is not None and not any_run:
-        raise UsageError(f"{given!r} is an earlier run of its log", why="a log stands for its last run")
+        raise UsageError(f"{given!r} is an earlier run of its log", why="a log is read for its last run only")
     log = find_log(store or Path(), run)
     if log is None:
         why = f"no batch on this machine found it at {', '.join(run.paths)[:300] or 'any path'}"
-        raise InputError("the log of the run is not here", where=given, why=why, try_="name the log")
+        raise InputError("the log of the run is not on this machine", where=given, why=why, try_="name the log")
     return str(log)
 
 
 def log_or_receipt(given: str, store: Path | None) -> str:
-    """Return the log of the run that ``given`` means where it is on this machine, else its receipt; a file as it is."""
+    """Return ``given`` if it is a file, else the log of the run it names, or its receipt without a log here."""
     run = _run(given, store)
     if run is None:
         return given
@@ -60,7 +60,7 @@ def log_or_receipt(given: str, store: Path | None) -> str:
 
 
 def _run(given: str, store: Path | None) -> NamedRun | None:
-    """Return the run of the store that ``given`` means; None where it is a file, or there is no store."""
+    """Return the run of the store that ``given`` names; None if it is a file or there is no store."""
     folder = store
     if given == "-" or folder is None or os.path.lexists(given):
         return None

@@ -1,4 +1,4 @@
-"""Defaults of options: from ``RECEIPT_*`` variables, else from ``receipt.toml`` or ``[tool.receipt]`` of ``pyproject.toml``."""
+"""Read defaults of options: ``RECEIPT_*`` variables, else ``receipt.toml`` or ``[tool.receipt]`` of ``pyproject.toml``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTINGS = {
     "policy": "YAML file of the fields that block a comparison, warn or are ignored.",
     "path": "Folders of definitions that do not ship; a list in a file.",
 }
-"""Each setting, with its meaning. ``RECEIPT_`` and its name in capitals is its variable."""
+"""Setting → meaning. Its variable is ``RECEIPT_`` and the name in capitals."""
 _MOST_BYTES = 1 << 20
 
 
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """The settings that have a value, and notes on a file that is not read."""
+    """The settings with a value, and notes on files that are not read."""
 
     values: Mapping[str, Setting]
     notes: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def _table(path: str) -> Any:
     try:
         read = tomllib.loads(data.decode("utf-8"))
     except ValueError as error:  # of TOML, or of UTF-8
-        raise UsageError("the settings are no TOML", where=path, why=str(error)) from error
+        raise UsageError("the settings file is not valid TOML", where=path, why=str(error)) from error
     return read if own else read.get("tool", {}).get("receipt")
 
 
@@ -101,7 +101,7 @@ def _checked(table: Any, path: str) -> dict[str, Setting]:
     from difflib import get_close_matches
 
     if not isinstance(table, dict):
-        raise UsageError("the settings are no table", where=path)
+        raise UsageError("the settings must be a table", where=path)
     folder, found = os.path.dirname(path), {}
     for key, value in table.items():
         if key not in SETTINGS:
@@ -111,7 +111,7 @@ def _checked(table: Any, path: str) -> dict[str, Setting]:
         several = key == "path" and isinstance(value, list)
         texts = value if several else [value]
         if not texts or not all(isinstance(text, str) and text and "\0" not in text for text in texts):
-            raise UsageError(f"the setting {key} is no text", where=path, why=f"it is {str(value)[:80]}")
+            raise UsageError(f"the setting {key} must be a string", where=path, why=f"it is {str(value)[:80]}")
         if key in PATHS:
             texts = [os.path.normpath(os.path.join(folder, os.path.expanduser(text))) for text in texts]
         found[key] = Setting(os.pathsep.join(texts), path)

@@ -2,19 +2,200 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+
 from receipt_cli.analysis.checks import contradicted_metrics, outcome
-from receipt_cli.comparison.comparable import Document, Judgement, judge
-from receipt_cli.comparison.curves import Curve, compare_curves
+from receipt_cli.comparison.comparable import Document, Judgement, Policy, judge
 from receipt_cli.comparison.metrics import LEVEL, Figures, MetricComparison, compare_metrics
-from receipt_cli.comparison.policy import Policy
-from receipt_cli.comparison.stalls import METRIC as STALLING
-from receipt_cli.comparison.stalls import compare_stalls
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.numeric.intervals import INTERVAL_RULE, MIN_VALUES
+from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.arrays import last_of_each
+from receipt_cli.numeric.intervals import INTERVAL_RULE, MIN_VALUES, interval, mean_spread, without_outliers
+from receipt_cli.numeric.precision import printed_unit
+
+MIN_COMMON = 4
+"""Least number of common places for a comparison."""
+_TAIL = 10
+"""The last 1 / ``_TAIL`` of the common places is the end of a run."""
+_NOISE = 1.4826
+"""Standard deviation / median absolute deviation of normal noise."""
+_FAR = 4.0
+"""Smoothed difference at which curves have diverged, in standard deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Values of a metric at ascending places (such as steps or tokens); the last value of a repeated place counts."""
+
+    places: Sequence[float] | Floats
+    values: Sequence[float] | Floats
+    digits: Mapping[str, int] | None = None
+    """Number of digits with which the values were printed; None if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurveComparison:
+    """Two curves, in base units, at the ``common`` places from ``first`` to ``last``.
+
+    ``first_difference`` is the first place with different printed values (None: none); after ``departure`` the smoothed
+    difference stays beyond its noise; ``end_delta`` is the mean of b - a over the last tenth of the places, with its 95 %
+    interval ``low`` to ``high``, from the steps of these two runs only.
+    """
+
+    common: int
+    first: float
+    last: float
+    first_difference: float | None
+    departure: float | None
+    departure_delta: float | None
+    end_delta: float
+    low: float | None
+    high: float | None
+
+
+def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveComparison | None:
+    """Return the comparison of two curves, or None if they share fewer than ``MIN_COMMON`` places.
+
+    ``between``: interpolate b linearly at the places of a; else compare only common places.
+    """
+    left, right = _finite(a), _finite(b)
+    if between and len(right[0]):
+        inside = (left[0] >= right[0][0]) & (left[0] <= right[0][-1])
+        common, first = left[0][inside], left[1][inside]
+        second = np.interp(common, *right)
+    else:
+        common, at_left, at_right = np.intersect1d(left[0], right[0], assume_unique=True, return_indices=True)
+        first, second = left[1][at_left], right[1][at_right]
+    if len(common) < MIN_COMMON:
+        return None
+    apart = second - first
+    floor = max(printed_unit(a.digits, left[1].tolist()), printed_unit(b.digits, right[1].tolist()))
+    unequal = np.flatnonzero(np.abs(apart) >= floor) if floor else np.flatnonzero(apart)
+    leaving = _departure(apart, floor)
+    tail = apart[-max(1, len(apart) // _TAIL) :]
+    end = mean_spread(tail)
+    low, high = interval(end) if end is not None else (None, None)
+    return CurveComparison(
+        common=len(common),
+        first=float(common[0]),
+        last=float(common[-1]),
+        first_difference=float(common[unequal[0]]) if len(unequal) else None,
+        departure=float(common[leaving]) if leaving is not None else None,
+        departure_delta=float(apart[leaving]) if leaving is not None else None,
+        end_delta=float(tail.mean()),
+        low=low,
+        high=high,
+    )
+
+
+def _finite(curve: Curve) -> tuple[Floats, Floats]:
+    places, values = np.asarray(curve.places, np.float64), np.asarray(curve.values, np.float64)
+    known = np.isfinite(places) & np.isfinite(values)
+    return last_of_each(places[known], values[known])
+
+
+def _departure(apart: Floats, floor: float) -> int | None:
+    """Return the index from which the difference stays beyond its noise, or None.
+
+    The noise is the change from one place to the next. Medians over windows of 1/50 of the curve are compared with it.
+    """
+    width = max(3, len(apart) // 50) | 1
+    if len(apart) < 2 * width:
+        return None
+    noise = _NOISE * float(np.median(np.abs(np.diff(apart)))) / np.sqrt(2)
+    far = max(floor, _FAR * noise * 1.2533 / np.sqrt(width))  # sqrt(pi / 2): standard error of a median / of a mean
+    windows = np.lib.stride_tricks.sliding_window_view(apart, width)
+    smooth = np.median(windows, axis=1)
+    near = np.flatnonzero(np.abs(smooth) < far) if far else np.flatnonzero(smooth == 0)
+    begin = int(near[-1]) + 1 if len(near) else 0
+    if begin >= len(smooth):
+        return None
+    middle = begin + width // 2
+    beyond = np.flatnonzero(np.abs(apart[begin : middle + 1]) >= max(far, floor))
+    return begin + int(beyond[0]) if len(beyond) else middle
+
+
+STALL_RULE = "step_stalls/1"
+STALLING = "step_time_s"
+LEAST_STALL = 1.2
+"""Least stalled step time / median of its window; a shorter step is noise of a steady run."""
+
+STALL_LEVEL = 0.99
+"""Confidence needed for a difference; it is high because the binomial distribution ignores bursts."""
+
+StallOutcome = Literal["better", "worse", "no_evidence", "equal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stalls:
+    """``stalled`` of ``records`` steps, in ``episodes``; ``rate`` is their share of steps, ``cost`` the share of the run's
+    time that they took beyond the median around them.
+    """
+
+    records: int
+    stalled: int
+    episodes: int
+    rate: float
+    cost: float
+
+
+def find_stalls(values: Sequence[float]) -> Stalls | None:
+    """Return the stalls in the step times ``values`` ([n] seconds, in step order); None if too few or not positive.
+
+    A step stalls if its time is an outlier of its window (``without_outliers``) and at least ``LEAST_STALL`` times the window's
+    median. Consecutive stalls are one episode, because they have one cause.
+    """
+    data = np.asarray(values, np.float64)
+    if len(data) < MIN_VALUES or data.min() <= 0:
+        return None
+    calm, outliers = without_outliers(data)
+    stalled = outliers & (data >= LEAST_STALL * calm)
+    episodes = int(stalled[0]) + int((stalled[1:] & ~stalled[:-1]).sum())
+    lost = float((data - calm)[stalled].sum())
+    count = int(stalled.sum())
+    return Stalls(len(data), count, episodes, count / len(data), lost / float(data.sum()))
+
+
+def compare_stalls(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> dict[str, Any] | None:
+    """Return the stalls of each side and the outcome for b; None if neither side stalls or one has too few steps."""
+    sides = [[found for values in side if (found := find_stalls(values)) is not None] for side in (a, b)]
+    if not all(sides) or not any(found.stalled for side in sides for found in side):
+        return None
+    left, right = (_together(side) for side in sides)
+    chance = _probability(left, right)
+    outcome: StallOutcome = "equal" if left.rate == right.rate else "no_evidence"
+    if chance < 1 - STALL_LEVEL:
+        outcome = "worse" if right.episodes / right.records > left.episodes / left.records else "better"
+    return {"metric": STALLING, "rule": STALL_RULE, "a": asdict(left), "b": asdict(right), "outcome": outcome}
+
+
+def _together(side: Sequence[Stalls]) -> Stalls:
+    records = sum(one.records for one in side)
+    rate, cost = (sum(getattr(one, name) * one.records for one in side) / records for name in ("rate", "cost"))
+    return Stalls(records, sum(one.stalled for one in side), sum(one.episodes for one in side), rate, cost)
+
+
+def _probability(a: Stalls, b: Stalls) -> float:
+    """Return the two-sided p-value of ``b.episodes`` under the hypothesis that both stall equally often.
+
+    One run's share of all episodes is then binomial (Przyborowski and Wilenski 1940); bursts of episodes are not modelled.
+    """
+    total, share = a.episodes + b.episodes, b.records / (a.records + b.records)
+    masses = [
+        math.exp(math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1))
+        * share**k * (1 - share) ** (total - k)
+        for k in range(total + 1)
+    ] if total < 500 else []  # fmt: skip
+    if not masses:  # normal approximation with continuity correction
+        middle, sigma = total * share, math.sqrt(total * share * (1 - share))
+        return math.erfc(max(0.0, abs(b.episodes - middle) - 0.5) / sigma / math.sqrt(2))
+    return min(1.0, 2 * min(sum(masses[: b.episodes + 1]), sum(masses[b.episodes :])))
+
 
 SCHEMA_VERSION = "comparison/1.4"
 Axis = Literal["step", "tokens", "samples", "time"]

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from receipt_cli.comparison.comparable import Document, FieldDifference, judge
-from receipt_cli.comparison.policy import Policy
+from receipt_cli.comparison.comparable import Document, FieldDifference, Policy, judge
 from receipt_cli.numeric.precision import printed_unit
 
 SCHEMA_VERSION = "reproducibility/1.1"
@@ -203,15 +202,8 @@ def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None, *, 
     digits = [_digits(side.document, name) for side in (a, b)]
     near = _Near(known, common, tolerance, digits)
     departs = next((step for step in common if not near(known[0][step], known[1][step])), None)
-    result: dict[str, Any] = {
-        "metric": name,
-        "same": False,
-        "because": "",
-        "compared": len(common),
-        "first": common[0] if common else None,
-        "last": common[-1] if common else None,
-        "departs": None,
-    }
+    result = _missing(name) | {"same": False, "because": "", "compared": len(common)}
+    result |= {"first": common[0], "last": common[-1]} if common else {}
     if departs is not None:
         values = [known[side][departs] for side in (0, 1)]
         shown = [value if math.isfinite(value) else None for value in values]

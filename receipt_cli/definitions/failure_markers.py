@@ -15,8 +15,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 import regex
 
-from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import Fail, below, listed
+from receipt_cli.definitions.resources import load_shipped, unpack
 from receipt_cli.errors import DataError
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Finding
@@ -215,7 +215,7 @@ def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[Finding]]:
 
     Raises ``DataError`` if ``text`` is not YAML.
     """
-    from receipt_cli.definitions.schema_check import check_definition
+    from receipt_cli.definitions.reading import check_definition
     from receipt_cli.definitions.strict_yaml import locate, read_yaml
 
     findings: list[Finding] = []

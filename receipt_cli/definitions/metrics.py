@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple
 
-from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import similar
+from receipt_cli.definitions.resources import load_shipped, unpack
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import DataError
 
@@ -25,15 +25,6 @@ Unit = Literal[
     "J", "W",
 ]  # fmt: skip
 
-_CLOSED = {
-    "class": get_args(Klass),
-    "window": get_args(Window),
-    "better": get_args(Better),
-    "unit": get_args(Unit),
-}
-_SUFFIX_UNITS = (("_per_s", "/s"), ("_s", "s"), ("_bytes", "byte"), ("_ratio", "1"))
-_KEYS = ("registry", "version", "metrics")
-_METRIC_KEYS = ("id", "name", "unit", "class", "window", "better", "description", "aliases")
 _ALIAS_KEYS = frozenset({"spelling", "trainer", "printed_in"})
 
 
@@ -99,38 +90,18 @@ def load_registry() -> Registry:
 def parse_registry(text: bytes, where: str) -> Registry:
     """Return the registry in the YAML ``text``; ``where`` names it in errors.
 
-    Raises ``DataError`` that names the entry for an unknown key or enum value, a repeated id or name, a name
-    whose ending contradicts its unit, or an alias that is another metric's name.
+    Raises ``DataError`` for missing or unknown keys, an invalid alias, or an alias that is another metric's name.
     """
     from receipt_cli.definitions.strict_yaml import read_yaml
 
     data = read_yaml(text, where, shipped=True)
-    version = data.get("version")
-    if set(data) != set(_KEYS) or data["registry"] != "metrics" or type(version) is not int:
-        raise DataError("not a metric registry", where=where, why="needs registry: metrics, version, metrics")
-    entries = data["metrics"]
-    if not isinstance(entries, list) or not entries:
-        raise DataError("metrics is not a list of metrics", where=where)
-    metrics: list[Metric] = []
-    by_name: dict[str, Metric] = {}
-    ids: dict[int, str] = {}
-    for position, entry in enumerate(entries):
-        place = f"{where}: metrics[{position}]"
-        metric = _metric(entry, place)
-        if metric.name in by_name:
-            raise DataError(f"metric name {metric.name} is used twice", where=place)
-        if metric.id in ids:
-            raise DataError(f"metric id {metric.id} is used twice", where=place, why=f"by {ids[metric.id]} too")
-        by_name[metric.name] = metric
-        ids[metric.id] = metric.name
-        metrics.append(metric)
-    metrics.sort(key=lambda metric: metric.id)
-    return Registry(
-        version=version,
-        sha256=hashlib.sha256(text).hexdigest(),
-        metrics=tuple(metrics),
-        by_alias=_aliases(metrics, by_name, where),
-    )
+    try:
+        metrics = sorted((_metric(entry, where) for entry in data["metrics"]), key=lambda metric: metric.id)
+        version = data["version"]
+    except (KeyError, TypeError) as error:
+        raise DataError("not a metric registry", where=where, why=str(error)) from error
+    by_alias = _aliases(metrics, {metric.name: metric for metric in metrics}, where)
+    return Registry(version, hashlib.sha256(text).hexdigest(), tuple(metrics), by_alias)
 
 
 def with_aliases(registry: Registry, text: bytes, where: str) -> Registry:
@@ -169,45 +140,9 @@ SITE = "site"
 """Trainer name of a site's aliases."""
 
 
-def _metric(entry: Any, place: str) -> Metric:
-    if not isinstance(entry, dict) or set(entry) != set(_METRIC_KEYS):
-        keys = sorted(map(str, entry)) if isinstance(entry, dict) else []
-        wrong = sorted(set(keys) ^ set(_METRIC_KEYS))
-        raise DataError("not a metric", where=place, why=f"missing or unknown keys: {', '.join(wrong)}")
-    number, name = entry["id"], entry["name"]
-    if type(number) is not int or number < 1:
-        raise DataError(f"id {number!r} is not a positive integer", where=place)
-    if not isinstance(name, str) or not name.isascii() or not name.isidentifier() or name != name.lower():
-        raise DataError(f"name {name!r} is not lower_snake_case", where=place)
-    place = f"{place} ({name})"
-    for key, allowed in _CLOSED.items():
-        if entry[key] not in allowed:
-            why = f"one of {', '.join(allowed)}"
-            raise DataError(f"{key} {entry[key]!r} is unknown", where=place, why=why)
-    _check_suffix(name, entry["unit"], place)
-    if not isinstance(entry["description"], str) or not entry["description"].strip():
-        raise DataError("a metric needs a description", where=place)
-    return Metric(
-        id=number,
-        name=name,
-        unit=cast(Unit, entry["unit"]),
-        klass=cast(Klass, entry["class"]),
-        window=cast(Window, entry["window"]),
-        better=cast(Better, entry["better"]),
-        description=entry["description"],
-        aliases=tuple(_metric_aliases(entry["aliases"], place)),
-    )
-
-
-def _check_suffix(name: str, unit: str, place: str) -> None:
-    stem = name.removesuffix("_per_device")
-    for suffix, ending in _SUFFIX_UNITS:
-        if stem.endswith(suffix):
-            if not (unit.endswith(ending) if suffix == "_per_s" else unit == ending):
-                raise DataError(f"a name that ends in {suffix} cannot have the unit {unit!r}", where=place)
-            return
-    if unit in ("s", "byte") or unit.endswith("/s"):
-        raise DataError(f"the name does not end in its unit {unit!r}", where=place)
+def _metric(entry: dict[str, Any], where: str) -> Metric:
+    aliases = tuple(_metric_aliases(entry["aliases"], f"{where}: {entry['name']}"))
+    return Metric(klass=entry["class"], **{**{key: entry[key] for key in entry if key != "class"}, "aliases": aliases})
 
 
 def _metric_aliases(entries: Any, place: str) -> Iterator[Alias]:

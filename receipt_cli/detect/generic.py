@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from receipt_cli.definitions.compiled import load_shipped
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.definitions.resources import load_shipped
+from receipt_cli.detect.begun import begun
 from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained, read_records
 from receipt_cli.errors import InputError
 from receipt_cli.events.build import read_events
@@ -216,8 +217,14 @@ def read_generically(
         _refuse(learned, lacking)
         return None
     grammar = kept
-    once_more.body.near.clear()  # near misses of rules learned from this log mean nothing
-    once_more.problems = [*gathered.problems, _problem(learned), *_foreign(learned)]
+    once_more.problems = [
+        *gathered.problems,
+        _problem(learned),
+        *_foreign(learned),
+        *_rivals(learned),
+        *begun(engine, once_more.body, grammar, learned),
+    ]
+    once_more.body.near.clear()  # other near misses of rules learned from this log mean nothing
     once_more.changed = gathered.changed
     chosen = (Chosen(grammar, "only_version"), *detection.chosen)
     read = [engine.columns(once_more.body, grammar, rule) for rule in grammar.rules if rule.event == "step"]
@@ -356,6 +363,15 @@ def _foreign(learned: Learned) -> Iterator[Problem]:
         count = sum(number for _, number in learned.foreign)
         detail = f"{count} records with other leading words were left out"
         yield Problem("foreign_record", None, detail, learned.foreign[0][0].decode("utf-8", "replace"))
+
+
+def _rivals(learned: Learned) -> Iterator[Problem]:
+    """Yield the problem of records with two labels either of which may be the loss's."""
+    for main in [rule.group.main for rule in learned.rules if rule.group is not None and rule.group.main.rivals][:1]:
+        fields = [f"/summary/metrics/loss/{key}" for key in ("first", "last", "min", "max", "mean", "median")]
+        detail = f"either of two labels may be the loss's: {' and '.join(main.rivals)}"
+        excerpt = main.shape.samples[0].decode("utf-8", "replace")
+        yield Problem("loss_ambiguous", None, detail, excerpt, (), main.rivals, tuple(fields))
 
 
 def _reopened(streams: Sequence[Stream]) -> list[Stream] | None:

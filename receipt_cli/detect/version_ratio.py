@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 
+import numpy as np
+
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.scan.columns import NumberColumn
@@ -43,10 +42,6 @@ def version_ratio(engine: Engine, body: SegmentBody, grammar: Grammar, metric: s
 
 def _ratios(rate: NumberColumn, time: NumberColumn, tokens: float) -> array[float]:
     """Return rate * time / ``tokens`` of each row with a rate and a nonzero time, finite values only."""
-    if not is_large(rate.rows):
-        seconds = dict(zip(time.rows, time.values, strict=True))
-        found = (v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r))
-        return array("d", (ratio for ratio in found if math.isfinite(ratio)))
     rows, timed = np.asarray(rate.rows, np.int64), np.asarray(time.rows, np.int64)
     after = np.searchsorted(timed, rows, side="right")
     both = after > 0

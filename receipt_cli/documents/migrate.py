@@ -18,7 +18,7 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.diff import Difference, differences
 from receipt_cli.documents.schemas import list_schemas, read_version
 from receipt_cli.documents.validate import KINDS, has_errors, validate_bytes, validate_document
-from receipt_cli.errors import DataError, ExitCode, InputError, OutputError, ReceiptError, UsageError
+from receipt_cli.errors import DataError, ExitCode, InputError, OutputError, ReceiptError, UsageError, system_errors
 from receipt_cli.io.atomic import NameTaken, write_atomically, write_new
 
 Document = dict[str, Any]
@@ -189,7 +189,5 @@ def replace_original(migrated: MigratedFile) -> Path | None:
 
 
 def _read(path: Path) -> bytes:
-    try:
+    with system_errors(OutputError, "cannot read the existing file", path):
         return path.read_bytes()
-    except OSError as error:
-        raise OutputError("cannot read the existing file", where=str(path), why=error.strerror or str(error)) from error

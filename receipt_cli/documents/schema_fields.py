@@ -1,11 +1,12 @@
-"""List the fields of a JSON Schema: pointer, type, unit and meaning of each."""
+"""List the fields of a JSON Schema, and compare two versions of one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
+from receipt_cli.definitions.reading import json_type
 from receipt_cli.documents.invariants.rule import pointer
 
 Schema = Mapping[str, Any]
@@ -117,16 +118,10 @@ def _types(node: Schema, alternatives: list[Schema], root: Schema) -> tuple[str,
     if stated is not None:
         return (stated,) if isinstance(stated, str) else tuple(stated)
     choices = node.get("enum", [node["const"]] if "const" in node else [])
-    names = [_type_name(choice) for choice in choices]
+    names = [json_type(choice) for choice in choices]
     for inner in alternatives:
         names += _types({**_defined(root, inner["$ref"]), **inner} if "$ref" in inner else inner, [], root)
     return tuple(dict.fromkeys(names)) or ("any",)
-
-
-def _type_name(value: object) -> str:
-    if value is None:
-        return "null"
-    return {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}.get(type(value), "object")
 
 
 def _limits(node: Schema) -> dict[str, Any]:
@@ -142,3 +137,57 @@ def _limits(node: Schema) -> dict[str, Any]:
 def _defined(root: Schema, reference: str) -> Schema:
     found: Schema = root["$defs"][reference.removeprefix("#/$defs/")]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One changed property of a field.
+
+    ``what`` is ``field`` for a whole field added or removed, else ``type``, ``required``, ``description`` or the keyword
+    of the schema. ``old`` and ``new`` are the values in each schema, None if absent. ``compatible``: a minor version may
+    make this change, which is to add optional fields (with anything inside them) or to change a description.
+    """
+
+    pointer: str
+    kind: Literal["added", "removed", "changed"]
+    what: str
+    old: object
+    new: object
+    compatible: bool
+
+    def document(self) -> dict[str, object]:
+        """Return the change as JSON values."""
+        return asdict(self)
+
+
+def compare_schemas(old: Schema, new: Schema) -> list[Change]:
+    """Return the changes in the order of ``new``, then the removed fields; ``/schema_version`` is not compared."""
+    before, after = ({each.pointer: each for each in list_fields(schema, again=True)} for schema in (old, new))
+    found: list[Change] = []
+    for at, each in after.items():
+        if at == "/schema_version":
+            continue
+        if at not in before:
+            inside_new = at.rpartition("/")[0] not in before and at.count("/") > 1
+            found.append(Change(at, "added", "field", None, each.kind, inside_new or not each.required))
+        else:
+            found += _changes(before[at], each)
+    found += [Change(at, "removed", "field", each.kind, None, False) for at, each in before.items() if at not in after]
+    return found
+
+
+def is_compatible(changes: list[Change]) -> bool:
+    """Return whether a reader of the old schema can read every document of the new one if it ignores unknown fields."""
+    return all(change.compatible for change in changes)
+
+
+def _changes(old: Field, new: Field) -> Iterator[Change]:
+    pairs: list[tuple[str, object, object]] = [
+        ("type", " or ".join(old.types), " or ".join(new.types)),
+        ("required", old.required, new.required),
+        *((name, old.limits.get(name), new.limits.get(name)) for name in dict.fromkeys((*old.limits, *new.limits))),
+        ("description", old.description, new.description),
+    ]
+    for what, before, after in pairs:
+        if before != after:
+            yield Change(new.pointer, "changed", what, before, after, what == "description")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from receipt_cli.definitions.schema_check import Path, explain, json_type, make_validator, refuse
+from receipt_cli.definitions.reading import Path, explain, json_type, make_validator, refuse
 from receipt_cli.documents.invariants.ablation import ABLATION_RULES
+from receipt_cli.documents.invariants.captured import HEADER_RULES
 from receipt_cli.documents.invariants.evaluation import EVALUATION_RULES
 from receipt_cli.documents.invariants.gpu_profile import GPU_PROFILE_RULES
-from receipt_cli.documents.invariants.header import HEADER_RULES
 from receipt_cli.documents.invariants.receipt import RECEIPT_RULES
 from receipt_cli.documents.invariants.rule import PHASES, Rule, Severity, excused, pointer, pointer_parts, withheld
 from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
@@ -81,7 +81,11 @@ def validate_bytes(data: bytes, where: str, *, compiled: bool = True) -> list[Fi
         raise InputError("document is not JSON", where=f"{where}:{error.lineno}", why=error.msg, try_=way) from error
     except (ValueError, RecursionError) as error:  # an integer of thousands of digits, or too deep nesting
         raise InputError("document is not JSON that can be read", where=where, why=str(error)) from error
-    found = list(_repeated_keys(document)) if repeats else []
+    found = [
+        Finding(pointer(*path, key), "the key appears more than once", "duplicate_key")
+        for path, value in (_walk(document) if repeats else ())
+        for key in (value.repeated if isinstance(value, _Repeating) else ())
+    ]
     return found + validate_document(document, compiled=compiled)
 
 
@@ -135,13 +139,6 @@ class _Repeating(dict[str, Any]):
     def __init__(self, made: dict[str, Any], keys: list[str]) -> None:
         super().__init__(made)
         self.repeated = sorted({key for key in keys if keys.count(key) > 1})
-
-
-def _repeated_keys(document: object) -> Iterator[Finding]:
-    for path, value in _walk(document):
-        if isinstance(value, _Repeating):
-            for key in value.repeated:
-                yield Finding(pointer(*path, key), "the key appears more than once", "duplicate_key")
 
 
 def _walk(document: object) -> Iterator[tuple[Path, object]]:

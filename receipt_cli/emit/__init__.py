@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from receipt_cli.emit.ablation import AblationReceipt
-from receipt_cli.emit.conformity import NotConforming, Problem
+from receipt_cli.emit.document import NotConforming, Problem
 from receipt_cli.emit.goodput_tracker import GoodputTracker
 from receipt_cli.emit.step_printer import StepPrinter
 from receipt_cli.emit.temporal_performance import TemporalPerformanceTracker

@@ -7,14 +7,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipt_cli.emit.conformity import NotConforming, Problem, check_document, require
 from receipt_cli.emit.document import (
     Document,
+    NotConforming,
+    Problem,
     attachment,
+    check_document,
     figures,
     finite_or_none,
     header_block,
     producer_block,
+    require,
     run_block,
     write_document,
 )

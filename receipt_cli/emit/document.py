@@ -6,8 +6,8 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from receipt_cli import __version__
 
@@ -57,7 +57,7 @@ def rfc3339(seconds: float) -> str:
 
 def figures(values: Iterable[float | None]) -> Document:
     """Return the statistics of a curve; None is a step without a value; NaN and infinities are counted and left out."""
-    from receipt_cli.documents.invariants.figures import column_figures
+    from receipt_cli.documents.invariants.rule import column_figures
 
     known = [value for value in values if value is not None]
     finite = [value for value in known if math.isfinite(value)]
@@ -78,3 +78,36 @@ def write_document(path: str | os.PathLike[str], document: Document) -> None:
     from receipt_cli.io.atomic import write_atomically
 
     write_atomically(Path(path), canonical_bytes(document))
+
+
+class Problem(NamedTuple):
+    """One error: its place (an RFC 6901 JSON pointer) and reason."""
+
+    pointer: str
+    reason: str
+
+
+class NotConforming(ValueError):
+    """A document breaks its contract; ``problems`` lists the errors."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(f"{problems[0].pointer or '/'}: {problems[0].reason}{more}")
+        self.problems = tuple(problems)
+
+
+def require(document: Document, kind: str) -> Document:
+    """Return ``document``. Raises ``NotConforming`` if it breaks the contract of ``kind``."""
+    problems = check_document(document, kind)
+    if problems:
+        raise NotConforming(problems)
+    return document
+
+
+def check_document(document: Document, kind: str) -> list[Problem]:
+    """Return the errors of a document of ``kind`` (``evaluation`` or ``ablation``), [] if it is valid."""
+    from receipt_cli.documents.validate import validate_document
+
+    if document.get("schema_version") != f"{kind}/1.0":
+        return [Problem("/schema_version", f"is not {kind}/1.0")]
+    return [Problem(found.pointer, found.reason) for found in validate_document(document) if found.severity == "error"]

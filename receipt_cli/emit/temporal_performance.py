@@ -15,7 +15,6 @@ from operator import index, itemgetter
 from threading import RLock
 from typing import Any
 
-from receipt_cli.emit.conformity import require
 from receipt_cli.emit.document import (
     Document,
     attachment,
@@ -23,6 +22,7 @@ from receipt_cli.emit.document import (
     finite_or_none,
     header_block,
     producer_block,
+    require,
     rfc3339,
     run_block,
     write_document,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from receipt_cli.events.model import NOTHING, Event, Ledger, ReadEvents
-from receipt_cli.events.naming import Naming
+from receipt_cli.events.naming import Notes, name_cells
 from receipt_cli.events.ranks import sole_rank
 from receipt_cli.events.rows import CompactRows, KeptRows, Read, are_many, indices_of, values_at
 from receipt_cli.grammar.model import COUNTERS, MOMENTS, Grammar, Rule
@@ -29,11 +29,11 @@ def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar], 
     read: list[Read] = []
     ledger = Ledger()
     for grammar in grammars:
-        naming = Naming(grammar, ledger, body.copied)
+        notes = Notes(grammar, ledger, body.copied)
         scanned = [(rule, columns) for rule in grammar.rules if (columns := engine.columns(body, grammar, rule)) is not None]
         ledger.take(columns for _, columns in scanned)
-        read += [(grammar, rule, naming.named(rule, columns)) for rule, columns in scanned]
-        problems += naming.problems
+        read += [(grammar, rule, name_cells(notes, rule, columns)) for rule, columns in scanned]
+        problems += notes.problems
     rows = CompactRows(read)
     if runs and any(are_many(columns) for _, _, columns in read):
         from receipt_cli.events.compact.selection import compact  # small logs need nothing of it

@@ -16,11 +16,12 @@ from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain, islice, pairwise
 
+import numpy as np
+
 from receipt_cli.events.model import Event, expand, numbers_of, rule_of, singles, steps_of
 from receipt_cli.events.relays import is_relay
 from receipt_cli.events.rows import LARGE
 from receipt_cli.events.starts import joined_names
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+
 from receipt_cli.events.counters import full_at_zero
 from receipt_cli.events.model import Event, expand, part_of, rule_of
 from receipt_cli.events.rows import LARGE, MAX_EPOCHS
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.records.envelope import NO_RANK
 
 EPOCH = "epoch"

@@ -8,12 +8,13 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.model import Event, numbers_of, steps_of
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import LARGE
 from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import rises
 from receipt_cli.problems import Problem
 

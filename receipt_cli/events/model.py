@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
+
+import numpy as np
 
 from receipt_cli.events.rows import TAIL, Found, ProgressBars, RowRun, indices_of
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
+from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.numeric.spill import gathered
 from receipt_cli.problems import Problem
 from receipt_cli.scan.columns import RuleColumns
@@ -107,6 +108,11 @@ class Event:
     def last_at(self) -> int:
         """The position of the last record that it represents."""
         return self.at if self.run is None else self.run.record(len(self.run) - 1)[0]
+
+    @property
+    def last_clock(self) -> float:
+        """The stamp of the last record that it represents."""
+        return self.clock if self.run is None else self.run.record(len(self.run) - 1)[2]
 
     @property
     def last_line(self) -> int:
@@ -255,16 +261,26 @@ def steps_of(event: Event) -> list[int]:
     return [event.step or 0, *(event.run.steps.tolist() if event.run is not None else ())]
 
 
-def numbers_of(events: Sequence[Event], own: Callable[[Event], int], behind: Callable[[RowRun], Integers]) -> Integers:
-    """Return a number of each record (int64 [n]): that of an event of its ``own``, and those of the run ``behind`` it."""
+@overload
+def numbers_of(events: Sequence[Event], own: Callable[[Event], int], behind: Callable[[RowRun], Integers]) -> Integers: ...
+@overload
+def numbers_of(
+    events: Sequence[Event], own: Callable[[Event], float], behind: Callable[[RowRun], Floats], kind: type[np.float64]
+) -> Floats: ...
+def numbers_of(events: Sequence[Event], own: Callable[..., Any], behind: Callable[..., Any], kind: Any = np.int64) -> Any:
+    """Return a number of each record ([n] of a ``kind``): an event's ``own``, then those of the run ``behind`` it."""
 
-    def parts() -> Iterator[Integers]:
+    def parts() -> Iterator[Any]:
+        singles: list[Any] = []
         for event in events:
-            yield np.array([own(event)], np.int64)
+            singles.append(own(event))
             if event.run is not None:
+                yield np.array(singles, kind)
+                singles.clear()
                 yield from map(behind, event.run.in_pieces())
+        yield np.array(singles, kind)
 
-    return gathered(np.int64, sum(event.records for event in events), parts())
+    return gathered(kind, sum(event.records for event in events), parts())
 
 
 def _records(event: Event, run: RowRun) -> list[Event]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from receipt_cli.events.series import Numbers, Piece, place_of
-from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
+import numpy as np
+
+from receipt_cli.events.table import Column, EventTable, place_of
 from receipt_cli.numeric.statistics import Statistic
 
 
@@ -28,29 +26,17 @@ class Places:
     resolution: float | None = None
 
 
-def find_places(printed: Sequence[Piece], windowed: Sequence[Piece], name: str, statistic: Statistic) -> Places:
+def find_places(table: EventTable, printed: Column, windowed: Column, name: str, statistic: Statistic) -> Places:
     """Return where the figures of ``statistic`` are: of all values of a metric that are ``printed``, and those of its window."""
-    places = Places(printed[0].line_of(name, 0), printed[-1].line_of(name, len(printed[-1].values) - 1))
-    for piece in windowed:
-        nans, infinite = _not_finite(piece.values)
-        places.nan_count += len(nans)
-        places.inf_count += len(infinite)
-        if len(nans):
-            places.nan_line = places.nan_line or piece.line_of(name, int(nans[0]))
-        if len(infinite):
-            places.inf_line = places.inf_line or piece.line_of(name, int(infinite[0]))
-        if places.min_line is None and statistic.min is not None and (at := place_of(piece.values, statistic.min)) is not None:
-            places.min_line = piece.line_of(name, at)
-        if places.max_line is None and statistic.max is not None and (at := place_of(piece.values, statistic.max)) is not None:
-            places.max_line = piece.line_of(name, at)
-    return places
 
+    def line(column: Column, place: int | None) -> int | None:
+        return None if place is None else table.line_of(name, column.row(place))
 
-def _not_finite(values: Numbers) -> tuple[Sequence[int] | Integers, Sequence[int] | Integers]:
-    """Return the places of NaN and of infinities."""
-    if isinstance(values, list):
-        odd = [place for place, value in enumerate(values) if value - value != 0]
-        return [place for place in odd if math.isnan(values[place])], [place for place in odd if math.isinf(values[place])]
-    rows = np.flatnonzero(~np.isfinite(values))
-    nans = np.isnan(values[rows])
-    return rows[nans], rows[~nans]
+    values = windowed.values
+    odd = np.flatnonzero(~np.isfinite(values))
+    nans, infinite = (odd[mine].tolist() for mine in (np.isnan(values[odd]), np.isinf(values[odd])))
+    least, most = (None if value is None else place_of(values, value) for value in (statistic.min, statistic.max))
+    return Places(
+        line(printed, 0), line(printed, len(printed.values) - 1), line(windowed, least), line(windowed, most),
+        len(nans), line(windowed, next(iter(nans), None)), len(infinite), line(windowed, next(iter(infinite), None)),
+    )  # fmt: skip

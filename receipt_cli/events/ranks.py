@@ -10,11 +10,12 @@ from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.model import Event, expand, rule_of
 from receipt_cli.events.rows import STEP_TIME, RowRun, count_distinct, is_memory, steps_among
-from receipt_cli.events.series import metric, read
 from receipt_cli.events.starts import FEWEST
-from receipt_cli.numeric.lazy_numpy import np
+from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.spill import joined
 from receipt_cli.numeric.statistics import exact_median, finite
 from receipt_cli.records.envelope import NO_RANK
@@ -101,11 +102,8 @@ def _figures(records: Sequence[Event], copies: Sequence[RowRun], peak: float | N
 
 def _median_time(records: Sequence[Event], copies: Sequence[RowRun]) -> float | None:
     """Return the median of the step times that a rank printed, None where it printed none."""
-    times = finite(read(records, metric(STEP_TIME)))
-    if copies:
-        theirs = [found for copy in copies if (found := copy.filled(STEP_TIME)) is not None]
-        times = finite(joined([np.asarray(times, np.float64), *theirs], np.float64))
-    return exact_median(times)
+    theirs = [found for copy in copies if (found := copy.filled(STEP_TIME)) is not None]
+    return exact_median(finite(joined([EventTable(records).metric(STEP_TIME).values, *theirs], np.float64)))
 
 
 def sole_rank(events: list[Event], unseen: Iterable[int] = ()) -> list[Event]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.model import Event, record_of
 from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.lazy_numpy import np
 
 NEVER = 1 << 62
 """A step that no record reaches."""

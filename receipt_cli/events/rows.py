@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_in
 from receipt_cli.numeric.spill import gathered, picked, pieces, slices
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
@@ -34,8 +34,8 @@ MAX_EPOCHS = 1_000_000
 """Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
 TAIL = 5
 """Events kept at its end: more than a late companion line looks back."""
-WEIGHT = 2
-"""An object for a record costs as much as so many entries of a column, and without numpy each of its numbers half as much."""
+MANY = 1024
+"""Fewest records of a rule that are not worth an object each."""
 LARGE = 1 << 62
 """Steps from here on are in no array."""
 
@@ -46,7 +46,7 @@ STEP_TIME = "step_time_s"
 
 def are_many(columns: RuleColumns) -> bool:
     """True for so many records that they are worth being read as arrays."""
-    return is_large(columns, WEIGHT, WEIGHT * len(columns.numbers) // 2)
+    return len(columns) >= MANY
 
 
 @cache
@@ -100,6 +100,11 @@ class RowRun:
         if self.beyond:
             found += self.beyond
         return found
+
+    @property
+    def has_steps(self) -> bool:
+        """True where the records have steps."""
+        return self.numbers is not None or self.step is not None
 
     def in_pieces(self) -> Iterator[RowRun]:
         """Yield the records in pieces; the pages of files are given back meanwhile."""

@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+
 from receipt_cli.events.model import Event, expand, numbers_of
 from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import rises, slices
 
 MIN_RECORDS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,26 +50,13 @@ class Job:
 
     def document(self, sha256: str, size_bytes: int) -> dict[str, Any]:
         """Return the entry of a receipt; ``sha256`` and ``size_bytes`` are of the source text."""
-        times = (self.submitted_at, self.started_at, self.finished_at)
-        return {
-            "source": self.source,
-            "sha256": sha256,
-            "size_bytes": size_bytes,
-            "job_id": self.job_id,
-            "name": self.name,
-            "state": self.state,
-            "ended": self.ended,
-            "reason": self.reason,
-            "exit_code": self.exit_code,
-            "submitted_at": self.submitted_at,
-            "started_at": self.started_at,
+        entry = {"source": self.source, "sha256": sha256, "size_bytes": size_bytes, **asdict(self)}
+        del entry["aliases"]
+        return entry | {
             "finished_at": self.finished_at if self.ended != "not_ended" else None,
-            "zone": self.zone if any(times) else None,
+            "zone": self.zone if any((self.submitted_at, self.started_at, self.finished_at)) else None,
             "nodes": list(self.nodes[:MAX_NODES]),
             "node_count": self.node_count if self.node_count is not None else len(self.nodes) or None,
-            "max_rss_bytes": self.max_rss_bytes,
-            "memory_limit_bytes": self.memory_limit_bytes,
-            "restart_count": self.restart_count,
         }
 
 
@@ -156,20 +143,20 @@ def memory(value: object, unit: str = "") -> int | None:
         value = whole(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    found = _MEMORY.match(str(value))
-    if found is None:
-        return None
-    factor = 1024 ** " KMGTPE".index((found[2] or unit or " ").upper())
-    size = float(found[1]) * factor
-    return int(size) if 0 < size <= _LARGEST else None
+    return _size(str(value), unit, 1024)
 
 
 def decimal_memory(value: object) -> int | None:
     """Return the bytes of a Kubernetes quantity; its M is 1000 * 1000, its Mi 1024 * 1024."""
-    found = _MEMORY.match(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+    return _size(str(value), "", 1000) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+
+
+def _size(text: str, unit: str, kilo: int) -> int | None:
+    """Return the bytes of a printed size; ``kilo`` is the meaning of its K if it is not written Ki."""
+    found = _MEMORY.match(text)
     if found is None:
         return None
-    size = float(found[1]) * (1024 if found[3] else 1000) ** " KMGTPE".index((found[2] or " ").upper())
+    size = float(found[1]) * (1024 if found[3] else kilo) ** " KMGTPE".index((found[2] or unit or " ").upper())
     return int(size) if 0 < size <= _LARGEST else None
 
 

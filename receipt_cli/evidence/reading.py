@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.errors import InputError, UsageError
-from receipt_cli.evidence import condor, platforms, slurm
+from receipt_cli.errors import InputError, ReceiptError, UsageError, system_errors
+from receipt_cli.evidence import platforms, slurm
 from receipt_cli.evidence.model import Job, at, items
 
 MAX_BYTES = 16 * 2**20
@@ -36,11 +38,8 @@ def read_evidence(files: Sequence[Path], job: str | None = None) -> list[dict[st
 
 
 def _read_file(file: Path, wanted: str | None) -> dict[str, Any]:
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError("cannot read the evidence", where=str(file), why=error.strerror or str(error)) from error
+    with system_errors(InputError, "cannot read the evidence", file), file.open("rb") as stream:
+        data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         why = f"it is larger than {MAX_BYTES // 2**20} MiB"
         raise InputError("cannot read the evidence", where=str(file), why=why, try_="ask the scheduler for one job")
@@ -73,7 +72,7 @@ def _read(text: str, where: str) -> list[Job]:
     elif _JOBS.search(text):
         found = list(slurm.read_text(text))
     elif _ADS.search(text):
-        found = list(condor.read_text(text))
+        found = list(platforms.read_condor_text(text))
     else:
         found = None
     if found is None:
@@ -89,9 +88,33 @@ def _of_json(value: Any) -> list[Job] | None:
     if at(value, "kind") in ("Pod", "PodList", "List"):
         return list(platforms.read_pods(value))
     if at(value, "ClusterId") is not None or at(first, "ClusterId") is not None:
-        return list(condor.read_json(value))
+        return list(platforms.read_condor_json(value))
     if at(first, "job_state") is not None or isinstance(at(first, "state"), dict):
         return list(slurm.read_json(value))
     if at(first, "job_id") is not None and isinstance(at(first, "status"), str):
         return list(platforms.read_sky_jobs(value))
     return [] if isinstance(at(value, "jobs"), list) and first is None else None
+
+
+WAIT_S = 10
+"""Seconds to wait for ``scontrol``: a busy controller may not answer for minutes, and the job's end must not wait."""
+
+
+def slurm_evidence(environ: Mapping[str, str]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the entry of the Slurm job in ``environ``, and notes; both empty outside a job or without ``scontrol``.
+
+    ``scontrol`` gets the job's environment, an argument vector without a shell, and ``WAIT_S`` seconds.
+    """
+    job, program = environ.get("SLURM_JOB_ID", ""), shutil.which("scontrol", path=environ.get("PATH"))
+    if program is None or not re.fullmatch(r"\d{1,18}", job):
+        return [], []
+    try:
+        words = [program, "show", "job", job]
+        ran = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=WAIT_S, env=environ, check=False)
+        return [read_entry(ran.stdout[:MAX_BYTES], "scontrol show job", job)], []
+    except subprocess.TimeoutExpired:
+        return [], [f"scontrol show job {job} did not answer within {WAIT_S} s: no evidence of the Slurm job"]
+    except OSError as error:
+        return [], [f"scontrol cannot be run: {error.strerror}: no evidence of the Slurm job"]
+    except ReceiptError as error:
+        return [], [f"scontrol show job {job}: {error.message}: no evidence of the Slurm job"]

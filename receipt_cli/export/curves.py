@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.definitions.metrics import Metric
-from receipt_cli.events.series import placed, unregistered
+from receipt_cli.events.table import curve_of
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.receipts.production import Product
 from receipt_cli.redaction.mask import mask_secrets
 
@@ -46,7 +47,8 @@ def read_curves(product: Product, phases: Sequence[Phase], most: int) -> tuple[l
     curves: list[Curve] = []
     lost, thinned, beyond, placeless = 0, 0, 0, 0
     for phase, key, metric, (places, values) in _printed(product, phases):
-        steps, kept = _ascending(places, values)
+        exact = abs(places) < _EXACT
+        steps, kept = last_of_each(places[exact], values[exact])
         lost += len(places) - len(steps)
         if not len(steps):
             placeless += 1
@@ -74,13 +76,7 @@ def _printed(product: Product, phases: Sequence[Phase]) -> Iterator[tuple[Phase,
         for name in sorted(summary.metrics, key=lambda name: by_name[name].id):
             yield phase, name, by_name[name], summary.series.curve(name)
         for name in sorted(summary.other_metrics):
-            yield phase, f"other/{mask_secrets(name)}", None, placed(summary.series.events, unregistered(name))
-
-
-def _ascending(places: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Return steps in ascending order and the last value of each."""
-    exact = abs(places) < _EXACT
-    return last_of_each(places[exact], values[exact])
+            yield phase, f"other/{mask_secrets(name)}", None, curve_of(summary.series.table, summary.series.table.other(name))
 
 
 def _thin(values: Floats, most: int) -> Sequence[int]:

@@ -43,7 +43,8 @@ def openmetrics(run: ExportedRun) -> bytes:
         families.setdefault(sample.family, []).append(sample)
     lines: list[str] = []
     for (name, unit), samples in families.items():
-        lines += [f"# TYPE {name} gauge", f"# HELP {name} {_help(samples[0].help)}"]
+        meaning = samples[0].help.replace('"', "'").replace("\\", "/").replace("\n", " ")
+        lines += [f"# TYPE {name} gauge", f"# HELP {name} {meaning}"]
         lines += [f"# UNIT {name} {unit}"] if unit else []
         lines += [f"{name}{_labels({**base, **sample.labels})} {_number(sample.value)}" for sample in samples]
     return ("\n".join([*lines, "# EOF"]) + "\n").encode("utf-8")
@@ -112,10 +113,6 @@ def _number(value: float) -> str:
 def _labels(labels: Mapping[str, str]) -> str:
     pairs = ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
     return f"{{{pairs}}}" if pairs else ""
-
-
-def _help(text: str) -> str:
-    return text.replace('"', "'").replace("\\", "/").replace("\n", " ")
 
 
 def _escape(text: str) -> str:

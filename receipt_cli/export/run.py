@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from receipt_cli.definitions.metrics import Metric, load_registry
-from receipt_cli.documents.identity import run_time
+from receipt_cli.documents.canonical import run_time
 from receipt_cli.errors import UsageError
 from receipt_cli.export.curves import Curve, Phase, read_curves
 from receipt_cli.receipts.production import Product

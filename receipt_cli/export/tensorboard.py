@@ -1,15 +1,13 @@
 """Export a run as a TensorBoard event file: TFRecords of Event messages, each protected by CRC-32C.
 
-Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.tfrecord``. Written without TensorFlow or
+Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.protobuf``. Written without TensorFlow or
 TensorBoard, and deterministic.
 """
 
 from __future__ import annotations
 
-from receipt_cli.export.curves import Curve
 from receipt_cli.export.run import STATISTICS, ExportedRun
-from receipt_cli.io.protobuf import block, double, integer, single
-from receipt_cli.io.tfrecord import framed
+from receipt_cli.io.protobuf import block, double, framed, integer, single
 
 _VERSION = "brain.Event:2"
 _SCALARS, _TEXT = "scalars", "text"
@@ -41,7 +39,8 @@ def event_file(run: ExportedRun) -> bytes:
 def _scalars(run: ExportedRun) -> dict[int, list[bytes]]:
     scalars: dict[int, list[bytes]] = {}
     for curve in run.curves:
-        meaning = _description(curve)
+        known = curve.metric
+        meaning = f"{known.description} Unit: {known.unit}." if known else "As printed; the registry does not know it."
         for number, (step, value) in enumerate(zip(curve.steps, curve.values, strict=True)):
             scalars.setdefault(step, []).append(_scalar(curve.key, value, meaning if number == 0 else None))
     drawn = {curve.key for curve in run.curves}
@@ -50,12 +49,6 @@ def _scalars(run: ExportedRun) -> dict[int, list[bytes]]:
             values = scalars.setdefault(run.last_step(figure.phase), [])
             values += [_scalar(f"summary/{figure.key}/{name}", value, None) for name, value in figure.known.items()]
     return scalars
-
-
-def _description(curve: Curve) -> str:
-    if curve.metric is None:
-        return "As printed; the registry does not know it."
-    return f"{curve.metric.description} Unit: {curve.metric.unit}."
 
 
 def _scalar(tag: str, value: float, meaning: str | None) -> bytes:

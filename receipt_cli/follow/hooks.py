@@ -91,6 +91,12 @@ class Hooks:
         self._running.append((child, f"--on-{happening} {words[0]}", Path(name)))
         return True
 
+    def call_at_end(self, log: str, document: Mapping[str, Any]) -> None:
+        """Run the commands for the end of a job, and for its failure if it failed."""
+        if document["failure"] is not None:
+            self.call("failure", log, document)
+        self.call("end", log, document)
+
     def finish(self) -> None:
         """Wait for running commands, at most ``PATIENCE_S`` in total."""
         end = time.monotonic() + PATIENCE_S

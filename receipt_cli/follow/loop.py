@@ -2,17 +2,98 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
+import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
+from types import FrameType, TracebackType
 
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.process import Process
-from receipt_cli.follow.stop import Stop
 from receipt_cli.follow.tail import Tail, open_tail
 from receipt_cli.follow.watch import Watch
+
+PATIENCE = 3
+"""Number of signals after which the program ends at once, without a receipt."""
+
+
+class Stop:
+    """Counts requests to end; a context manager for the main thread.
+
+    ``asked`` is their number, ``since`` the time of the first, in seconds of the monotonic clock. A signal that our parent
+    ignores stays ignored. The third raises ``KeyboardInterrupt``.
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.since = 0.0
+
+    def __enter__(self) -> Stop:
+        self._wake, self._waker = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(self._waker, False)
+        self._woken = signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        wanted = [s for s in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(s) != signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._ask) for number in wanted}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._woken)
+        os.close(self._wake)
+        os.close(self._waker)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        self.asked += 1
+        if self.asked == 1:
+            self.since = time.monotonic()
+        if self.asked >= PATIENCE:
+            raise KeyboardInterrupt
+
+    def wait(self, descriptors: Sequence[int], seconds: float) -> None:
+        """Wait until one of ``descriptors`` is readable or a signal arrives, at most ``seconds``."""
+        ready, _, _ = select.select([*descriptors, self._wake], [], [], max(0.0, seconds))
+        if self._wake in ready:
+            os.read(self._wake, 4096)
+
+
+class Process:
+    """The process with this id now; a system handle protects against a later process with the same id."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.handles: list[int] = []
+        """Descriptors that become readable after the process has ended; empty if the system lacks them."""
+        if sys.platform == "linux":
+            try:
+                self.handles = [os.pidfd_open(pid)]
+            except OSError:  # ended, or an old kernel
+                self.handles = []
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has exited; with a handle, a zombie counts as exited."""
+        if self.handles:
+            return bool(select.select(self.handles, [], [], 0)[0])
+        try:
+            os.kill(self.pid, 0)
+        except PermissionError:  # another user's
+            return False
+        except (ProcessLookupError, OverflowError):
+            return True
+        return False
+
+    def close(self) -> None:
+        """Close the handle."""
+        for handle in self.handles:
+            os.close(handle)
+        self.handles = []
+
 
 LOOK_S = 0.25
 """Seconds between two reads of a file."""
@@ -51,7 +132,7 @@ def follow(
     Appends the reason for the end, and changes of the file, to ``notes``. Must be called in the main thread, which receives
     signals. Raises ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
     """
-    with closing(open_tail(path)) as tail, _process(until) as process, Stop() as stop:
+    with closing(open_tail(path)) as tail, _watched(until.pid) as process, Stop() as stop:
         job = _Job(path, plan, until, workers, tail, process, stop)
         job.read(watch)
         notes += job.notes()
@@ -60,13 +141,8 @@ def follow(
         return replace(reading, options=options)
 
 
-@contextmanager
-def _process(until: Until) -> Iterator[Process | None]:
-    if until.pid is None:
-        yield None
-        return
-    with closing(Process(until.pid)) as process:
-        yield process
+def _watched(pid: int | None) -> AbstractContextManager[Process | None]:
+    return nullcontext() if pid is None else closing(Process(pid))
 
 
 class _Job:
@@ -140,9 +216,8 @@ class _Job:
         if grew and self.tail.waits_on:
             self.stop.wait((), REST_S)
             return
-        seconds = LOOK_S
         handles = [] if self.process is None or self.gone is not None else self.process.handles
-        self.stop.wait([*self.tail.waits_on, *handles], seconds)
+        self.stop.wait([*self.tail.waits_on, *handles], LOOK_S)
 
     def notes(self) -> list[str]:
         """Return the notes for the user."""

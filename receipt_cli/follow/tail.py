@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from receipt_cli.errors import InputError, UsageError
+from receipt_cli.io.file_kinds import no_log
 from receipt_cli.io.pipe import widen
-from receipt_cli.io.refused import no_log
 from receipt_cli.io.source import BLOCK
 
 PIECE = 8 << 20

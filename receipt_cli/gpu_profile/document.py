@@ -9,16 +9,13 @@ from typing import Any, TypeAlias
 
 from receipt_cli import __version__
 from receipt_cli.gpu_profile import format as gpufl
-from receipt_cli.gpu_profile.copies import CopyTotals
-from receipt_cli.gpu_profile.dictionaries import Dictionary, shown
-from receipt_cli.gpu_profile.problems import StreamProblems
-from receipt_cli.gpu_profile.sampled import Sampler
-from receipt_cli.gpu_profile.session import ReadFile, Session
-from receipt_cli.gpu_profile.session_times import times_of
+from receipt_cli.gpu_profile.activity import NS, CopyTotals, Timing, Timings
+from receipt_cli.gpu_profile.devices import Sampler
+from receipt_cli.gpu_profile.session import ReadFile, Session, times_of
 from receipt_cli.gpu_profile.spans import Spans
-from receipt_cli.gpu_profile.timing import NS, Timing, Timings
+from receipt_cli.gpu_profile.stream import Dictionary, StreamProblems, shown
 from receipt_cli.header.document import merge
-from receipt_cli.header.facts import HeaderFact
+from receipt_cli.header.values import HeaderFact
 from receipt_cli.receipts.production import UNDECLARED, Declared
 
 SCHEMA_VERSION = "gpu_profile/1.2"
@@ -41,7 +38,8 @@ def build_document(session: Session, declared: Declared = UNDECLARED) -> Documen
     busy = {device: None if span is None else span.total() for device, span in spans.items()}
     times = times_of(session, max((length for length in busy.values() if length is not None), default=None))
     kernels, scopes, copies = _kernels(session), _scopes(session), _copies(session)
-    devices, hosts = _devices(session, busy), _hosts(session)
+    devices, sampled = _devices(session, busy), session.samples.hosts
+    hosts = [{"name": _text(name, _SHORT), "metrics": _metrics(session, sampler, "host")} for name, sampler in sampled.items()]
     stalls = session.stalls.document(session.metric_names)
     _record_problems(session, complete=times.complete)
     total = None if not busy or None in busy.values() else sum(length for length in busy.values() if length is not None)
@@ -220,23 +218,16 @@ def directions(moved_by: Mapping[str, CopyTotals]) -> list[Document]:
 
 
 def _devices(session: Session, busy: Mapping[int, int | None]) -> list[Document]:
-    result: list[Document] = []
-    for number, length in busy.items():
-        result.append(
-            {
-                "number": number,
-                "name": _text(session.inventory.name(number), _SHORT),
-                "memory_bytes": _memory(session, number),
-                "busy_s": None if length is None else length / NS,
-                "metrics": _metrics(session, session.samples.devices.get(number), f"device {number}"),
-            }
-        )
-    return result
-
-
-def _hosts(session: Session) -> list[Document]:
-    hosts = session.samples.hosts
-    return [{"name": _text(name, _SHORT), "metrics": _metrics(session, sampler, "host")} for name, sampler in hosts.items()]
+    return [
+        {
+            "number": number,
+            "name": _text(session.inventory.name(number), _SHORT),
+            "memory_bytes": _memory(session, number),
+            "busy_s": None if length is None else length / NS,
+            "metrics": _metrics(session, session.samples.devices.get(number), f"device {number}"),
+        }
+        for number, length in busy.items()
+    ]
 
 
 def _metrics(session: Session, sampler: Sampler | None, whose: str) -> Document:
@@ -269,7 +260,7 @@ def _memory(session: Session, number: int) -> int | None:
 
 def _record_problems(session: Session, *, complete: bool) -> None:
     """Record problems of the stream as a whole."""
-    problems, kernels, scopes = session.problems, session.kernels, session.scopes
+    problems, kernels, scopes, stalls = session.problems, session.kernels, session.scopes, session.stalls
     for (kind, name), count in sorted(session.columns.items()):
         problems.add("unknown_column", f"{kind}: unknown column {name} was left out, in {count} batches", count=count)
     for kind, count in sorted(session.types.items()):
@@ -278,23 +269,18 @@ def _record_problems(session: Session, *, complete: bool) -> None:
     if unpaired:
         problems.add("unpaired_record", f"{unpaired} records have no other half: a start or an end is missing", count=unpaired)
         problems.add_loss("unpaired_record", unpaired)
-    if scopes.backwards:
-        problems.add("contradicting_times", f"{scopes.backwards} scopes end before they begin", count=scopes.backwards)
-    forgotten = kernels.forgotten + scopes.forgotten
-    if forgotten:
-        problems.add("too_many_open", f"{forgotten} begins were left out: too many were open at once", count=forgotten)
-    if session.stalls.nameless:
-        problems.add("name_unknown", f"{session.stalls.nameless} samples inside kernels have a reason without a name")
-    if session.stalls.too_many:
-        problems.add("too_many_names", "stall reasons are left out: there are too many")
-    if session.details.left_out:
-        problems.add("too_many_details", f"{session.details.left_out} details of launches were left out: there are too many")
-    within = session.details.unreadable + session.stalls.unreadable
-    if within:
-        problems.add("unreadable_value", f"{within} kernel detail or sample records cannot be read", count=within)
-    unreadable = session.samples.unreadable
-    if unreadable:
-        problems.add("unreadable_value", f"{unreadable} samples are not numbers", count=unreadable)
+    within = session.details.unreadable + stalls.unreadable
+    for kind, number, detail, each in (
+        ("contradicting_times", scopes.backwards, "{} scopes end before they begin", True),
+        ("too_many_open", kernels.forgotten + scopes.forgotten, "{} begins were left out: too many were open at once", True),
+        ("name_unknown", stalls.nameless, "{} samples inside kernels have a reason without a name", False),
+        ("too_many_names", int(stalls.too_many), "stall reasons are left out: there are too many", False),
+        ("too_many_details", session.details.left_out, "{} details of launches were left out: there are too many", False),
+        ("unreadable_value", within, "{} kernel detail or sample records cannot be read", True),
+        ("unreadable_value", session.samples.unreadable, "{} samples are not numbers", True),
+    ):
+        if number:
+            problems.add(kind, detail.format(number), count=number if each else 1)
     twice = [number for number, names in session.inventory.names.items() if len(names) > 1]
     twice += [number for number, sizes in session.samples.memory.items() if len(sizes) > 1]
     if twice:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from receipt_cli.errors import InputError
-from receipt_cli.gpu_profile.batch import whole
-from receipt_cli.gpu_profile.problems import StreamProblems
+from receipt_cli.errors import InputError, system_errors
+from receipt_cli.gpu_profile.stream import StreamProblems, whole
 
 CHANNELS = ("device", "scope", "system", "sass")
 _NAME = re.compile(r"(?s)(?:(?P<prefix>.+)\.)?(?P<channel>device|scope|system|sass)(?:\.(?P<number>\d{1,9}))?\.log(?:\.gz)?")
@@ -54,10 +53,8 @@ def is_session(path: Path) -> bool:
 def list_session(path: Path, problems: StreamProblems) -> Listing:
     """Return the windows of the session in the folder ``path``. Raises ``InputError``."""
     found = Listing()
-    try:
+    with system_errors(InputError, "cannot read the folder", path):
         entries = sorted(entry for entry in (*path.iterdir(), *_spooled(path)) if entry.is_file())
-    except OSError as error:
-        raise InputError("cannot read the folder", where=str(path), why=error.strerror or str(error)) from error
     if len(entries) > _MAX_FILES:
         raise InputError("holds too many files for one session", where=str(path), why=f"over {_MAX_FILES}")
     windows: list[Window] = []
@@ -70,7 +67,8 @@ def list_session(path: Path, problems: StreamProblems) -> Listing:
             _keep_sidecar(found, entry, name, problems)
         elif loss := _LOSS.fullmatch(entry.name):
             found.given_up.add((loss["channel"], int(loss["number"])))
-    prefixes = {_prefix(window.name) for window in windows}
+    names = (_NAME.fullmatch(window.name.rpartition("/")[2]) for window in windows)
+    prefixes = {name["prefix"] or "" for name in names if name is not None}
     if len(prefixes) > 1:
         known = ", ".join(sorted(prefix or "(no prefix)" for prefix in prefixes))[:200]
         raise InputError(
@@ -125,11 +123,6 @@ def _is_window(name: str) -> bool:
     return not name.startswith(".") and _NAME.fullmatch(name) is not None
 
 
-def _prefix(name: str) -> str:
-    found = _NAME.fullmatch(name.rpartition("/")[2])
-    return (found["prefix"] or "") if found is not None else ""
-
-
 def _order(window: Window) -> tuple[int, str, bool, int, bool, str]:
     """Return a sort key: channels in the format's order, windows by number, the one without a number last."""
     known = CHANNELS.index(window.channel) if window.channel in CHANNELS else len(CHANNELS)
@@ -181,9 +174,7 @@ def _keep_sidecar(found: Listing, entry: Path, name: str, problems: StreamProble
 
 def _opener(path: Path) -> Callable[[], BinaryIO]:
     def open_() -> BinaryIO:
-        try:
+        with system_errors(InputError, "cannot read", path):
             return path.open("rb")
-        except OSError as error:
-            raise InputError("cannot read", where=str(path), why=error.strerror or str(error)) from error
 
     return open_

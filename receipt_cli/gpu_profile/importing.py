@@ -12,9 +12,8 @@ from receipt_cli.gpu_profile import nsys
 from receipt_cli.gpu_profile.document import build_document
 from receipt_cli.gpu_profile.files import Listing, list_files, list_session
 from receipt_cli.gpu_profile.format import GPUFL_FORMAT, TYPES
-from receipt_cli.gpu_profile.lines import first_lines
-from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import read_session
+from receipt_cli.gpu_profile.stream import StreamProblems, first_lines
 from receipt_cli.receipts.production import UNDECLARED, Declared, require_valid
 
 _LOOKED_AT = 3
@@ -26,7 +25,7 @@ def is_recording(paths: Sequence[str]) -> bool:
 
     Never raises and never reads from a pipe: only files and folders can be recordings.
     """
-    return all(path.is_dir() or (path.is_file() and _holds_records(path)) for path in map(Path, paths))
+    return all(p.is_dir() or (p.is_file() and any(map(_is_record, _head(p)[:_LOOKED_AT]))) for p in map(Path, paths))
 
 
 def is_report(paths: Sequence[str]) -> bool:
@@ -68,10 +67,6 @@ def _listing(paths: Sequence[Path], problems: StreamProblems) -> Listing:
     if len(paths) > 1:
         raise UsageError("needs one folder, or files", why="each session has its own folder")
     return list_session(folders[0], problems)
-
-
-def _holds_records(path: Path) -> bool:
-    return any(map(_is_record, _head(path)[:_LOOKED_AT]))
 
 
 def _head(path: Path) -> list[bytes]:

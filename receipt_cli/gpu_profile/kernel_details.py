@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from receipt_cli.gpu_profile.batch import Json, Rows, is_whole, real, whole
-from receipt_cli.gpu_profile.dictionaries import MAX_NAME, Dictionary, shown
+from receipt_cli.gpu_profile.stream import MAX_NAME, Dictionary, Json, Rows, is_whole, real, shown, whole
 
 MAX_LAUNCHES = 1 << 16
 """Most launches with details, and most kernel names in records of one launch each."""

@@ -11,15 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO
 
 from receipt_cli.errors import InputError
-from receipt_cli.gpu_profile.batch import LONGEST_NS
-from receipt_cli.gpu_profile.copies import CopyTotals
-from receipt_cli.gpu_profile.dictionaries import shown
+from receipt_cli.gpu_profile.activity import MAX_NAMES, CopyTotals, Timing, Timings
 from receipt_cli.gpu_profile.document import Document, Origin, assemble, directions, kernel_table
-from receipt_cli.gpu_profile.kernels import MAX_NAMES
-from receipt_cli.gpu_profile.lines import Lines
-from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import ReadFile
-from receipt_cli.gpu_profile.timing import Timing, Timings
+from receipt_cli.gpu_profile.stream import LONGEST_NS, Lines, StreamProblems, shown
 from receipt_cli.header.document import merge
 from receipt_cli.receipts.production import UNDECLARED, Declared
 

@@ -1,4 +1,4 @@
-"""Read the records of a session line by line, in bounded memory."""
+"""Read the records of a session line by line, in bounded memory; find its start and duration."""
 
 from __future__ import annotations
 
@@ -7,21 +7,29 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from receipt_cli.errors import GrammarChoiceError
 from receipt_cli.gpu_profile import format as gpufl
-from receipt_cli.gpu_profile.batch import LATEST_NS, LONGEST_NS, Json, Rows, Unreadable, is_whole, rows_of, whole
-from receipt_cli.gpu_profile.copies import Copies
-from receipt_cli.gpu_profile.dictionaries import Dictionary
+from receipt_cli.gpu_profile.activity import Copies, Kernels, Scopes
+from receipt_cli.gpu_profile.devices import Inventory, Samples
 from receipt_cli.gpu_profile.files import Listing, Window, gaps
-from receipt_cli.gpu_profile.inventory import Inventory
 from receipt_cli.gpu_profile.kernel_details import KernelDetails, StallSamples
-from receipt_cli.gpu_profile.kernels import Kernels
-from receipt_cli.gpu_profile.lines import Line, Lines
-from receipt_cli.gpu_profile.problems import StreamProblems
-from receipt_cli.gpu_profile.sampled import Samples
-from receipt_cli.gpu_profile.scopes import Scopes
+from receipt_cli.gpu_profile.stream import (
+    LATEST_NS,
+    LONGEST_NS,
+    Dictionary,
+    Json,
+    Line,
+    Lines,
+    Rows,
+    StreamProblems,
+    Unreadable,
+    is_whole,
+    rows_of,
+    whole,
+)
 
 _TYPE = re.compile(rb'"type"\s*:\s*"([a-z_]{1,64})"')
 _MAX_REPEATS = 1 << 18
@@ -123,9 +131,7 @@ def read_session(listing: Listing, problems: StreamProblems, wanted: str | None 
             session.lose(channel, kind)
     if session.others and wanted is None:
         known = [session.session_id or "?", *session.others]
-        raise OtherSessions(
-            "holds several sessions", why=", ".join(known)[:300], try_=f"receipt import --session {known[0]} …"
-        )  # fmt: skip
+        raise OtherSessions("holds several sessions", why=", ".join(known)[:300], try_=f"receipt import --session {known[0]} …")
     if wanted is not None and session.session_id is None:
         raise OtherSessions("holds no such session", why=f"{wanted!r} is none of {', '.join(session.others)[:300] or 'none'}")
     return session
@@ -220,9 +226,8 @@ class _Reader:
             session.ignored += 1
         elif kind == gpufl.NAMES:
             session.read += 1
-            session.kernel_names.update(record, session.problems, self._file, line.number)
-            session.scope_names.update(record, session.problems, self._file, line.number)
-            session.metric_names.update(record, session.problems, self._file, line.number)
+            for names in (session.kernel_names, session.scope_names, session.metric_names):
+                names.update(record, session.problems, self._file, line.number)
         elif kind in gpufl.STARTS or kind == gpufl.ENDS:
             self._lifecycle(kind, record, line)
         elif kind in (gpufl.DETAIL, gpufl.SAMPLE):
@@ -231,7 +236,9 @@ class _Reader:
         elif kind in gpufl.SINGLE:
             if self._single(kind, record):
                 session.read += 1
-                self._seen(record)
+                time = whole(record.get("ts_ns"), 0, LATEST_NS)
+                if time is not None:
+                    session.seen(time)
             else:
                 self._unread(line, "unreadable_record", f"{kind}: a value cannot be read")
         else:
@@ -258,9 +265,8 @@ class _Reader:
             session.columns[key] += 1
         lost = rows.torn + self._batches[kind](rows, record)
         if lost:
-            session.problems.add(
-                "unreadable_row", f"{self._file}: {kind}: {lost} rows cannot be read", line=line.number, count=lost
-            )
+            detail = f"{self._file}: {kind}: {lost} rows cannot be read"
+            session.problems.add("unreadable_row", detail, line=line.number, count=lost)
             session.lose(self._channel, "unreadable_row", lost)
         session.read += 1
         if kind == gpufl.KERNELS:
@@ -329,11 +335,6 @@ class _Reader:
         self.session.details.add_batch(rows)
         return self.session.kernels.add_batch(rows)
 
-    def _seen(self, record: Json) -> None:
-        time = whole(record.get("ts_ns"), 0, LATEST_NS)
-        if time is not None:
-            self.session.seen(time)
-
 
 def _exit_code(record: Json) -> int | None:
     """Return the exit code recorded by the launcher: negative for a signal; None if it stopped the program on purpose."""
@@ -347,3 +348,83 @@ def _exit_code(record: Json) -> int | None:
 def _text(value: object) -> str | None:
     """Return a non-blank string, bounded; None for anything else."""
     return value.strip()[:500] or None if isinstance(value, str) else None
+
+
+_SLACK_NS = 10**8
+"""Tolerance for converting event times from device clocks to the session's, in nanoseconds."""
+_SLACK_PARTS = 1000
+_LONGEST_NS = 10 * 366 * 86_400 * 10**9
+"""Longest plausible session in nanoseconds, ten years."""
+_EPOCH_FROM_NS = 1_262_304_000 * 10**9
+"""The year 2010: earlier times are not counted from 1970."""
+
+
+class SessionTimes(NamedTuple):
+    """Nanoseconds; None if unknown or contradictory."""
+
+    started: int | None
+    duration: int | None
+    complete: bool
+
+    @property
+    def started_at(self) -> str | None:
+        """The exact start as RFC 3339 with Z; None if it is not counted from 1970."""
+        if self.started is None or self.started < _EPOCH_FROM_NS:
+            return None
+
+        seconds, rest = divmod(self.started, 10**9)
+        text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        fraction = f".{rest:09d}".rstrip("0") if rest else ""
+        return f"{text}{fraction}Z"
+
+
+def times_of(session: Session, busy: int | None) -> SessionTimes:
+    """Return start and duration of ``session``; ``busy``, the busiest device's time, is a lower bound of the duration."""
+    problems = session.problems
+    silent = sorted(name for name, (start, end) in session.lifecycle.items() if not (start and end))
+    for name in silent:
+        lacks = " and ".join(what for what, there in zip(("start", "end"), session.lifecycle[name], strict=True) if not there)
+        problems.add("channel_not_complete", f"{name}: holds no {lacks} of the session")
+    started = _only(session.starts, "start", problems)
+    ended = _only(session.ends, "end", problems)
+    duration = None if started is None else _duration(session, started, ended, problems)
+    if duration is not None and not 0 <= duration <= _LONGEST_NS:
+        problems.add("contradicting_times", "the session ends before it begins, or years after")
+        duration = None
+    if duration is not None and busy is not None and busy > duration:
+        problems.add("contradicting_times", "a device was busy for longer than the session lasted")
+        duration = None
+    return SessionTimes(started, duration, not silent and bool(session.lifecycle) and not session.unread)
+
+
+def _only(times: set[int], what: str, problems: StreamProblems) -> int | None:
+    """Return the time on which all channels agree, or None."""
+    if len(times) > 1:
+        problems.add("contradicting_times", f"the session has {len(times)} times of its {what}")
+        return None
+    return next(iter(times), None)
+
+
+def _duration(session: Session, started: int, ended: int | None, problems: StreamProblems) -> int | None:
+    """Return the time from the start to the end or, without an end, to the last event."""
+    spans = [span for span in session.kernels.spans.values() if span.first is not None and span.last is not None]
+    first = min((span.first for span in spans if span.first is not None), default=None)
+    last = max((span.last for span in spans if span.last is not None), default=None)
+    if ended is None and session.ends:
+        return None
+    if first is None or last is None:
+        until = ended if ended is not None else session.last_event
+        return None if until is None else until - started
+    if ended is None:
+        if last < started - _SLACK_NS:  # on another clock
+            return None if session.last_event is None else session.last_event - started
+        until = max(last, session.last_event if session.last_event is not None else last)
+    else:
+        until = ended
+    slack = _SLACK_NS + abs(until - started) // _SLACK_PARTS
+    if last < started - slack or first > until + slack:
+        problems.add("other_clock", "the kernels' times are from another clock than the session's: only their durations count")
+    elif first < started - slack or last > until + slack:
+        problems.add("contradicting_times", "kernels ran outside the session")
+        return None
+    return until - started

@@ -6,9 +6,10 @@ from array import array
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.lazy_numpy import np
 
 _GATHERED = 1 << 20
 """Intervals collected before overlapping ones are joined."""

@@ -9,13 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from receipt_cli.definitions.compiled import find_compiled, load_shipped, unpack
 from receipt_cli.definitions.reading import similar
-from receipt_cli.definitions.resources import data_root, is_installed, read_shipped
-from receipt_cli.errors import DataError, InputError, UsageError
-from receipt_cli.grammar.field_file import lazy_fields
+from receipt_cli.definitions.resources import data_root, find_compiled, is_installed, load_shipped, read_shipped, unpack
+from receipt_cli.errors import DataError, InputError, UsageError, system_errors
 from receipt_cli.grammar.model import Grammar, Rule, RuleHead
-from receipt_cli.grammar.parse import check_patterns, load_grammar
+from receipt_cli.grammar.parse import check_patterns, lazy_fields, load_grammar
 from receipt_cli.patterns import compile_later
 
 MAX_BYTES = 1 << 20
@@ -79,11 +77,9 @@ def _unlisted(listed: set[str]) -> list[Entry]:
     root = data_root("grammars")
     if is_installed("grammars") or not isinstance(root, Path):
         return []  # the index of an installation is complete
-    try:
+    with system_errors(DataError, "cannot be listed", "grammars/"):
         folders = [entry.name for entry in os.scandir(root) if entry.name != "markers" and entry.is_dir()]
         files = [(name, file) for name in folders if _ID.match(name) is not None for file in os.listdir(root / name)]
-    except OSError as error:
-        raise DataError("cannot be listed", where="grammars/", why=error.strerror or str(error)) from error
     found = []
     for name, file in files:
         path, version = f"{name}/{file}", _FILE.match(file)

@@ -10,25 +10,346 @@ continues after the run as after a run of one digit, and the order of two paths 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-from receipt_cli.grammar.pattern_automaton import (
-    BOUNDED,
-    CROSSED,
-    DIGITS,
-    DOUBT,
-    FREE,
-    GREEDY,
-    GUARD,
-    LAZY,
-    LETTERS,
-    LOOK,
-    SKIP,
-    Automaton,
-    Unknown,
-    cross,
-)  # fmt: skip
+from receipt_cli.grammar.digit_sensitivity import find_name, opens, tokens_of
+
+DIGITS = sum(1 << byte for byte in b"0123456789")
+LETTERS = [(1 << low, 1 << (low - 32)) for low in range(97, 123)]
+_BLANK = 1 << 32
+FREE, LOOK, GUARD, DOUBT, SKIP = 1, 2, 4, 8, 16
+"""Crossings of a path between two bytes: none; an assertion that holds between two digits; one that fails there; any other;
+a skipped possessive loop that would take a digit."""
+CROSSED = 31
+BOUNDED, LAZY, GREEDY = 32, 64, 128
+"""A step that repeats up to a bound, as little as possible, or as much as possible."""
+_ALL = (1 << 256) - 1
+_WORDS = DIGITS | 1 << 95 | sum(low | high for low, high in LETTERS)
+_SHORTHANDS = {"d": DIGITS, "w": _WORDS, "s": sum(1 << byte for byte in b" \t\n\r\f\v")}
+_SMALL, _LARGE = sum(low for low, _ in LETTERS), sum(high for _, high in LETTERS)
+_CONTROL = {"n": 10, "t": 9, "r": 13, "f": 12, "a": 7, "e": 27}
+_MAX_POSITIONS = 1500
+
+
+class Unknown(Exception):
+    """The pattern contains syntax that is not understood."""
+
+
+@dataclass(slots=True)
+class Part:
+    """A part of a pattern: ``nullable`` are its crossings if it takes no byte; ``first``, ``last``: position → crossings."""
+
+    nullable: int
+    first: dict[int, int] = field(default_factory=dict)
+    last: dict[int, int] = field(default_factory=dict)
+    size: int = 0
+    """Number of its positions."""
+    grouped: bool = False
+    """Whether it contains a capturing group."""
+
+
+def cross(one: int, other: int) -> int:
+    """Return the crossings of a path with one crossing of each."""
+    if one == FREE or not other:
+        return other if one else 0
+    if other == FREE or not one:
+        return one if other else 0
+    found = 0
+    for a in _each(one):
+        for b in _each(other):
+            least, most = min(a, b), max(a, b)
+            found |= most if least == FREE or most == SKIP == least else GUARD if {GUARD, SKIP} & {a, b} else most
+    return found
+
+
+def _each(crossed: int) -> list[int]:
+    return [one for one in (FREE, LOOK, GUARD, DOUBT, SKIP) if crossed & one]
+
+
+class Automaton:
+    """The positions of a pattern, by number. Raises ``Unknown``.
+
+    ``sets`` are the bytes that each position takes, as sums of ``1 << byte``; ``edges`` are the positions that may follow it,
+    each with its crossings. Bounds from ``longest``, or ``word`` for a repetition without blanks, count as unbounded.
+    """
+
+    def __init__(self, pattern: str, longest: int, word: int) -> None:
+        tokens = tokens_of(pattern)
+        if tokens is None:
+            raise Unknown
+        self.tokens, self.longest, self.word = tokens, longest, word
+        self.at = 0
+        self.sets: list[int] = []
+        self.edges: list[dict[int, int]] = []
+        self.possessive: set[int] = set()
+        """Positions of possessive, unbounded loops."""
+        self.begins: set[int] = set()
+        """First positions of the pattern and of assertions."""
+        self.ends: dict[int, int] = {}
+        """Last positions of the pattern, of assertions and of atomic groups → crossings to that end."""
+        self.leaving: dict[int, int] = {}
+        """``ends`` without atomic groups: positions after which a path ends."""
+        self.soft: set[int] = set()
+        """Positions at which an assertion is decided, whatever follows or precedes them."""
+        self.wrong: set[int] = set()
+        """Positions that a path may reach inside a run of digits, but not at its beginning."""
+        self.inner: set[int] = set()
+        """Positions of atomic groups."""
+        self.groups: list[int] = []
+        """Innermost capturing group of each position."""
+        self._open = [0]
+        self._holds = False
+        whole = self._alternatives()
+        if self.at < len(self.tokens) or whole.nullable & ~(GUARD | SKIP) or len(self.sets) > _MAX_POSITIONS:
+            raise Unknown
+        self.begins |= whole.first.keys()
+        doubted = DOUBT
+        if self._holds and any(crossed & ~(FREE | LOOK) for crossed in whole.first.values()):
+            doubted |= FREE | LOOK  # a match may begin inside a run after a possessive part failed at its beginning
+        self.wrong |= {at for at, crossed in whole.first.items() if crossed & doubted and self.takes(at)}
+        self._end(whole)
+
+    def takes(self, at: int) -> bool:
+        """Return whether the position ``at`` takes a digit."""
+        return bool(self.sets[at] & DIGITS)
+
+    def _end(self, part: Part, *, path: bool = True) -> None:
+        for at, crossed in part.last.items():
+            self.ends[at] = self.ends.get(at, 0) | crossed
+        if path:
+            for at, crossed in part.last.items():
+                self.leaving[at] = self.leaving.get(at, 0) | crossed
+
+    def _peek(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
+
+    def _alternatives(self) -> Part:
+        found = self._sequence()
+        while self._peek() == "|":
+            self.at += 1
+            other = self._sequence()
+            found = Part(
+                found.nullable | other.nullable,
+                _merged(found.first, other.first),
+                _merged(found.last, other.last),
+                found.size + other.size,
+                found.grouped or other.grouped,
+            )
+        return found
+
+    def _sequence(self) -> Part:
+        found = Part(FREE)
+        while self._peek() not in ("", "|", ")"):
+            begun = len(self.sets)
+            found = self._joined(found, self._repeated(self._one(), begun))
+        return found
+
+    def _joined(self, one: Part, other: Part) -> Part:
+        for left, crossed in one.last.items():
+            for right, more in other.first.items():
+                self._edge(left, right, cross(crossed, more))
+        first, last = dict(one.first), dict(other.last)
+        if one.nullable:
+            first = _merged(first, {at: cross(one.nullable, crossed) for at, crossed in other.first.items()})
+        if other.nullable:
+            last = _merged(last, {at: cross(crossed, other.nullable) for at, crossed in one.last.items()})
+        nullable = cross(one.nullable, other.nullable)
+        return Part(nullable, first, last, one.size + other.size, one.grouped or other.grouped)
+
+    def _edge(self, one: int, other: int, crossed: int) -> None:
+        self.edges[one][other] = self.edges[one].get(other, 0) | crossed
+
+    def _repeated(self, part: Part, begun: int) -> Part:
+        while self._peek()[:1] in ("*", "+", "?", "{") and self._peek():
+            token = self.tokens[self.at][0]
+            self.at += 1
+            mode = self._peek() if self._peek() in ("?", "+") else ""
+            self.at += bool(mode)
+            low, high = _times(token)
+            part = self._times(part, begun, low, high, mode)
+        return part
+
+    def _times(self, part: Part, begun: int, low: int, high: int | None, mode: str) -> Part:
+        if high == 0:
+            return Part(FREE)
+        single = part.size == 1 and len(part.first) == 1
+        if high is None or high > 1:
+            only = next(iter(part.first), -1)
+            limit = self.word if single and not self.sets[only] & _BLANK else self.longest
+            bounded = low > 1 or part.grouped or bool(part.nullable) or (high is not None and high < limit)
+            flags = (BOUNDED if bounded else 0) | (LAZY if mode == "?" else GREEDY)
+            for left, crossed in part.last.items():
+                for right, more in part.first.items():
+                    self._edge(left, right, cross(crossed, more) | flags)
+            if _is_bare(part) and mode == "+" and not bounded and not self.edges[only][only] & ~(FREE | LOOK | GREEDY):
+                self.possessive.add(only)
+        skipped = self._skipped(part) if mode == "+" else FREE
+        if mode == "+" and not _is_bare(part):
+            self._hold(part, begun)
+        if low > 1:
+            part = Part(part.nullable, _doubted(part.first), _doubted(part.last), part.size, part.grouped)
+        nullable = part.nullable | (skipped if low == 0 else 0)
+        return Part(nullable, part.first, part.last, part.size, part.grouped)
+
+    def _skipped(self, part: Part) -> int:
+        """Return the crossings if an optional possessive part takes nothing."""
+        digits = [at for at in part.first if self.takes(at)]
+        if digits and _is_bare(part) and part.first[digits[0]] == FREE and self.sets[digits[0]] & DIGITS == DIGITS:
+            return SKIP
+        return DOUBT if digits or part.nullable else LOOK if part.size > 1 else FREE
+
+    def _hold(self, part: Part, begun: int) -> None:
+        """Record that a part is possessive: the engine does not backtrack into it."""
+        self._holds = True
+        self.inner |= set(range(begun, len(self.sets)))
+        self._end(part, path=False)
+
+    def _one(self) -> Part:
+        token, _ = self.tokens[self.at]
+        self.at += 1
+        if opens(token):
+            return self._group(token)
+        if token == "\\K":
+            return Part(DOUBT)
+        if token in ("^", "$") or (len(token) == 2 and token[0] == "\\" and token[1] in "AZzbG"):
+            return Part(GUARD)
+        if (token.startswith("(") and not token.startswith("(?")) or token.startswith(("(?&", "(?P=", "(*")):
+            raise Unknown
+        if token.startswith("(?"):  # flags
+            return Part(FREE)
+        if token[0] in "*+?{)|" or (len(token) == 2 and token[0] == "\\" and (token[1] in "BKmMvhR" or token[1].isdigit())):
+            raise Unknown
+        return self._position(set_of(token))
+
+    def _position(self, taken: int) -> Part:
+        self.sets.append(taken)
+        self.edges.append({})
+        self.groups.append(self._open[-1])
+        at = len(self.sets) - 1
+        return Part(0, {at: FREE}, {at: FREE}, 1)
+
+    def _group(self, token: str) -> Part:
+        if token.startswith(("(?(", "(?|")):
+            raise Unknown
+        begun, kept = len(self.sets), token == "(" or bool(find_name(token))
+        self._open.append(self.at if kept else self._open[-1])
+        part = self._alternatives()
+        self._open.pop()
+        if self._peek() != ")":
+            raise Unknown
+        self.at += 1
+        part.grouped |= kept
+        if token == "(?>":
+            self._hold(part, begun)
+            part.nullable = self._skipped(part) if part.nullable else 0
+        elif token in ("(?=", "(?!"):
+            return self._ahead(part, token == "(?!")
+        elif token in ("(?<=", "(?<!"):
+            if any(at >= begun for at in self.possessive):
+                raise Unknown
+            return self._behind(part, token == "(?<!")
+        return part
+
+    def _ahead(self, part: Part, negative: bool) -> Part:
+        self._stand_alone(part)
+        sure = {at for at, crossed in part.last.items() if crossed & FREE}
+        asked = self._asked(part, part.first, sure, negative, LOOK)
+        if not part.grouped:
+            self.soft |= sure
+            part.last = {at: crossed & ~FREE for at, crossed in part.last.items()}
+        self._end(part, path=False)
+        return Part(asked, grouped=part.grouped)
+
+    def _behind(self, part: Part, negative: bool) -> Part:
+        if part.grouped:
+            raise Unknown
+        self._stand_alone(part)
+        sure = {at for at, crossed in part.first.items() if crossed & FREE}
+        self.soft |= sure
+        self.wrong |= {at for at, crossed in part.first.items() if crossed & (LOOK | DOUBT) and self.takes(at)}
+        return Part(self._asked(part, part.last, sure, negative, DOUBT))
+
+    def _stand_alone(self, part: Part) -> None:
+        """Let the paths in an assertion begin and end with it."""
+        self.begins |= part.first.keys()
+        for at, crossed in part.last.items():
+            self.leaving[at] = self.leaving.get(at, 0) | crossed
+
+    def _asked(self, part: Part, beside: dict[int, int], sure: set[int], negative: bool, unless: int) -> int:
+        """Return the crossings of an assertion; ``beside`` are its positions next to its place in the pattern.
+
+        ``unless``: the crossing of a negative assertion that takes no digits.
+        """
+        digits = [at for at in beside if self.takes(at)]
+        if negative and any(at in sure and beside[at] & FREE and self.sets[at] & DIGITS == DIGITS for at in digits):
+            return GUARD
+        if digits or part.nullable & ~(GUARD | SKIP):
+            return DOUBT
+        return unless if negative else GUARD
+
+
+def _is_bare(part: Part) -> bool:
+    """Return whether ``part`` is one position without an assertion after it."""
+    return part.size == 1 and not part.nullable and [*part.last.values()] == [FREE]
+
+
+def _merged(one: dict[int, int], other: dict[int, int]) -> dict[int, int]:
+    return {at: one.get(at, 0) | other.get(at, 0) for at in {**one, **other}}
+
+
+def _doubted(places: dict[int, int]) -> dict[int, int]:
+    """Return the first or last positions of a part that must repeat, with doubtful crossings."""
+    return dict.fromkeys(places, DOUBT)
+
+
+def _times(token: str) -> tuple[int, int | None]:
+    if token in "*+?":
+        return int(token == "+"), 1 if token == "?" else None
+    low, comma, high = token[1:-1].partition(",")
+    return int(low or 0), int(high) if high else None if comma else int(low)
+
+
+@cache
+def set_of(token: str) -> int:
+    """Return the bytes that ``token`` matches, letters in both cases, as a sum of ``1 << byte``.
+
+    Raises ``Unknown``.
+    """
+    taken = _taken(token)
+    return taken | (taken & _SMALL) >> 32 | (taken & _LARGE) << 32
+
+
+def _taken(token: str) -> int:
+    if token[0] != "[":
+        return _ALL & ~(1 << 10) if token == "." else _member(token, 0)[0]
+    taken, at, end = 0, 1 + token.startswith("[^"), len(token) - 1
+    while at < end:
+        low, length = _member(token, at)
+        at += length
+        if token[at] == "-" and at + 1 < end:
+            high, length = _member(token, at + 1)
+            low = 2 * high - low  # both are one byte
+            at += 1 + length
+        taken |= low
+    return _ALL & ~taken if token[1] == "^" else taken
+
+
+def _member(text: str, at: int) -> tuple[int, int]:
+    """Return the bytes that the escape or character at ``at`` matches, and its length in ``text``."""
+    if text[at] != "\\":
+        return 1 << ord(text[at]), 1
+    char = text[at + 1]
+    if char == "x":
+        return 1 << int(text[at + 2 : at + 4], 16), 4
+    taken = _SHORTHANDS.get(char.lower(), 0)
+    if taken:
+        return taken if char.islower() else _ALL & ~taken, 2
+    if char not in _CONTROL and char.isalnum():
+        raise Unknown
+    return 1 << _CONTROL.get(char, ord(char)), 2
+
 
 ANYTHING = (1 << 257) - 1
 """Every byte, and the ends of the text."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
 
-from receipt_cli.definitions.compiled import pack
+from receipt_cli.definitions.resources import pack
 from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared, tells_place
 from receipt_cli.patterns import compile_later
 

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.header.document import merge
-from receipt_cli.header.environment import blob_facts, variable_facts
-from receipt_cli.header.facts import FactCollector, HeaderFact
-from receipt_cli.header.header_file import file_facts
-from receipt_cli.header.values import is_pointer, split_pointer
+from receipt_cli.header.header_file import blob_facts, file_facts, variable_facts
+from receipt_cli.header.values import FactCollector, HeaderFact, is_pointer, split_pointer
 
 Collected = tuple[list[HeaderFact], list[str]]
 """The result of a collector: facts, and notes for stderr."""
@@ -40,7 +38,9 @@ def collect_header(
         groups.append(file_facts(header_file))
     groups.append((list(log_facts), []))
     if here is not None:
-        groups += [_clock(now), *_local(here, environ, python)]
+        clock = FactCollector()
+        clock.add("/collected_at", now, "host")
+        groups += [(clock.facts, clock.notes), *_local(here, environ, python)]
     facts, notes = _of_one_commit([facts for facts, _ in groups])
     return merge(facts), [note for _, noted in groups for note in noted] + notes
 
@@ -70,16 +70,15 @@ def _value(header: Mapping[str, Any], pointer: str) -> Any:
 
 def _local(here: Path, environ: Mapping[str, str], python: str | None) -> list[Collected]:
     """Return the facts of this machine and of the repository of ``here``; imports their modules only now."""
-    from receipt_cli.header.accelerators import accelerator_facts
     from receipt_cli.header.git import git_facts
-    from receipt_cli.header.host import host_facts
+    from receipt_cli.header.host import accelerator_facts, host_facts
 
     return [_interpreter(environ, python), host_facts(here), accelerator_facts(environ), git_facts(here, environ)]
 
 
 def _interpreter(environ: Mapping[str, str], python: str | None) -> Collected:
     """Return the facts of the job's interpreter, or notes if there is none or it does not answer."""
-    from receipt_cli.header.interpreter import ask_interpreter, job_interpreter
+    from receipt_cli.header.host import ask_interpreter, job_interpreter
 
     collector = FactCollector()
     path = job_interpreter(environ) if python is None else python
@@ -94,12 +93,6 @@ def _interpreter(environ: Mapping[str, str], python: str | None) -> Collected:
     return collector.facts, collector.notes
 
 
-def _clock(now: str | None) -> Collected:
-    collector = FactCollector()
-    collector.add("/collected_at", now, "host")
-    return collector.facts, collector.notes
-
-
 def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact], list[str]]:
     """Flatten ``groups``, without the git facts of a source with another commit than the first.
 
@@ -110,15 +103,11 @@ def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact]
     chosen: HeaderFact | None = None
     for group in groups:
         own = next((fact for fact in group if fact.pointer == _COMMIT), None)
-        if chosen is not None and own is not None and not _same_commit(str(chosen.value), str(own.value)):
+        names = sorted([str(fact.value) for fact in (chosen, own) if fact is not None], key=len)  # one may be shortened
+        if chosen is not None and own is not None and not names[1].startswith(names[0]):
             kept += [fact for fact in group if not fact.pointer.startswith("/git/")]
             notes.append(f"git: {own.source} has another commit than {chosen.source}; its git facts are left out")
         else:
             kept += group
             chosen = chosen or own
     return kept, notes
-
-
-def _same_commit(one: str, other: str) -> bool:
-    """Return whether two object names, shortened or not, can name the same commit."""
-    return one.startswith(other) or other.startswith(one)

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NoReturn
 
-from receipt_cli.header.facts import HeaderFact
-from receipt_cli.header.values import LEAVES, MAX_ITEMS, OPEN_MAPS, checked, escape, is_pointer, split_pointer
+from receipt_cli.header.values import LEAVES, MAX_ITEMS, OPEN_MAPS, HeaderFact, checked, escape, is_pointer, split_pointer
 
 _TOP = (
     "git", "software", "hardware", "parallelism", "model", "seeds", "flags", "execution", "cost", "cwd", "collected_at",
@@ -27,13 +26,8 @@ class ShapeError(ValueError):
 
 def empty_header() -> dict[str, Any]:
     """Return a header with every key of the contract in order and every leaf null."""
-    return {name: _empty_section(name) for name in _TOP}
-
-
-def _empty_section(name: str) -> dict[str, None] | None:
-    if name == "sources":
-        return {}
-    return None if name == _NULL_WHILE_UNKNOWN else _fixed_keys(name)
+    known = {name: None if name == _NULL_WHILE_UNKNOWN else _fixed_keys(name) for name in _TOP}
+    return {**known, "sources": {}}
 
 
 def _fixed_keys(section: str) -> dict[str, None] | None:

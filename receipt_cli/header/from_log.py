@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from receipt_cli.header.facts import FactCollector, HeaderFact
+from receipt_cli.header.values import FactCollector, HeaderFact
 
 LogFact = tuple[str | int | float | bool, int]
 """A value in base units and its line number, counted from 1."""

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.program import ProgramResult, find_program, run_program
+from receipt_cli.header.values import FactCollector, HeaderFact
 
 if TYPE_CHECKING:
     import git

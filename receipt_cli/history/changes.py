@@ -15,8 +15,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
+import numpy as np
+
 from receipt_cli.numeric.array_types import Floats
-from receipt_cli.numeric.lazy_numpy import np
 
 Kind = Literal["step", "creep"]
 

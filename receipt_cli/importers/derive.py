@@ -20,7 +20,7 @@ from receipt_cli.detect.choose import Detection
 from receipt_cli.events.model import Ledger
 from receipt_cli.events.phases import Phase, split_phases
 from receipt_cli.events.streams import LogFacts
-from receipt_cli.importers.model import DeclaredPhase, DeclaredStatistic, ForeignRun
+from receipt_cli.importers.model import FIGURES, DeclaredPhase, DeclaredStatistic, ForeignRun
 from receipt_cli.importers.values import ProblemCounter
 from receipt_cli.numeric.statistics import Statistic
 from receipt_cli.problems import MAX_FIRST
@@ -98,7 +98,8 @@ def _complete(summary: Summary, foreign: ForeignRun, registry: Registry) -> None
 def _ending(foreign: ForeignRun, phases: Sequence[Phase], catalogue: Catalogue) -> Ending:
     """Return the ending of the run, by its declared failure, else by its records."""
     code = foreign.run.get("exit_code")
-    derived = judge(SegmentBody(), catalogue, phases, code) if phases else _without_records(code, catalogue)
+    known = phases or code  # else nothing proves an end
+    derived = judge(SegmentBody(), catalogue, phases, code) if known else Ending(None, None, None, None, None, code, ())
     if foreign.failure is not None:
         return _declared_failure(foreign, code, catalogue, derived)
     if derived.reason == "nan_loss" or code:
@@ -111,14 +112,6 @@ def _ending(foreign: ForeignRun, phases: Sequence[Phase], catalogue: Catalogue) 
         return replace(derived, reason="unknown", category="unknown", line_number=None, message=message, completed=completed)
     # A snapshot of a running job proves neither failure nor completion.
     return replace(derived, reason=None, category=None, line_number=None, message=None, completed=completed)
-
-
-def _without_records(code: int | None, catalogue: Catalogue) -> Ending:
-    """Return the ending of a run without records, from its exit code if known."""
-    derived = judge(SegmentBody(), catalogue, (), code)
-    if code:
-        return derived
-    return Ending(None, None, None, None, None, code, ())
 
 
 def _declared_failure(foreign: ForeignRun, code: int | None, catalogue: Catalogue, derived: Ending) -> Ending:
@@ -152,7 +145,8 @@ def _checks(foreign: ForeignRun, phases: Sequence[Phase], summaries: Sequence[Su
     if not phases:
         checks["finite_losses"] = checks["mfu_plausible"] = checks["steps_monotonic"] = None
     for name in CORE:
-        checks[name] = _both(checks[name], foreign.checks.get(name))
+        told = (checks[name], foreign.checks.get(name))
+        checks[name] = False if False in told else True if True in told else None
     checks["has_steps"] = True if seen else False if foreign.checks.get("has_steps") is False else None
     losses = [d.metrics[n] for d in foreign.declared for n in _LOSSES if n in d.metrics]
     if any(not math.isfinite(value) for loss in losses for value in loss.figures.values()):
@@ -162,19 +156,12 @@ def _checks(foreign: ForeignRun, phases: Sequence[Phase], summaries: Sequence[Su
     return checks
 
 
-def _both(derived: bool | None, declared: bool | None) -> bool | None:
-    if False in (derived, declared):
-        return False
-    return True if True in (derived, declared) else None
-
-
 def _tail(foreign: ForeignRun, ending: Ending) -> list[str]:
     if foreign.failure is None or ending.reason is None:
         return []
     return log_tail("\n".join(foreign.failure.tail).encode("utf-8", "replace"))
 
 
-FIGURES = ("first", "last", "min", "max", "mean", "median")
 _SLACK = 1e-9
 _SAME = 1e-6
 """Largest relative difference between a declared and a computed statistic: the last digits of a float32."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 from receipt_cli.definitions.units import read_number
-from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric, other
-from receipt_cli.importers.json_text import JsonText, Number, Record, Value
 from receipt_cli.importers.model import ForeignRun
-from receipt_cli.importers.values import read_record
+from receipt_cli.importers.text import JsonText, Number, Record, Value
+from receipt_cli.importers.values import IGNORED, STEP, Names, fact, metric, number_in, other, read_record
 
 FORMAT = "forgather-trainer-logs"
 _TRAINERS = ("forgather", "hf-trainer")
@@ -70,12 +69,11 @@ def read(json_text: JsonText) -> ForeignRun:
 
 
 def _add(foreign: ForeignRun, line: int, where: str, record: dict[str, Value]) -> None:
-    sizes, clock = record.get(_MEMORY), record.get("timestamp")
+    sizes, seconds = record.get(_MEMORY), number_in(record.get("timestamp"))
     if isinstance(sizes, list):  # one for each rank
         record = {**record, _MEMORY: _largest(sizes)}
     kind = "end" if "train_runtime" in record else "eval" if "eval_loss" in record and "loss" not in record else "step"
     values = read_record(record, _KINDS[kind], foreign.problems, line, where)
-    seconds = read_number(clock) if isinstance(clock, Number) else None
     foreign.add_event(kind, values, line, clock=math.nan if seconds is None else seconds)
 
 

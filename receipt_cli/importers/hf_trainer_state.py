@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric, other
-from receipt_cli.importers.json_text import JsonText, Value
 from receipt_cli.importers.model import ForeignRun
-from receipt_cli.importers.values import Fields, read_record
+from receipt_cli.importers.text import JsonText, Value
+from receipt_cli.importers.values import IGNORED, STEP, Fields, Names, fact, metric, other, read_record
 
 FORMAT = "hf-trainer-state"
 _HISTORY = "log_history"

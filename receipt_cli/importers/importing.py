@@ -1,4 +1,4 @@
-"""Import a foreign document as a valid receipt that states its origin."""
+"""Import a foreign document as a valid receipt that states its origin; its format is recognised by its own keys."""
 
 from __future__ import annotations
 
@@ -9,18 +9,113 @@ from functools import partial
 from typing import Any
 
 from receipt_cli.derive import Derivation
-from receipt_cli.errors import UsageError
+from receipt_cli.errors import GrammarChoiceError, InputError, UsageError
 from receipt_cli.events.streams import FileFacts, LogFacts
 from receipt_cli.header.document import merge
+from receipt_cli.importers import (
+    forgather_logs,
+    hf_trainer_state,
+    megacpp,
+    nanochat_report,
+    wandb_summary,
+)
 from receipt_cli.importers.derive import derive_import
-from receipt_cli.importers.formats import check_format, read_format
-from receipt_cli.importers.model import ForeignRun
-from receipt_cli.importers.text import Document, read_beside, read_document
-from receipt_cli.importers.trackers.recognise import format_of, read
+from receipt_cli.importers.model import ForeignRun, JsonFormat
+from receipt_cli.importers.text import Document, JsonText, NotJson, read_beside, read_document
+from receipt_cli.importers.trackers import tables
+from receipt_cli.importers.trackers.recognise import TITLES, format_of, read
+from receipt_cli.importers.wandb_summary import Beside
 from receipt_cli.receipts.assembly import assemble
 from receipt_cli.receipts.production import UNDECLARED, Declared, require_valid
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import mask_texts, safe_text
+
+
+class UnknownFormat(GrammarChoiceError):
+    """The document's format is unknown, or is not the wanted one."""
+
+
+_HUGGING_FACE = "trainer_state.json of the Hugging Face Trainer"
+_OBJECTS = (
+    JsonFormat(hf_trainer_state.FORMAT, _HUGGING_FACE, hf_trainer_state.recognise, hf_trainer_state.read),
+    *megacpp.OBJECTS,
+    JsonFormat(
+        wandb_summary.FORMAT, "wandb-summary.json, with its metadata and config", wandb_summary.recognise, wandb_summary.read
+    ),
+    JsonFormat(tables.HISTORY, "history of Keras, as JSON", tables.is_history, tables.read_history),
+)
+FORMATS: dict[str, str] = {
+    **{known.name: known.title for known in _OBJECTS},
+    forgather_logs.FORMAT: "trainer_logs.json of Forgather",
+    nanochat_report.FORMAT: "report.md of nanochat",
+    tables.CSV: "table of metrics: metrics.csv of Lightning, Keras's CSVLogger, our own export",
+    tables.LINES: "JSON lines, an object with a step for each record",
+    **TITLES,
+}
+"""Name → title of every format that can be imported."""
+
+
+def check_format(wanted: str | None) -> None:
+    """Raise ``UsageError`` for an unknown format."""
+    if wanted is not None and wanted not in FORMATS:
+        raise UsageError(f"unknown format {wanted!r}", why=f"known: {', '.join(sorted(FORMATS))}")
+
+
+def read_format(document: Document, beside: Beside, wanted: str | None = None) -> ForeignRun:
+    """Return the run in ``document``, whose format is recognised.
+
+    Raises ``InputError`` for broken JSON, ``UnknownFormat`` for a document in an unknown format or not in ``wanted``.
+    """
+    text, json_text = document.text, JsonText(document.text)
+    foreign: ForeignRun | None = None
+    try:
+        if nanochat_report.recognise(text):
+            foreign = nanochat_report.read(text)
+        elif text.lstrip()[:1] == "[":
+            foreign = _read_array(json_text)
+        elif text.lstrip()[:1] == "{":
+            lines = tables.records_of(text)
+            foreign = _read_object(json_text, document.name, beside, wanted) if lines is None else tables.read_lines(lines)
+        elif tables.is_csv(text):
+            foreign = tables.read_csv(text)
+    except NotJson as error:
+        raise InputError("is not JSON", where=f"{document.name}:{error.line}", why=str(error)) from error
+    if foreign is None:
+        raise _unknown(document, wanted)
+    if wanted is not None and foreign.format != wanted:
+        raise UnknownFormat(f"is not {wanted}", where=document.name, why=f"it is {foreign.format}: {FORMATS[foreign.format]}")
+    for key in dict.fromkeys(json_text.repeated):
+        detail = f"{key[:128]} occurs twice in one object with different values: ignored both"
+        foreign.problems.add("repeated_key", None, detail)
+    return foreign
+
+
+def _read_array(json_text: JsonText) -> ForeignRun | None:
+    if forgather_logs.recognise(json_text.open_array().records):
+        return forgather_logs.read(json_text)
+    json_text.value()
+    return None
+
+
+def _read_object(json_text: JsonText, where: str, beside: Beside, wanted: str | None) -> ForeignRun | None:
+    value = json_text.value()
+    known = [form for form in _OBJECTS if form.recognise(value)]
+    if not known and (runs := megacpp.runs_of(value)):
+        raise UnknownFormat(
+            "has the summaries of several runs", where=where, why=f"of {', '.join(runs)[:200]}",
+            try_=f"jq .{runs[0]} FILE | receipt import -" if runs[0].isidentifier() else "import them one by one",
+        )  # fmt: skip
+    chosen = next((form for form in known if form.name == wanted), known[0] if known else None)
+    if chosen is not None and chosen.name == wandb_summary.FORMAT:
+        return wandb_summary.read(json_text, value, beside)
+    return None if chosen is None else chosen.read(json_text, value)
+
+
+def _unknown(document: Document, wanted: str | None) -> UnknownFormat:
+    known = "".join(f"\n       {name:<26} {title}" for name, title in FORMATS.items())
+    what = "the format of this document is unknown" if wanted is None else f"is not {wanted}"
+    return UnknownFormat(what, where=document.name, why=f"these can be imported:{known}", try_="for a log: receipt parse LOG")
+
 
 RULES = "import/1"
 """Version of all code that decides the result of an import; also the rule name of a producer's own steady window."""

@@ -1,18 +1,220 @@
-"""Read MegaCpp's training receipts: of the Modal lane, and of the attention-kernel smoke tests (FA4)."""
+"""Read the documents of two related projects: MegaCpp (with its public samples) and cppmega (with cppmega_mlx).
+
+The keys of the samples are from ``gpu_profile_receipt_sample.py``, ``compile_runtime_receipt_sample.py`` and
+``goodput_tracker_sample.py`` in DatasunriseOU/site_samples.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from receipt_cli.definitions.units import read_number
-from receipt_cli.importers.field_names import IGNORED, STEP, Meaning, Names, metric
-from receipt_cli.importers.json_text import JsonText, Number, Value, at, members
-from receipt_cli.importers.model import DeclaredFailure, DeclaredPhase, DeclaredStatistic, ForeignRun, single
-from receipt_cli.importers.values import Fields, number_of, read_record
+from receipt_cli.importers.model import DeclaredFailure, DeclaredPhase, DeclaredStatistic, ForeignRun, JsonFormat, last, single
+from receipt_cli.importers.text import JsonText, Number, Value, at, members
+from receipt_cli.importers.values import (
+    IGNORED,
+    STEP,
+    Fields,
+    Meaning,
+    Names,
+    RecordValues,
+    fact,
+    metric,
+    number_in,
+    number_of,
+    read_record,
+    words,
+)
+from receipt_cli.redaction.text import safe_text
+
+_SUMMARIES = "cppmega-run-summary"
+_SIGNS = frozenset({"hot_step_avg_ms", "hot_step_count", "final_train_iteration", "final_train_loss"})
+_HOT = {
+    "hot_step_avg_ms": metric("step_time_s", "ms", definition="mean_of_hot_steps"),
+    "tok_per_sec": metric("tokens_per_s", scope="global", definition="mean_of_step_rates"),
+}
+_LAST = {
+    "final_train_loss": metric("loss"),
+    "final_val_loss": metric("val_loss"),
+    "final_test_loss": metric("test_loss"),
+    "skipped_iterations": metric("skipped_step_count"),
+    "nan_iterations": metric("nan_step_count"),
+}
+_MEMORY = {
+    "setup_alloc_bytes": metric("memory_allocated_bytes", definition="after_setup"),
+    "max_alloc_bytes": metric("peak_memory_allocated_bytes"),
+}
+_MAX_ARTIFACTS = 1000
+
+
+def recognise_summary(document: Value) -> bool:
+    """Return whether ``document`` is one run summary."""
+    return isinstance(document, dict) and len(_SIGNS & document.keys()) >= 3
+
+
+def runs_of(document: Value) -> list[str]:
+    """Return the keys of the run summaries in a comparison of several runs."""
+    return [key for key, value in document.items() if recognise_summary(value)] if isinstance(document, dict) else []
+
+
+def read_summary(json_text: JsonText, document: Value) -> ForeignRun:
+    """Return the run in a run summary."""
+    foreign = ForeignRun(_SUMMARIES, producer="cppmega", trainer="megatron-lm", matched=1)
+    fields = Fields(document, foreign.problems)
+    phase = DeclaredPhase(last=fields.count("final_train_iteration"))
+    phase.records = 0 if phase.last is None else 1
+    phase.parameter_count = fields.count("param_total_numel")
+    steps = fields.count("hot_step_count")
+    for key, meaning in _HOT.items():
+        if (value := fields.number(meaning, key)) is not None:
+            statistic = DeclaredStatistic({"mean": value}, steps, "steady", meaning.scope, meaning.definition)
+            phase.metrics[meaning.name] = statistic
+    for key, meaning in _LAST.items():
+        if (value := fields.number(meaning, key)) is not None:
+            phase.metrics[meaning.name] = last(value)
+    for key, meaning in _MEMORY.items():
+        if (value := fields.number(meaning, key)) is not None:
+            phase.metrics[meaning.name] = single(value, definition=meaning.definition)
+    foreign.declared.append(phase)
+    foreign.add_fact("/model/parameter_count", phase.parameter_count, "import:/param_total_numel")
+    for flag, key in (("sequence_length", "seq_length"), ("tokens_per_step", "tokens_per_step")):
+        foreign.add_fact(f"/flags/{flag}", fields.count(key), f"import:/{key}")
+    _artifacts(foreign, document)
+    foreign.run["name"] = fields.words("label")
+    return foreign
+
+
+def _artifacts(foreign: ForeignRun, document: Value) -> None:
+    """Add the artefacts as attachments; each warning of the producer becomes a problem."""
+    artifacts, warnings = at(document, "artifacts"), at(document, "warnings")
+    for number, artifact in enumerate(artifacts[:_MAX_ARTIFACTS] if isinstance(artifacts, list) else []):
+        kind, path = (safe_text(words(at(artifact, key)) or "") for key in ("kind", "path"))
+        if not kind or not path:
+            continue
+        foreign.attachments.append({"kind": kind, "uri": path, "sha256": None, "size_bytes": None})
+        if at(artifact, "exists") is False:
+            foreign.problems.add("artifact_missing", None, f"/artifacts/{number}: {kind} did not exist when the summary was made")
+    for number, warning in enumerate(warnings if isinstance(warnings, list) else []):
+        if (message := words(warning)) is not None:
+            foreign.problems.add("producer_warning", None, f"/warnings/{number}: {message}")
+
+
+_MLX = "cppmega-mlx-receipt"
+_PATH = ("training", "step_metrics")
+_MLX_STEPS = Names(
+    {
+        "step": STEP,
+        "ntokens": metric("step_token_count", definition="loss_targets"),
+        "seconds": metric("step_time_s"),
+        "tokens_per_second": metric("tokens_per_s", scope="global", definition="loss_targets_per_second"),
+        "trained_tokens": metric("tokens_total", definition="loss_targets"),
+        "compiled": IGNORED,
+        "updated": IGNORED,
+    },
+    ("cppmega-mlx",),
+)
+_FLAGS = {
+    "micro_batch_size": ("workload", "batch_size"),
+    "sequence_length": ("workload", "seq_len"),
+    "tokens_per_step": ("workload", "tokens_per_step"),
+    "precision": ("workload", "dtype"),
+    "optimizer": ("training", "optimizer", "name"),
+    "learning_rate": ("workload", "learning_rate"),
+    "grad_checkpoint": ("workload", "grad_checkpoint"),
+}
+_LOSSES = {"initial_loss": "first", "final_loss": "last", "mean_loss": "mean"}
+_TOKENS = fact("tokens_per_step")
+_PACKAGES = ("mlx", "mlx_lm", "mlx_metal")
+
+
+def recognise_mlx(document: Value) -> bool:
+    """Return whether ``document`` has ``receipt_schema_version``, ``training`` and ``workload``."""
+    return (
+        isinstance(document, dict)
+        and "receipt_schema_version" in document
+        and all(isinstance(document.get(key), dict) for key in ("training", "workload"))
+    )
+
+
+def read_mlx(json_text: JsonText, document: Value) -> ForeignRun:
+    """Return the run in a receipt of cppmega_mlx."""
+    foreign = ForeignRun(_MLX, producer="cppmega_mlx", trainer="cppmega-mlx")
+    fields = Fields(document, foreign.problems)
+    foreign.format_version = _version(document, "receipt_schema_version")
+    scope = fields.words("receipt_scope")
+    foreign.producer = f"cppmega_mlx {scope}"[:200] if scope else foreign.producer
+    planned = fields.count("workload", "steps_requested")
+    if isinstance(at(document, *_PATH), list):
+        _read_steps(foreign, json_text, fields, planned)
+    _read_totals(foreign, fields, planned)
+    _read_mlx_outcome(foreign, fields, planned)
+    _read_header(foreign, fields)
+    foreign.matched += not foreign.events
+    return foreign
+
+
+def _read_steps(foreign: ForeignRun, json_text: JsonText, fields: Fields, planned: int | None) -> None:
+    tokens = fields.number(_TOKENS, "workload", "tokens_per_step")
+    for line, where, record in foreign.objects(json_text.array(_PATH), "/training/step_metrics"):
+        values = read_record(record, _MLX_STEPS, foreign.problems, line, where)
+        values.planned = planned
+        if tokens is not None and not foreign.events:
+            foreign.add_event("header", RecordValues(facts={"tokens_per_step": tokens}), line)
+        foreign.add_event("step", values, line)
+
+
+def _read_totals(foreign: ForeignRun, fields: Fields, planned: int | None) -> None:
+    """Add the statistics of the whole run; statistics of step records take precedence."""
+    phase = DeclaredPhase(planned=planned)
+    phase.parameter_count = fields.count("model", "parameter_count")
+    phase.records = fields.count("training", "steps_completed") or 0
+    peak = fields.number(metric("peak_memory_bytes"), "memory", "peak_memory_bytes")
+    if peak is not None:
+        phase.metrics["peak_memory_bytes"] = single(peak)
+    losses = {figure: fields.number(metric("loss"), "training", key) for key, figure in _LOSSES.items()}
+    phase.metrics["loss"] = DeclaredStatistic({figure: value for figure, value in losses.items() if value is not None})
+    finite = at(fields.document, "training", "all_finite")
+    if finite in (True, False):
+        foreign.checks["finite_losses"] = finite is True
+    foreign.declared.append(phase)
+
+
+def _read_mlx_outcome(foreign: ForeignRun, fields: Fields, planned: int | None) -> None:
+    status = fields.words("status")
+    done = fields.whole("training", "steps_completed")
+    if status == "ok" and planned is not None and done is not None and done >= planned:
+        foreign.completed = True
+    elif status is not None and status != "ok":
+        foreign.failure = DeclaredFailure(fields.words("error") or f"the run ended with status {status}")
+
+
+def _read_header(foreign: ForeignRun, fields: Fields) -> None:
+    def add(pointer: str, *path: str) -> None:
+        value = at(fields.document, *path)
+        if isinstance(value, Number):
+            number = fields.whole(*path) if value.lstrip("-").isdigit() else float(value)
+            foreign.add_fact(pointer, number, "import:/" + "/".join(path))
+        elif isinstance(value, str | bool):
+            foreign.add_fact(pointer, value, "import:/" + "/".join(path))
+
+    add("/git/commit", "software", "git_commit")
+    add("/software/python", "software", "device", "python")
+    add("/software/platform", "software", "device", "platform")
+    add("/model/architecture", "model", "name")
+    add("/model/parameter_count", "model", "parameter_count")
+    for flag, path in _FLAGS.items():
+        add(f"/flags/{flag}", *path)
+    device = members(fields.document, "software", "device")
+    packages = {name: version for name in _PACKAGES if (version := words(device.get(name))) is not None}
+    foreign.add_fact("/software/packages", packages or None, "import:/software/device")
+    name = fields.words("software", "device", "mlx_device_info", "device_name")
+    if name is not None:
+        accelerator = {"name": name, "count": 1, "memory_bytes": None}
+        foreign.add_fact("/hardware/accelerators", [accelerator], "import:/software/device/mlx_device_info")
+    foreign.add_fact("/software/trainer", foreign.trainer, "import:/receipt_schema_version")
+
 
 RECEIPT = "megacpp-training-receipt"
 KERNEL_RECEIPT = "megacpp-fa4-receipt"
-_VERSIONS = ("schema_version", "receipt_schema_version")
 _MFU_SURE = 2.0
 """Largest MFU that may be a ratio; a larger one is percent, a smaller one may be either."""
 
@@ -101,10 +303,15 @@ def read_kernel_receipt(json_text: JsonText, document: Value) -> ForeignRun:
 def _begin(name: str, document: Value) -> tuple[ForeignRun, Fields]:
     foreign = ForeignRun(name, producer="MegaCpp", trainer="megacpp")
     fields = Fields(document, foreign.problems)
-    version = next((v for key in _VERSIONS if (v := at(document, key)) is not None), None)
-    foreign.format_version = str(version)[:64] or None if isinstance(version, str) else None
+    foreign.format_version = _version(document, "schema_version", "receipt_schema_version")
     foreign.run["preset"] = fields.words("preset")
     return foreign, fields
+
+
+def _version(document: Value, *keys: str) -> str | None:
+    """Return the first stated version, cut; None unless it is a string."""
+    version = next((v for key in keys if (v := at(document, key)) is not None), None)
+    return version[:64] or None if isinstance(version, str) else None
 
 
 def _read_summary(foreign: ForeignRun, phase: DeclaredPhase, summary: Mapping[str, Value], table: Mapping[str, Figure]) -> None:
@@ -138,9 +345,8 @@ def _read_surface(foreign: ForeignRun, fields: Fields) -> None:
     where = "/execution_surface"
     surface = members(fields.document, "execution_surface")
     for key in ("peak_memory_gb", "gpu_mem_gb"):
-        if isinstance(surface.get(key), Number) and read_number(str(surface[key])):
-            detail = f"{where}/{key}: GB may be 10**9 or 2**30 bytes"
-            foreign.problems.add("ambiguous_unit", None, detail, str(surface[key]))
+        if number_in(surface.get(key)):
+            foreign.problems.add("ambiguous_unit", None, f"{where}/{key}: GB may be 10**9 or 2**30 bytes", str(surface[key]))
     name = fields.words("execution_surface", "gpu_type")
     devices = fields.count("execution_surface", "gpu_count") or None
     if name or devices:
@@ -161,8 +367,7 @@ def _read_outcome(foreign: ForeignRun, fields: Fields) -> None:
     foreign.checks["finite_losses"] = False if False in finite else True if finite[0] is True else None
     code = fields.whole("training", "exit_code")
     if code == -1:
-        detail = "/training/exit_code: -1 may mean an unknown exit code"
-        foreign.problems.add("ambiguous_value", None, detail)
+        foreign.problems.add("ambiguous_value", None, "/training/exit_code: -1 may mean an unknown exit code")
     elif code is not None and abs(code) < 2**31:
         foreign.run["exit_code"] = code
     status = (fields.words("status") or "").upper()
@@ -180,3 +385,94 @@ def _tail(value: Value) -> list[str]:
     if isinstance(value, list):
         return [line for line in value if isinstance(line, str)]
     return value.splitlines() if isinstance(value, str) else []
+
+
+LANE, COMPILATION, GOODPUT = "megacpp-profile-lane", "megacpp-compile-receipt", "megacpp-goodput-summary"
+_POSTURE = ("device_type", "compile_enabled", "regional_compile", "dynamic_batch", "use_cuda_graphs", "moe_enabled")
+_SHARES = ("checkpoint", "eval", "compilation", "data_loading", "idle")
+
+
+def recognise_lane(document: Value) -> bool:
+    """Return whether ``document`` is a timed lane: elapsed time, rate, and the requested attention kernel."""
+    return {"elapsed_s", "tok_per_sec", "dense_fa4_requested"} <= members(document).keys()
+
+
+def recognise_compilation(document: Value) -> bool:
+    """Return whether ``document`` has the compilation settings of a run."""
+    return "compile_enabled" in members(document) and isinstance(at(document, "compile_warmup"), dict)
+
+
+def recognise_goodput(document: Value) -> bool:
+    """Return whether ``document`` is the summary of a goodput tracker."""
+    return {"goodput", "wall_time_s", "step_time_s", "step_count", "avg_step_s"} <= members(document).keys()
+
+
+def read_lane(json_text: JsonText, document: Value) -> ForeignRun:
+    """Return the run of a timed lane, whose rate excludes warm-up. Memory in GB is ignored: GB is ambiguous."""
+    foreign, fields, phase = _begin_sample(LANE, document)
+    foreign.run["name"] = fields.words("label")
+    phase.records = fields.count("steps") or 0
+    rate = fields.number(metric("tokens_per_s"), "tok_per_sec")
+    if rate:
+        phase.metrics["tokens_per_s"] = single(rate, scope="global", definition="timed_loop_without_warmup")
+    phase.training_time_s = fields.seconds("elapsed_s")
+    memory = at(document, "peak_mem_gb")
+    if number_in(memory):
+        foreign.problems.add("ambiguous_unit", None, "/peak_mem_gb: GB may be 10**9 or 2**30 bytes", str(memory))
+    asked, seen = at(document, "dense_fa4_requested"), at(document, "dense_fa4_dispatch_observed")
+    if isinstance(asked, bool):
+        posture = {"requested": asked, "observed": seen if isinstance(seen, bool) else None}
+        foreign.add_fact("/execution/dense_fa4", posture, "import:/dense_fa4_requested")
+    status = (fields.words("status") or "").lower()
+    if status == "ok":
+        foreign.completed = True
+    elif status:
+        foreign.failure = DeclaredFailure(f"the receipt says {status}")
+    return foreign
+
+
+def read_compilation(json_text: JsonText, document: Value) -> ForeignRun:
+    """Return a run with its compilation settings as header flags."""
+    foreign, _, _ = _begin_sample(COMPILATION, document)
+    for name in _POSTURE:
+        value = at(document, name)
+        foreign.add_fact(f"/flags/{name}", value if isinstance(value, bool | str) else None, f"import:/{name}")
+    warm, why = (at(document, "compile_warmup", key) for key in ("enabled", "reason"))
+    foreign.add_fact("/flags/compile_warmup", warm if isinstance(warm, bool) else None, "import:/compile_warmup/enabled")
+    foreign.add_fact("/flags/compile_warmup_reason", why if isinstance(why, str) else None, "import:/compile_warmup/reason")
+    return foreign
+
+
+def read_goodput(json_text: JsonText, document: Value) -> ForeignRun:
+    """Return a run with the values of a goodput tracker as other metrics; a summary has no step records."""
+    foreign, fields, phase = _begin_sample(GOODPUT, document)
+    phase.records = fields.count("step_count") or 0
+    phase.training_time_s = fields.seconds("step_time_s")
+    mean = fields.seconds("avg_step_s")
+    if mean:
+        phase.metrics["step_time_s"] = single(mean, definition="mean_of_the_run")
+    for name in ("goodput", "wall_time_s", *_SHARES):
+        number = number_in(at(document, name))
+        if number is not None:
+            phase.others[name] = single(number)
+    return foreign
+
+
+def _begin_sample(name: str, document: Value) -> tuple[ForeignRun, Fields, DeclaredPhase]:
+    foreign = ForeignRun(name, producer="MegaCpp", trainer="megacpp")
+    phase = DeclaredPhase()
+    foreign.declared.append(phase)
+    foreign.matched = 1
+    return foreign, Fields(document, foreign.problems), phase
+
+
+OBJECTS = (
+    JsonFormat(_MLX, "training receipt of cppmega_mlx", recognise_mlx, read_mlx),
+    JsonFormat(_SUMMARIES, "run summary of cppmega's log comparison", recognise_summary, read_summary),
+    JsonFormat(RECEIPT, "MegaCpp training receipt (Modal)", recognise, read),
+    JsonFormat(KERNEL_RECEIPT, "MegaCpp kernel receipt (FA4)", recognise_kernel_receipt, read_kernel_receipt),
+    JsonFormat(LANE, "timed lane of MegaCpp's samples", recognise_lane, read_lane),
+    JsonFormat(COMPILATION, "compile receipt of MegaCpp's samples", recognise_compilation, read_compilation),
+    JsonFormat(GOODPUT, "goodput summary of MegaCpp's samples", recognise_goodput, read_goodput),
+)
+"""Every format of this module."""

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from receipt_cli.events.model import Event, Meaning
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.header.facts import HeaderFact
-from receipt_cli.header.values import checked
-from receipt_cli.importers.json_text import Record, Value
-from receipt_cli.importers.text import Document
+from receipt_cli.header.values import HeaderFact, checked
+from receipt_cli.importers.text import Document, JsonText, Record, Value
 from receipt_cli.importers.values import ProblemCounter, RecordValues
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import place
 
+FIGURES = ("first", "last", "min", "max", "mean", "median")
+
 
 @dataclass(frozen=True, slots=True)
 class DeclaredStatistic:
-    """A declared statistic: ``figures`` by name (first, last, min, max, mean, median), in base units.
+    """A declared statistic: ``figures`` by name (of ``FIGURES``), in base units.
 
     ``record_count`` is None if the document does not give the number of values; ``window`` is ``steady`` if the producer
     excluded a warm-up.
@@ -35,8 +35,7 @@ class DeclaredStatistic:
 
 def single(value: float, *, scope: str | None = None, definition: str | None = None) -> DeclaredStatistic:
     """Return the statistic of a single value."""
-    figures = dict.fromkeys(("first", "last", "min", "max", "mean", "median"), value)
-    return DeclaredStatistic(figures, 1, "all", scope, definition)
+    return DeclaredStatistic(dict.fromkeys(FIGURES, value), 1, "all", scope, definition)
 
 
 def last(value: float, *, scope: str | None = None, definition: str | None = None) -> DeclaredStatistic:
@@ -65,6 +64,16 @@ class DeclaredPhase:
             self.metrics.setdefault(name, last(value, scope=scope, definition=definition))
         for name, value in values.others.items():
             self.others.setdefault(name, last(value))
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFormat:
+    """A format whose document is one JSON object."""
+
+    name: str
+    title: str
+    recognise: Callable[[Value], bool]
+    read: Callable[[JsonText, Value], ForeignRun]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,9 @@ from typing import Any
 from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.errors import DataError
 from receipt_cli.header.values import escape
-from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric
-from receipt_cli.importers.json_text import JsonText, NotJson, Value, at
 from receipt_cli.importers.model import DeclaredPhase, ForeignRun
-from receipt_cli.importers.text import Document
-from receipt_cli.importers.values import Fields, as_number, read_record, words
+from receipt_cli.importers.text import Document, JsonText, NotJson, Value, at
+from receipt_cli.importers.values import IGNORED, STEP, Fields, Names, as_number, fact, metric, read_record, words
 
 FORMAT = "wandb-summary"
 NAME, METADATA, CONFIG = "wandb-summary.json", "wandb-metadata.json", "config.yaml"
@@ -63,6 +61,8 @@ _FLAG = re.compile(
 )
 """Names of settings that affect numerics or performance, with any prefix."""
 _MAX_FLAGS = 64
+Beside = Callable[[str], Document | None]
+"""Takes a file name; returns that file of the document's folder, or None."""
 _STARTED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z", re.ASCII)
 
 
@@ -71,8 +71,8 @@ def recognise(document: Value) -> bool:
     return isinstance(document, dict) and len(_OWN & document.keys()) >= 2
 
 
-def read(json_text: JsonText, document: Value, beside: Callable[[str], Document | None]) -> ForeignRun:
-    """Return the run in a summary. ``beside`` returns a file of the summary's folder by name, or None."""
+def read(json_text: JsonText, document: Value, beside: Beside = lambda _: None) -> ForeignRun:
+    """Return the run in a summary."""
     summary = document if isinstance(document, dict) else {}
     signs, trainer, names = next(dialect for dialect in DIALECTS if dialect[0] <= summary.keys())
     foreign = ForeignRun(FORMAT, NAME, producer="wandb", trainer=trainer, matched=1)
@@ -86,12 +86,22 @@ def read(json_text: JsonText, document: Value, beside: Callable[[str], Document 
     if trainer is not None:
         foreign.add_fact("/software/trainer", trainer, f"import:/{escape(min(signs))}")
     metadata, config = beside(METADATA), beside(CONFIG)
-    if metadata is not None and isinstance(content := _json(foreign, metadata), dict):
-        foreign.beside.append(metadata)
-        read_metadata(foreign, Fields(content, foreign.problems, f"{METADATA}#"))
-    if config is not None and "_wandb" in (settings := _yaml(foreign, config) or {}):  # without it, another program's file
-        foreign.beside.append(config)
-        read_config(foreign, settings, f"import:{CONFIG}#")
+    if metadata is not None:
+        try:
+            content = JsonText(metadata.text).value()
+            if isinstance(content, dict):
+                foreign.beside.append(metadata)
+                read_metadata(foreign, Fields(content, foreign.problems, f"{METADATA}#"))
+        except NotJson as error:
+            foreign.problems.add("file_beside_unreadable", None, f"{metadata.name}: line {error.line}: {error}")
+    if config is not None:
+        try:
+            settings = read_yaml(config.text.encode("utf-8"), config.name)
+            if "_wandb" in settings:  # without it, another program's file
+                foreign.beside.append(config)
+                read_config(foreign, settings, f"import:{CONFIG}#")
+        except DataError as error:
+            foreign.problems.add("file_beside_unreadable", None, f"{config.name}: {error.message}")
     return foreign
 
 
@@ -104,22 +114,6 @@ def _flat(summary: dict[str, Value]) -> dict[str, Value]:
         elif key != "_wandb" and "_type" not in value:
             flat.update({f"{key}/{name}": inner for name, inner in value.items() if as_number(inner) is not None})
     return flat
-
-
-def _json(foreign: ForeignRun, file: Document) -> Value:
-    try:
-        return JsonText(file.text).value()
-    except NotJson as error:
-        foreign.problems.add("file_beside_unreadable", None, f"{file.name}: line {error.line}: {error}")
-        return None
-
-
-def _yaml(foreign: ForeignRun, file: Document) -> dict[Any, Any] | None:
-    try:
-        return read_yaml(file.text.encode("utf-8"), file.name)
-    except DataError as error:
-        foreign.problems.add("file_beside_unreadable", None, f"{file.name}: {error.message}")
-        return None
 
 
 def read_metadata(foreign: ForeignRun, fields: Fields) -> None:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from receipt_cli.errors import OutputError
+from receipt_cli.errors import OutputError, system_errors
 
 written_ahead: dict[tuple[str, bytes], Callable[[], str | None]] = {}
 """(folder, content) → function that returns a temporary file already written and flushed there, or None (``batch.ahead``)."""
@@ -34,11 +34,9 @@ def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> No
 
 def make_folder(path: Path) -> None:
     """Make the folder ``path`` and its parents if missing. Raises ``OutputError``."""
-    try:
+    with system_errors(OutputError, "cannot make the folder", path):
         if not path.is_dir():  # ten times faster than mkdir
             path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError("cannot make the folder", where=str(path), why=error.strerror or str(error)) from error
 
 
 def check_new(path: Path) -> None:
@@ -82,15 +80,11 @@ def replacing(path: Path) -> Iterator[Path]:
         target = path.resolve()
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
         name = _temporary(target.parent, b"", mode)
-        try:
+        with _removed_on_failure(name):
             yield Path(name)
             with open(name, "rb+") as file:
                 os.fsync(file.fileno())
             os.replace(name, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
 
 
 @contextlib.contextmanager
@@ -105,8 +99,14 @@ def _telling(path: Path) -> Iterator[None]:
 
 def _replace(target: Path, data: bytes, mode: int | None, scratch: Path | None) -> None:
     name = _temporary(scratch or target.parent, data, mode)
-    try:
+    with _removed_on_failure(name):
         os.replace(name, target)
+
+
+@contextlib.contextmanager
+def _removed_on_failure(name: str) -> Iterator[None]:
+    try:
+        yield
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
@@ -123,17 +123,13 @@ def _temporary(folder: Path, data: bytes, mode: int | None) -> str:
     if ready is not None:
         return ready
     name, handle = open_temporary(folder, mode)
-    try:
+    with _removed_on_failure(name):
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if mode is not None:
             os.chmod(name, mode)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
     return name
 
 

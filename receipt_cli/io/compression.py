@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from pathlib import PurePath
 from typing import Any, NamedTuple, Protocol, cast
 
 from receipt_cli.errors import InputError
@@ -294,3 +295,18 @@ def decompress_log(compression: str, read: Read, name: str, *, of_file: bool) ->
             way = f"{compression} -dc {name} | receipt parse -" if of_file else ""
             raise InputError("decompresses to far more than a log does", where=name, why=why, try_=way)
         yield piece
+
+
+def receipt_names(log: str) -> list[str]:
+    """Return the names that a receipt beside this log may have: from the log's stem, or from its full name."""
+    return list(dict.fromkeys(f"{name}.receipt.json" for name in (PurePath(unpacked(log)).stem, unpacked(log), log)))
+
+
+def header_name(log: str) -> str:
+    """Return the name of the header file beside this log."""
+    return f"{PurePath(unpacked(log)).stem}.header.json"
+
+
+def running_name(log: str) -> str:
+    """Return the name of the note that lies beside this log while its job runs."""
+    return f"{PurePath(unpacked(log)).stem}.running.json"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import glob
 import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -85,7 +86,7 @@ class Database:
     def read_parquet(self, statement: str, path: Path) -> list[tuple[Any, ...]]:
         """Run one of our own statements, with ``?`` for the Parquet file ``path``. Raises ``Damaged``."""
         try:
-            return self.run(statement, [_literal_glob(path)])
+            return self.run(statement, [glob.escape(str(path))])
         except (self._errors, UnicodeEncodeError) as error:
             raise Damaged(str(error)) from error
 
@@ -172,11 +173,6 @@ class Database:
             return self.run(f"DESCRIBE {select}")
         except self._errors:
             return ()
-
-
-def _literal_glob(path: Path) -> str:
-    """Return a glob pattern that matches only ``path``."""
-    return "".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(path))
 
 
 def quoted(text: str) -> str:

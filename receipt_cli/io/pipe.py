@@ -1,12 +1,15 @@
-"""Read a pipe, terminal or socket, which gives its bytes only once, so that another thread can end the wait."""
+"""Read input while its consumer works: a pipe whose wait another thread can end, and an iterator that runs ahead."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import select
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from io import BufferedReader, FileIO
-from typing import IO
+from threading import Condition, Thread
+from typing import IO, Generic, TypeVar
 
 _CAPACITY = 1 << 20
 """Requested size of a pipe's buffer in bytes; the default of 64 KiB takes sixteen times as many reads."""
@@ -77,3 +80,77 @@ def widen(descriptor: int) -> None:
         return
     with contextlib.suppress(OSError):
         fcntl(descriptor, F_SETPIPE_SZ, _CAPACITY)
+
+
+DEPTH = 2
+"""Most finished items that wait for the consumer; one more is being made."""
+
+T = TypeVar("T")
+
+
+class Ahead(Iterator[T], Generic[T]):
+    """The items of ``items``, in order, fetched ahead; an exception is raised after the items before it.
+
+    ``close`` ends the thread. It calls ``interrupt``, which must end any wait inside ``items``.
+    """
+
+    def __init__(
+        self, items: Generator[T, None, None], *, depth: int = DEPTH, interrupt: Callable[[], None] | None = None
+    ) -> None:
+        """Start the thread."""
+        self._items = items
+        self._depth = depth
+        self._interrupt = interrupt
+        self._waiting: deque[T] = deque()
+        self._change = Condition()
+        self._closed = self._done = False
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._run, name="ahead", daemon=True)
+        self._thread.start()
+
+    def __next__(self) -> T:
+        """Return the next item; wait until there is one."""
+        with self._change:
+            while not (self._waiting or self._done or self._closed):
+                self._change.wait()
+            if self._waiting:
+                self._change.notify()
+                return self._waiting.popleft()
+            error, self._error = self._error, None
+        if error is not None:
+            raise error
+        raise StopIteration
+
+    def close(self) -> None:
+        """End the thread and drop waiting items. May be called twice, and from any thread but the iterator's own."""
+        with self._change:
+            self._closed = True
+            self._waiting.clear()
+            self._change.notify_all()
+        if self._interrupt is not None:
+            self._interrupt()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            for item in self._items:
+                if not self._put(item):
+                    break
+        except BaseException as error:  # raised again in the consumer's thread
+            self._error = error
+        finally:
+            self._items.close()
+            with self._change:
+                self._done = True
+                self._change.notify_all()
+
+    def _put(self, item: T) -> bool:
+        """Queue ``item`` for the consumer; return False if the iterator was closed."""
+        with self._change:
+            while len(self._waiting) >= self._depth and not self._closed:
+                self._change.wait()
+            if self._closed:
+                return False
+            self._waiting.append(item)
+            self._change.notify()
+            return True

@@ -17,16 +17,41 @@ from receipt_cli.io.copied_lines import NO_COPIES, Copies, blanked, left_out
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
-from receipt_cli.io.file_kinds import recognise
-from receipt_cli.io.kept_text import KeptText
+from receipt_cli.io.file_kinds import recognise, refusing
 from receipt_cli.io.line_range import Marks, lines_of
-from receipt_cli.io.pipe import Pipe
-from receipt_cli.io.prefetch import Ahead
-from receipt_cli.io.refused import refusing
+from receipt_cli.io.pipe import Ahead, Pipe
 from receipt_cli.problems import Problem
 
 if TYPE_CHECKING:
     from hashlib import _Hash
+
+
+class KeptText:
+    """Text blocks, each with the number of ``problems`` known before it; and the last shown excerpt."""
+
+    def __init__(self, blocks: Sequence[tuple[bytes, int]], problems: Sequence[Problem]) -> None:
+        self._blocks = blocks
+        self._problems = [*problems]
+        self._shown: tuple[object, Sequence[Problem], Sequence[bytes]] | None = None
+
+    def ready(self, problems: list[Problem]) -> Iterator[bytes]:
+        """Yield the text; append each problem to ``problems`` at the block at which it was found."""
+        for block, known in self._blocks:
+            problems += self._problems[len(problems) : known]
+            yield block
+        problems += self._problems[len(problems) :]
+
+    def note(self, part: object, problems: Sequence[Problem], blocks: Sequence[bytes]) -> None:
+        """Keep the ``blocks`` shown of ``part``, which identifies the lines and the copies left out."""
+        self._shown = part, [*problems], blocks
+
+    def shown(self, part: object, problems: list[Problem]) -> Sequence[bytes] | None:
+        """Return the blocks kept for ``part`` and set ``problems``; None if another part was kept."""
+        if self._shown is None or self._shown[0] != part:
+            return None
+        problems[:] = self._shown[1]
+        return self._shown[2]
+
 
 BLOCK = 1 << 20
 DIRECT = 4 << 20

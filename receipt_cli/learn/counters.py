@@ -271,12 +271,27 @@ def _doubt_notices(readings: Sequence[Reading]) -> None:
 
 
 def _doubt_results(readings: Sequence[Reading]) -> None:
-    """Doubt losses without a counter where a line beside each prints an epoch that never moves: each may end a run."""
+    """Doubt losses without a counter where a line beside each prints one that never moves, or goes back: of several runs."""
     epochs = [(r.shape, r.shape.columns[r.counter.epoch]) for r in readings if r.counter.epoch is not None]
     still = [shape for shape, column in epochs if column.count > 1 and not (column.rises or column.drops)]
-    for reading in readings if still else ():
+    again = [r.shape for r in readings if _begins_again(r)]
+    for reading in readings if still or again else ():
         uncounted = reading.counter.mode == ABSENT and reading.loss is not None
-        reading.doubted = reading.doubted or (uncounted and any(in_turn(shape, reading.shape) for shape in still))
+        several = uncounted and any(in_turn(shape, reading.shape) for shape in still)
+        several = several or (uncounted and any(_beside(shape, reading.shape) for shape in again))
+        reading.doubted = reading.doubted or several
+
+
+def _begins_again(reading: Reading) -> bool:
+    """Return whether a line without a loss counts steps, and from the start again: another launch's."""
+    step = reading.counter.step if reading.counter.mode == GLOBAL else None
+    return step is not None and reading.loss is None and not reading.bar and reading.shape.columns[step].drops > 0
+
+
+def _beside(shape: Shape, records: Shape) -> bool:
+    """Return whether about as many records of one shape stand among those of another."""
+    alike = max(shape.count, records.count) <= 2 * min(shape.count, records.count)
+    return alike and shape.first < records.last and records.first < shape.last
 
 
 def _doubt_first_batches(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:

@@ -179,10 +179,11 @@ def in_turn(heads: Shape, records: Shape, *, again: int = 0) -> bool:
 
 
 def beginning(reading: Reading) -> tuple[bytes, ...]:
-    """Return the words of three letters or more before the first counter, or before the first metric."""
+    """Return the words of three letters or more before the first counter, or before the first metric; without a bar's before."""
     counters = [at for at in (reading.counter.step, reading.counter.epoch) if at is not None]
     first = min(counters or list(reading.roles)[:1], default=0)
-    return tuple(word for text in reading.shape.literals[: first + 1] for word in _LONG_WORD.findall(text.lower()))
+    texts = reading.shape.literals[reading.glued + 1 if reading.glued < first else 0 : first + 1]
+    return tuple(word for text in texts for word in _LONG_WORD.findall(text.lower()))
 
 
 _LONG_WORD = re.compile(rb"[a-z]{3,}")

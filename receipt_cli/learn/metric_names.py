@@ -120,7 +120,7 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
         if number == 0 and evaluated and not rest and len(sorts) > 1 and sorts[1].kind in (BAR, RATE):
             section = True  # ``Validation:  30%|``: a bar of one, with all that it shows
         unit = (None if column.ordinal else column.unit) or _time_behind(english, right, vocabulary)
-        follows = _AFTER.match((unit or "") + right) if unit != "%" else None
+        follows = _AFTER.match(("" if unit in SCALES else unit or "") + right) if unit != "%" else None
         names.append(
             Name(
                 text,
@@ -308,6 +308,8 @@ def counter_of(words: list[str], vocabulary: Vocabulary) -> Role | None:
 
 
 _TIMES = {"ms": "ms", "s": "s", "sec": "s", "secs": "s", "us": "us", "ns": "ns", "m": "min", "min": "min", "msec": "ms"}
+SCALES = frozenset("KkMGBT")
+"""Letters glued to a number that say thousands, millions and so on: ``1.26M tok/s``."""
 _RATE_UNITS = {"tok", "toks", "tokens", "words", "samples", "images", "img", "imgs", "examples", "sequences"}
 
 
@@ -332,7 +334,7 @@ def _metric(name: Name, vocabulary: Vocabulary) -> Role | None:
     if metric.endswith(("_per_s", "_total")):
         if stated is None or stated.split("/")[0].lower() in _RATE_UNITS:
             return Role(METRIC, metric=metric)
-        return Role(METRIC, metric=metric, unit="si") if stated in ("K", "k", "M", "G", "B", "T") else None
+        return Role(METRIC, metric=metric, unit="si") if stated in SCALES else None
     return Role(METRIC, metric=metric) if stated is None and unit is None else None
 
 
@@ -362,5 +364,5 @@ def _by_unit(name: Name, vocabulary: Vocabulary) -> Role | None:
         return None
     metric = vocabulary.units[name.follows]
     if metric.endswith("_time_s"):
-        return Role(METRIC, metric=metric, unit=_TIMES[name.follows.split("/")[0]])
-    return Role(METRIC, metric=metric)
+        return None if name.glued in SCALES else Role(METRIC, metric=metric, unit=_TIMES[name.follows.split("/")[0]])
+    return Role(METRIC, metric=metric, unit="si" if name.glued in SCALES else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from receipt_cli.grammar.parts import PARTS
+from receipt_cli.grammar.parse import PARTS
 from receipt_cli.learn.counting import counted_unit
 from receipt_cli.learn.metric_names import OTHERS, PART, Name, Role, counter_of
 from receipt_cli.learn.readings import INDENT, Reading
@@ -17,6 +17,8 @@ REACH = 2000
 """Bytes behind the counter within which a field is looked for."""
 NUMBER_TEXT, GROUPED_TEXT = PARTS["number"], PARTS["grouped"]
 _WHOLE, _WHOLE_GROUPED = r"\d++", r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
+WHOLE = r"(?![\w%]|,\d)"
+"""What must not follow a number: a letter of a word or of another record that tears it, or more digits."""
 _BLANKS = r"[ \t]*+"
 _SIDES = b"|,;{[(\"'-:*>"
 """Characters that may separate a key from the text before it."""
@@ -133,7 +135,8 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
     if role.kind in OTHERS:
         spec["metric"] = "other"
     if role.unit == "si":
-        return Value(rf"(?P<{field}>{number}[KkMGBT]?+)(?!\w)", field, {**spec, "printed_in": "si"})
+        rest = r"(?!\w)" if name.text or name.follows is None else rf"[ \t]*+{_rate(name.follows, '')}"
+        return Value(rf"(?P<{field}>{number}[KkMGBT]?+){rest}", field, {**spec, "printed_in": "si"})
     if len(units) > 1:
         if role.unit in ("ms", "s", "us", "min") and units <= {"ms", "s", "us", "sec", "min", "m"}:
             return Value(rf"(?P<{field}>{number}[ \t]?(?:ms|us|sec|min|s|m))(?!\w)", field, {**spec, "printed_in": "suffix"})
@@ -151,7 +154,7 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
         return Value(rf"(?P<{field}>{number}){behind}{after or tail}", field, spec)
     if name.follows is not None and not name.text:
         return Value(rf"(?P<{field}>{number})[ \t]*+{_rate(name.follows, '')}", field, spec)
-    return Value(rf"(?P<{field}>{number})(?![\w%]|,\d){after}", field, spec)
+    return Value(rf"(?P<{field}>{number}){WHOLE}{after}", field, spec)
 
 
 def _rate(follows: str, done: str) -> str:
@@ -209,7 +212,7 @@ def beginning_of(reading: Reading, place: int, last: bytes) -> tuple[str, list[b
     """Return the pattern of how a record begins, up to column ``place``, before which ``last`` stands, and the texts in it."""
     begin = reading.glued + 1 if reading.glued < place else 0
     pattern, texts = r"(?:^|(?<=\]))" if begin else "^", list[bytes]()
-    pattern += rf"[ \t]{{{INDENT},}}+" if reading.indented else rf"[ \t]{{0,{INDENT - 1}}}+"
+    pattern += rf"[ \t]{{{INDENT},}}+" if reading.indented else rf"[ \t]{{0,{INDENT - 1}}}+(?:\|[ \t]++)?"  # a mark is noise
     for at in range(begin, place + 1):
         words = reading.shape.literals[at] if at < place else last
         words = (words.lstrip(b"] ") if begin else words).lstrip() if at == begin else words

@@ -30,6 +30,8 @@ class Induced:
     group: Group | None
     samples: list[bytes] = field(default_factory=list)
     count: int = 0
+    head: str = ""
+    """The pattern of a record up to its last counter, where that precedes its figures."""
 
     @property
     def records(self) -> int:

@@ -27,6 +27,7 @@ from receipt_cli.learn.metric_names import (
     MEAN,
     METRIC,
     PART,
+    PLAIN,
     SCORE,
     SMOOTH,
     STEP,
@@ -41,6 +42,7 @@ from receipt_cli.learn.metric_names import (
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
 from receipt_cli.learn.vocabulary import Vocabulary
+from receipt_cli.records.envelope import in_json_string
 
 _TRAINING = frozenset(["train", "training", "trn"])
 _REWARDS = frozenset(["reward", "rewards", "return", "returns"])
@@ -67,6 +69,8 @@ class Reading:
     """A mean error stands beside figures of names that say nothing: one of these may be the loss."""
     told_by: str = ""
     """A word by which a doubted record differs from those that are read."""
+    rivals: tuple[str, ...] = ()
+    """The labels of the loss and of another one, where only the order of the vocabulary chose between them."""
 
     @property
     def indented(self) -> bool:
@@ -98,7 +102,7 @@ class Reading:
             return 0
         if mode == UNNUMBERED and self.counter.epoch is None and self.counter.heading is None:
             return 0  # epochs, or several launches: the log does not say
-        if mode == UNNUMBERED and self.counter.step is None and not (self._rises(self.counter.epoch) and self._varies):
+        if mode == UNNUMBERED and self.counter.step is None and not (self._often and self._varies):
             return 0
         if self.counter.step is not None and mode == GLOBAL and self._ends_back:
             return 0  # the last record repeats an earlier step: a summary
@@ -127,6 +131,13 @@ class Reading:
             return False
         column = self.shape.columns[self.counter.step]
         return column.rises + column.drops == column.count - 1
+
+    @property
+    def _often(self) -> bool:
+        """True where the epoch rises and has more records than two writers print; of two it is unknown whose they are."""
+        assert self.counter.epoch is not None
+        column = self.shape.columns[self.counter.epoch]
+        return column.rises > 0 and not 3 * (column.rises + 1) < 2 * column.count <= 4 * (column.rises + 1)
 
     def _rises(self, at: int | None) -> bool:
         return at is not None and self.shape.columns[at].rises > 0
@@ -222,8 +233,29 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     evaluation = spoken or (VALIDATION_LOSS in kinds and LOSS not in kinds)
     bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
-    doubted = counter.mode == ABSENT and bool(steps)
-    return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded)
+    doubted = (counter.mode == ABSENT and bool(steps)) or _is_quoted(shape, counter, metrics)
+    rivals = _rivals(shape, names, roles, metrics)
+    return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded, rivals=rivals)
+
+
+def _rivals(shape: Shape, names: list[Name], roles: list[Role | None], metrics: dict[int, Role]) -> tuple[str, ...]:
+    """Return the labels of the chosen loss and of another that is as sure: both name one kind of loss, or neither does."""
+    chosen = next((at for at, role in metrics.items() if role.kind == LOSS and role.rank < PLAIN), None)
+    for at, role in enumerate(roles if chosen is not None else ()):
+        if chosen is None or role is None or role.kind != LOSS or at == chosen or role.rank >= PLAIN:
+            continue
+        one, other = ({token.value for token in shape.columns[place].values} for place in (chosen, at))
+        kinds = {not _OF_ONE.isdisjoint(names[place].words.split()) for place in (chosen, at)}
+        if len(kinds) == 1 and one != other and "perplexity" not in {r.metric for r in metrics.values()}:
+            return names[chosen].text, names[at].text
+    return ()
+
+
+def _is_quoted(shape: Shape, counter: Counter, metrics: dict[int, Role]) -> bool:
+    """Return whether the first figure stands behind words of a string in a JSON object."""
+    first = min((at for at in (counter.step, counter.epoch, *metrics) if at is not None), default=0)
+    before = b"0".join(shape.literals[: first + 1])
+    return in_json_string(before) and not before.rstrip().endswith(b'"')
 
 
 def _counts_training(shape: Shape, names: list[Name], vocabulary: Vocabulary) -> bool:
@@ -273,6 +305,7 @@ def _metrics(
     chosen: dict[int, Role] = {}
     _weigh(found, roles, names, counted=counter.mode != ABSENT)
     _pair_evaluation(found, roles, names, vocabulary)
+    _name_gradient(found, roles, names, shape)
     fit_perplexity(found, roles, names, shape)
     for places in found.values():
         ranked = sorted(places, key=lambda at: (_rank(roles[at]), at))
@@ -298,6 +331,7 @@ def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Voca
 WHOLE = 900
 """The rank of a loss of one kind that is the only one on its line."""
 _ONE_KIND = frozenset(["nll", "ce", "xent", "bce", "mse", "cross", "crossentropy"])
+_OF_ONE = _ONE_KIND | {"lm", "entropy", "cost", "main"}
 _ERRORS = ("mae", "rmse", "mean absolute error")
 _OF_FIT = frozenset(["mae", "mse", "rmse", "absolute", "mape", "smape", "r2", "corr", "correlation", "pearson", "spearman"])
 """Words of scores of a regression."""
@@ -352,14 +386,32 @@ def _pair_evaluation(found: dict[str, list[int]], roles: list[Role | None], name
     losses = found.get("loss", [])
     if len(losses) != 1 or "val_loss" in found:
         return
+    spelled = {name.words for name in names}
+    initial = {"v"} if sum(f"v {words}" in spelled for words in spelled) >= PAIRS else set[str]()
     plain = [word for word in names[losses[0]].words.split() if word not in vocabulary.training]
     for at, name in enumerate(names):
         words = name.words.split()
-        rest = [word for word in words if word not in vocabulary.evaluation]
+        rest = [word for word in words if word not in vocabulary.evaluation | initial]
         spoken = len(rest) < len(words) or (name.evaluation and at > losses[0])  # ``Train: loss=0.4 | Val: loss=0.5``
-        if roles[at] is None and spoken and rest == plain and name.unit is None and not name.several:
+        free = roles[at] is None or (bool(initial) and words[0] == "v")
+        if free and spoken and rest == plain and name.unit is None and not name.several:
+            found.pop(f"{SCORE} {name.words}", None)
             roles[at] = Role(VALIDATION_LOSS, metric="val_loss")
             found.setdefault("val_loss", []).append(at)
+
+
+def _name_gradient(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], shape: Shape) -> None:
+    """Take for the norm of the gradients what is called ``Grad`` beside a loss and a learning rate, if it is never negative."""
+    if {"loss", "learning_rate"} <= found.keys() and "grad_norm" not in found:
+        for at, (name, column) in enumerate(zip(names, shape.columns, strict=True)):
+            sure = name.words == "grad" and name.sure and name.unit is None and not column.integer
+            if sure and all((token.value or 0) >= 0 for token in column.values):
+                roles[at] = Role(METRIC, metric="grad_norm")
+                found["grad_norm"] = [at]
+
+
+PAIRS = 3
+"""Names of numbers that are printed once more with a ``v`` before them: that is an evaluation's."""
 
 
 def _kind(role: Role | None) -> str:

@@ -14,6 +14,7 @@ from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, VALIDATION_LOSS
 from receipt_cli.learn.patterns import (
     EVALUATION,
     REACH,
+    WHOLE,
     Spec,
     bare_figures,
     beginning_of,
@@ -121,7 +122,10 @@ def _build(
         if any(piece is None for piece in extra):
             return None
         rest = [*(p for p in extra if p is not None), *pieces]
-        return _finish(group, name, begin, gates, fields, rest, guards)
+        rule = _finish(group, name, begin, gates, fields, rest, guards)
+        if rule is not None and not late:
+            rule.head = begin
+        return rule
     return _headed(group, name, pieces, counters, guards)
 
 
@@ -193,10 +197,12 @@ def _finish(
         if set(piece.fields) & set(fields):
             continue
         fields.update(piece.fields)
+        first = rf"(?>{reach}{piece.pattern})"
+        if piece.pattern.endswith(WHOLE):  # the number behind the first label, or none: a later label may be another record's
+            first = rf"(?>{reach}{piece.pattern.removesuffix(WHOLE)}){WHOLE}"
+        pattern += rf"(?={first})" if piece.required else rf"(?:(?={first})|)"
         if piece.required:
-            pattern += rf"(?=(?>{reach}{piece.pattern}))"
             continue
-        pattern += rf"(?:(?=(?>{reach}{piece.pattern}))|)"
         if piece.proves and (headed or len(piece.gate) >= MIN_GATE):
             proofs.append(next(iter(piece.fields)))
             gates = gates if headed else [*gates, piece.gate]

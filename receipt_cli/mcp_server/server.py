@@ -2,22 +2,124 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import anyio
+from anyio.abc import ByteReceiveStream, Process
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from receipt_cli import __version__
-from receipt_cli.errors import InputError, ReceiptError, UsageError
-from receipt_cli.mcp_server.child import run_receipt
-from receipt_cli.mcp_server.roots import Roots
+from receipt_cli.errors import ExitCode, InputError, ReceiptError, UsageError
 from receipt_cli.store.resolve import find_run
+
+
+class Roots:
+    """Folders that may be read. Raises ``InputError`` if one is not a folder."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.folders = [Path(os.path.realpath(folder)) for folder in folders]
+        for folder in self.folders:
+            if not folder.is_dir():
+                raise InputError("no such folder", where=str(folder), try_="receipt mcp --root FOLDER")
+
+    def file(self, given: str) -> Path:
+        """Return a file of a root by its path, absolute or below a root. Raises ``InputError``."""
+        found = self._find(given)
+        if not found.is_file():
+            raise InputError("is not a file", where=given)
+        return found
+
+    def folder(self, given: str) -> Path:
+        """Return a root or a folder of it by its path, absolute or below a root. Raises ``InputError``."""
+        found = self._find(given)
+        if not found.is_dir():
+            raise InputError("is not a folder", where=given)
+        return found
+
+    def _find(self, given: str) -> Path:
+        """Resolve ``given`` with links; do not reveal whether a path outside the roots exists."""
+        for root in self.folders:
+            try:
+                found = Path(os.path.realpath(root / given, strict=True))
+            except (OSError, ValueError):  # ValueError: a name with a zero byte
+                continue
+            if any(found.is_relative_to(folder) for folder in self.folders):
+                return found
+        why = f"the roots are {', '.join(map(str, self.folders))}"
+        raise InputError("is not below a root of this server", where=given[:200], why=why)
+
+
+MOST_PRINTED = 64 << 20
+"""Most bytes that a command may print: its output is complete before an answer is cut to rows or a part."""
+_MOST_NOTES = 64 << 10
+
+
+class Printed(NamedTuple):
+    """Output of a command: its answer, and its notes."""
+
+    answer: bytes
+    notes: list[str]
+
+
+async def run_receipt(words: Sequence[str], folder: Path, seconds: float) -> Printed:
+    """Run ``receipt`` with ``words`` in ``folder`` and return its output.
+
+    Exit code 1 (the answer is no) is no error. Raises ``InputError`` with the command's own error message, and if it takes more
+    than ``seconds``.
+    """
+    # -P: a folder with a log may also contain modules, which we must not import
+    command = [sys.executable, "-P", "-m", "receipt_cli", *words]
+    out, notes = bytearray(), bytearray()
+    with anyio.move_on_after(seconds) as scope:
+        async with await anyio.open_process(command, stdin=subprocess.DEVNULL, cwd=folder, start_new_session=True) as process:
+            try:
+                async with anyio.create_task_group() as both:
+                    both.start_soon(_read, process.stdout, out, MOST_PRINTED + 1, process)
+                    both.start_soon(_read, process.stderr, notes, _MOST_NOTES, None)
+                await process.wait()
+            except BaseException:  # the limit, or the client has disconnected
+                _kill_group(process)
+                raise
+    if scope.cancelled_caught:
+        raise InputError("the answer takes too long", why=f"stopped after {seconds:g} seconds")
+    if len(out) > MOST_PRINTED:
+        raise InputError("the answer is too long", why=f"it has more than {MOST_PRINTED} bytes")
+    text = notes.decode("utf-8", "replace").strip()
+    if process.returncode not in (ExitCode.OK, ExitCode.NO) or not out:
+        raise InputError(text.removeprefix("receipt: error: ") or f"the command ended with {process.returncode}")
+    return Printed(bytes(out), [line.removeprefix("receipt: note: ") for line in text.splitlines()])
+
+
+async def _read(stream: ByteReceiveStream | None, into: bytearray, most: int, process: Process | None) -> None:
+    """Read a stream to its end; after ``most`` bytes kill the process, or without one drop the rest."""
+    assert stream is not None
+    async for block in stream:
+        into += block[: most - len(into)]
+        if process is not None and len(into) >= most:
+            _kill_group(process)
+            return
+
+
+def _kill_group(process: Process) -> None:
+    """Kill the process and those that it started."""
+    with contextlib.suppress(OSError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+
 
 INSTRUCTIONS = """\
 Reads the logs of training runs and a store of their receipts. A receipt is a JSON document: how a run ended, its checks, and \

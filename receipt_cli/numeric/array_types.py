@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from receipt_cli.numeric.lazy_numpy import np
+import numpy as np
 
 if TYPE_CHECKING:
     from typing import Any

@@ -1,35 +1,18 @@
-"""Arrays of numbers: decide when numpy pays, find distinct and last values, join several parts."""
+"""Arrays of numbers: find distinct and last values, join several parts."""
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
-from receipt_cli.numeric.lazy_numpy import np
+import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Part: TypeAlias = list[float] | NDArray[np.float64]
-
-
-WORTH_IMPORT = 16_384
-"""Entries from which numpy saves more time than its import costs (about 0.1 s)."""
-WORTH_CALL = 2048
-"""Entries from which a loaded numpy is faster."""
-
-
-def is_large(values: Sized, weight: int = 1, without: int = 0) -> bool:
-    """Return whether ``values`` are a numpy array or enough entries, each of ``weight``, to convert into one.
-
-    ``without`` is extra weight while numpy is not imported, for later work on the values. Both ways give the same bits.
-    """
-    if "numpy" in sys.modules:
-        return hasattr(values, "dtype") or weight * len(values) >= WORTH_CALL
-    return (weight + without) * len(values) >= WORTH_IMPORT
 
 
 def distinct_values(values: NDArray[Any]) -> NDArray[Any]:

@@ -5,17 +5,14 @@ Reads as a sequence of Python numbers, or as one numpy array without a copy.
 
 from __future__ import annotations
 
-import struct
-import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
-from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.lazy_numpy import np
-from receipt_cli.numeric.spill import picked
-from receipt_cli.numeric.spill_buffer import SpillBuffer
+import numpy as np
+
+from receipt_cli.numeric.spill import SpillBuffer, picked
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Array
@@ -24,8 +21,6 @@ N = TypeVar("N", int, float)
 
 FEW = 1 << 13
 """Entries up to which a C array is used: its over-allocation stays below a page."""
-WORTH_CALL = 128
-"""Entries from which a loaded numpy adds faster."""
 _LISTED = 1 << 16
 """Entries converted to Python numbers at a time."""
 
@@ -123,8 +118,6 @@ class Cells(Sequence[N], Generic[N]):
         """Return the column of the entries at ascending ``rows``."""
         if self._same is not None:
             return _equal(self._code, self._same.tobytes(), len(rows))
-        if not is_large(rows):
-            return Cells(self._code, [self[row] for row in rows])
         return Cells.of(picked(self.whole(), rows.whole()))
 
     @property
@@ -169,7 +162,7 @@ class Cells(Sequence[N], Generic[N]):
         count = len(self)
         if not len(other):
             return
-        if not is_large(other):
+        if count + len(other) <= FEW:
             self.extend_bytes(_shifted(other, shift))
             return
         values = other.whole() if isinstance(other, Cells) else np.frombuffer(other, self._dtype)
@@ -236,9 +229,7 @@ def _shifted(values: Cells[N] | array[N], by: int) -> bytes | memoryview:
     """Return the bytes of ``values`` plus ``by``."""
     if not by:  # adding 0 would change -0.0
         return values._bytes() if isinstance(values, Cells) else memoryview(values).cast("B")
-    if ("numpy" in sys.modules and len(values) >= WORTH_CALL) or is_large(values):
-        return (np.asarray(values) + by).tobytes()
-    return struct.pack(f"{len(values)}q", *(value + by for value in values))
+    return (np.asarray(values) + by).tobytes()
 
 
 def _all_equal(values: Array) -> bool:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import struct
-import sys
 from array import array
 from collections.abc import Sequence
 from typing import TypeAlias
 
+import numpy as np
 from pyroaring import BitMap, BitMap64
 
 from receipt_cli.numeric.array_types import Integers
-from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import show
 
 OrdinalSet: TypeAlias = BitMap64
@@ -23,11 +21,6 @@ PIECE = 1 << 20
 
 def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> OrdinalSet:
     """Return the set of ``value >> shift``, except for the rows in ``without``, ascending."""
-    if not is_large(values):
-        if not without:
-            return OrdinalSet([value >> shift for value in values])
-        rows = set(without)
-        return OrdinalSet([value >> shift for row, value in enumerate(values) if row not in rows])
     whole, apart = values.whole(), np.asarray(without, np.int64)
     found = OrdinalSet()
     for start in range(0, len(whole), PIECE):
@@ -41,8 +34,6 @@ def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> 
 
 def ordinals_from(data: bytes) -> OrdinalSet:
     """Return the set of the int64 numbers in ``data``, not negative, in any order."""
-    if "numpy" not in sys.modules:
-        return OrdinalSet(array("Q", data))
     return ordinals_in(np.frombuffer(data, np.int64))
 
 

@@ -1,6 +1,6 @@
 """Statistics of a receipt from values in step order: exactly summed means, medians of exact values.
 
-Large columns use numpy and give the same bits, because the sum is exact before it is rounded.
+The sum is exact before it is rounded, so that the order and the number of pieces do not matter.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from receipt_cli.numeric.array_types import Floats
-from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.numeric.spill import pieces, take
 
 Values: TypeAlias = "Sequence[float] | Floats"
@@ -25,6 +25,8 @@ MANTISSA_BITS = 53
 MAX_PASSES = 6
 SUMMABLE = (2.0**-600, 2.0**950)
 """Range of the largest magnitude within which no step of the exact sum under- or overflows."""
+FEW = 2048
+"""Fewest values that are worth more than Python's own sum and sort."""
 SAMPLE = 8192
 MARGIN = 200
 """Ranks searched on each side of a median in a sorted sample of ``SAMPLE`` values: over four standard deviations."""
@@ -61,7 +63,7 @@ def exact_mean(values: Values, ranges: Ranges = ()) -> float | None:
 
 def exact_sum(values: Values, ranges: Ranges = ()) -> float:
     """Return the correctly rounded sum. Raises ``OverflowError`` if it is beyond float64."""
-    return _sum(_array(values), ranges) if is_large(values) else math.fsum(values)
+    return _sum(_array(values), ranges) if len(values) >= FEW else math.fsum(_listed(values))
 
 
 def exact_median(values: Values) -> float | None:
@@ -69,7 +71,7 @@ def exact_median(values: Values) -> float | None:
     if not len(values):
         return None
     low, high = (len(values) - 1) // 2, len(values) // 2
-    middle = _ranked(_array(values), low, high) if is_large(values) else sorted(values)[low : high + 1]
+    middle = _ranked(_array(values), low, high) if len(values) >= FEW else sorted(_listed(values))[low : high + 1]
     return middle[0] if low == high else exact_mean(middle)
 
 
@@ -80,11 +82,7 @@ def quantiles(values: Values, shares: Sequence[float]) -> list[float]:
     """
     places = [divmod(share * (len(values) - 1), 1.0) for share in shares]
     ranks = sorted({min(int(low) + more, len(values) - 1) for low, _ in places for more in (0, 1)})
-    if is_large(values):
-        at = dict(zip(ranks, _at_ranks(_array(values), ranks), strict=True))
-    else:
-        ordered = sorted(values)
-        at = {rank: float(ordered[rank]) for rank in ranks}
+    at = dict(zip(ranks, _at_ranks(_array(values), ranks), strict=True))
     return [at[int(low)] + (at[min(int(low) + 1, len(values) - 1)] - at[int(low)]) * rest for low, rest in places]
 
 
@@ -116,15 +114,17 @@ def _array(values: Values) -> Floats:
     return np.asarray(values, np.float64)
 
 
-def finite(values: Values) -> Values:
+def _listed(values: Values) -> Sequence[float]:
+    return values.tolist() if isinstance(values, np.ndarray) else values
+
+
+def finite(values: Values) -> Floats:
     """Return the values that are neither NaN nor infinite, in order."""
     return _finite(values)[0]
 
 
-def _finite(values: Values) -> tuple[Values, Ranges]:
+def _finite(values: Values) -> tuple[Floats, Ranges]:
     """Return the finite values, in order, and the ranges of their pieces if known."""
-    if not is_large(values):
-        return [v for v in values if math.isfinite(v)], ()
     array = _array(values)
     ranges = _ranges(array)
     if all(math.isfinite(low) and math.isfinite(high) for low, high in ranges):
@@ -139,11 +139,7 @@ def _ranges(values: Floats) -> Ranges:
 
 def count_above(values: Values, bound: float) -> tuple[int, float]:
     """Return the number of finite values above ``bound``, and the largest of them, or 0.0."""
-    kept = finite(values)
-    if not is_large(kept):
-        above = [value for value in kept if value > bound]
-        return len(above), max(above, default=0.0)
-    highest = [piece[piece > bound] for piece in pieces(_array(kept))]
+    highest = [piece[piece > bound] for piece in pieces(finite(values))]
     return sum(map(len, highest)), max((float(high.max()) for high in highest if len(high)), default=0.0)
 
 
@@ -151,8 +147,6 @@ def value_range(values: Values, ranges: Ranges = ()) -> tuple[float | None, floa
     """Return the smallest and largest of finite values, each the first of equals, because zero has two signs."""
     if not len(values):
         return None, None
-    if not is_large(values):
-        return min(values), max(values)
     array = _array(values)
     ranges = ranges or _ranges(array)
     lowest, highest = min(low for low, _ in ranges), max(high for _, high in ranges)

@@ -22,13 +22,29 @@ from receipt_cli.analysis.summary import NOTHING, Summary
 from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.derive import Derivation
 from receipt_cli.documents.canonical import canonical_bytes, captured_digest
+from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.numeric.statistics import Statistic
 from receipt_cli.problems import MAX_FIELDS, MAX_FIRST, MAX_NAMED
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
-from receipt_cli.receipts.withhold import withhold
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import safe_names, safe_text
+
+
+def withhold(document: dict[str, Any]) -> None:
+    """Set each field to null that a problem of the receipt lists in its ``fields``.
+
+    ``/summary`` and the primary phase's summary are one object; missing fields are ignored.
+    """
+    for problem in document["derivation"]["problems"]["first"]:
+        for field in problem["fields"]:
+            *way, name = pointer_parts(field)
+            place: Any = document
+            for part in way:
+                place = place[int(part)] if isinstance(place, list) else place.get(part) if place is not None else None
+            if isinstance(place, dict) and name in place:
+                place[name] = None
+
 
 Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
@@ -108,7 +124,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
     described = [{**_statistic(s), **_places(summary, name)} for name, s in summary.other_metrics.items()]
     others = zip(safe_names(summary.other_metrics), described, strict=True)
     return {
-        "phase": _name(summary),
+        "phase": (safe_text(summary.phase) or None) if summary.phase is not None else None,
         "steps": {
             "first": summary.first,
             "last": summary.last,
@@ -192,11 +208,6 @@ def _ranks(ranks: Mapping[int, RankFigures]) -> Document:
         for rank, r in ranks.items()
     }
     return {"ranks": figures} if figures else {}
-
-
-def _name(summary: Summary) -> str | None:
-    """Return the phase's printed name, made safe for a document; None if it is empty then."""
-    return (safe_text(summary.phase) or None) if summary.phase is not None else None
 
 
 def _statistic(statistic: Statistic) -> Document:

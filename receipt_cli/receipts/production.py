@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import sys
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from io import BufferedReader
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import unquote
 
 from receipt_cli.analysis.goodput.model import Wall
@@ -17,10 +22,10 @@ from receipt_cli.analysis.stated.options import JobEnd, StatedFact
 from receipt_cli.authoring.site_search import find_site
 from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.documents.invariants.evidence import contradictions
-from receipt_cli.documents.validate import validate_document
-from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
+from receipt_cli.documents.validate import has_errors, validate_bytes, validate_document
+from receipt_cli.errors import GrammarChoiceError, InputError, ReceiptError, UsageError, system_errors
 from receipt_cli.events.file_order import SeveralRuns
-from receipt_cli.events.series import Series
+from receipt_cli.events.table import Series
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import header_document, read_header_file
@@ -32,6 +37,7 @@ from receipt_cli.receipts.assembly import Document, assemble
 from receipt_cli.receipts.stated import header_facts, merge_facts
 from receipt_cli.redaction.mask import count_masks, mask_secrets
 from receipt_cli.redaction.text import mask_texts, safe_text
+from receipt_cli.scan.workers import AUTO
 
 ARTEFACTS = ("torch_profile", "kernel_table", "kernel_report")
 """Facts of a log that are file paths: traces, kernel tables and kernel reports."""
@@ -121,9 +127,7 @@ def produce_from(
     ``read`` gets the options of the derivation and a list to add notes to; it is called after the rest of the request was
     checked. Raises ``ReceiptError``.
     """
-    captured = None
-    if request.header_file is not None:
-        captured = read_header_file(request.header_file)
+    captured = None if request.header_file is None else read_header_file(request.header_file)
     attachments = [read_attachment(text) for text in request.attachments]
     run = mask_texts(dict(captured["run"])) if captured is not None else {}
     run |= {**_declared(request), **request.captured}
@@ -231,13 +235,10 @@ def require_valid(document: Document, kind: str, where: str = "") -> None:
 
 def _declared(request: Request) -> dict[str, Any]:
     """Return the fields of ``run`` in the request. Raises ``UsageError`` for values that a receipt cannot contain."""
-    declared = run_texts(name=request.name, lane=request.lane, preset=request.preset)
-    code = request.exit_code
-    if code is None:
-        return declared
-    if not -(2**31) <= code < 2**32:
+    declared, code = run_texts(name=request.name, lane=request.lane, preset=request.preset), request.exit_code
+    if code is not None and not -(2**31) <= code < 2**32:
         raise UsageError(f"--job-exit {code} is out of range", why="must be between -2147483648 and 4294967295")
-    return {**declared, "exit_code": code}
+    return declared if code is None else {**declared, "exit_code": code}
 
 
 def run_texts(**options: str | None) -> dict[str, Any]:
@@ -348,7 +349,7 @@ def capture_header(
     The job's Python is ``python``, or that of the process ``pid`` (whose environment is then used) or of ``command``, else
     that of ``environ``. Raises ``UsageError``.
     """
-    from receipt_cli.header.interpreter import command_interpreter, process_interpreter  # starts programs
+    from receipt_cli.header.host import command_interpreter, process_interpreter  # starts programs
 
     if pid is not None:
         environ, python = process_interpreter(pid)
@@ -359,3 +360,65 @@ def capture_header(
     document = header_document(declared, mask_texts(header))
     require_valid(document, "header")
     return document, notes
+
+
+MAX_DOCUMENT = 64 * 1024 * 1024
+"""Largest receipt in bytes; a larger file is a log."""
+
+
+def read_given(
+    file: str,
+    *,
+    environ: dict[str, str],
+    exit_code: int | None = None,
+    progress: Callable[[str], AbstractContextManager[Progress | None]],
+    masked: bool = True,
+    workers: int | None = None,
+) -> tuple[dict[str, Any], Product | None]:
+    """Return (the valid receipt in ``file``, None), or the receipt of the log in ``file`` and its ``Product``.
+
+    ``-`` is stdin; ``progress`` shows the progress of reading a log; ``workers`` is the number of scanning processes (None:
+    automatic). If ``masked``, secrets in a receipt are masked again: its writer may have masked less. Raises ``ReceiptError``.
+    """
+    data = _document(file)
+    if data is None:
+        with progress(file) as bar:
+            product = produce(Request(path=file, exit_code=exit_code, workers=workers or AUTO, progress=bar, environ=environ))
+        return product.document, product
+    if exit_code is not None:
+        raise UsageError("--job-exit needs a log; a receipt already has an exit code", where=file)
+    if has_errors(validate_bytes(data, file)):
+        raise InputError("is not a valid receipt", where=file, try_=f"receipt schema check {file}")
+    document: dict[str, Any] = json.loads(data)
+    if not document["schema_version"].startswith("receipt/"):
+        raise InputError(f"is not a receipt but {document['schema_version']}", where=file)
+    return mask_texts(document) if masked else document, None
+
+
+def _document(file: str) -> bytes | None:
+    """Return the bytes of ``file`` if it is a document, None for a log."""
+    if file == "-":
+        if sys.stdin is None or b'"schema_version"' not in _peek():
+            return None
+        return sys.stdin.buffer.read()
+    path = Path(file)
+    if not path.is_file():
+        return None
+    with system_errors(InputError, "cannot read", file), path.open("rb") as stream:
+        if not stream.read(512).removeprefix(BOM_UTF8).lstrip().startswith(b"{"):  # a BOM or blanks may precede it
+            return None
+        stream.seek(0)
+        data = stream.read(MAX_DOCUMENT + 1)
+    if len(data) > MAX_DOCUMENT:
+        return None
+    try:
+        document = json.loads(data.removeprefix(BOM_UTF8))
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(document, dict) and "schema_version" in document else None
+
+
+def _peek() -> bytes:
+    """Return the first bytes of stdin, without consuming them, if they begin a JSON object, else b""."""
+    head = cast("BufferedReader", sys.stdin.buffer).peek(512)
+    return head[:512] if head.removeprefix(BOM_UTF8).lstrip().startswith(b"{") else b""

@@ -12,25 +12,23 @@ A row is a retained record (see ``phases``): a step record, or another line with
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from receipt_cli import __version__
 from receipt_cli.derive import Derivation
-from receipt_cli.events.model import Event, numbers_of
-from receipt_cli.events.rows import RowRun
+from receipt_cli.events.model import Event
+from receipt_cli.events.table import NO_STEP, EventTable
 from receipt_cli.io.duckdb import Database, quoted
 from receipt_cli.numeric.array_types import Array, Floats, Mask
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.redaction.text import safe_names, safe_text
 
 FORMAT = "series/1"
 """Version of the columns, written to the footer."""
-_LARGEST = 1 << 63
 _TABLE = "records"
 
 
@@ -38,21 +36,18 @@ def write_series(derivation: Derivation, path: Path) -> int:
     """Write the records of all phases to ``path``, atomically; return their number. Raises ``OutputError`` and ``UsageError``."""
     database = Database()
     rows = SeriesRows(derivation)
-    footer = {"receipt_series": json.dumps(_footer(derivation, rows), ensure_ascii=False), "receipt_version": __version__}
+    registry = derivation.registry
+    about = {
+        "format": FORMAT,
+        "log_sha256": derivation.log.sha256,
+        "registry": {"version": registry.version, "sha256": registry.sha256},
+        "metrics": {n: {"id": registry.by_name[n].id, "unit": registry.by_name[n].unit} for n in rows.metrics},
+        "others": dict(zip(rows.names[len(rows.metrics) :], safe_names(rows.others), strict=True)),
+    }
+    footer = {"receipt_series": json.dumps(about, ensure_ascii=False), "receipt_version": __version__}
     with database.columns(_TABLE, rows.arrays()):
         database.write_parquet(f"SELECT {', '.join(rows.expressions())} FROM {_TABLE}", path, footer)
     return rows.count
-
-
-def _footer(derivation: Derivation, rows: SeriesRows) -> dict[str, Any]:
-    by_name = derivation.registry.by_name
-    return {
-        "format": FORMAT,
-        "log_sha256": derivation.log.sha256,
-        "registry": {"version": derivation.registry.version, "sha256": derivation.registry.sha256},
-        "metrics": {name: {"id": by_name[name].id, "unit": by_name[name].unit} for name in rows.metrics},
-        "others": dict(zip(rows.names[len(rows.metrics) :], safe_names(rows.others), strict=True)),
-    }
 
 
 @dataclass(slots=True)
@@ -62,19 +57,11 @@ class _Values:
     values: Floats
     nonfinite: Mask
 
-    def put(self, row: int, value: float) -> None:
-        """Set the value of one row."""
-        if math.isfinite(value):
-            self.values[row] = value
-        else:
-            self.nonfinite[row] = True
-
-    def put_all(self, row: int, values: Floats, known: Mask | None) -> None:
-        """Set the values from ``row`` on, only those in the mask ``known`` if given."""
+    def put(self, rows: Array, values: Floats) -> None:
+        """Set the values of some rows."""
         finite = np.isfinite(values)
-        rows = slice(row, row + len(values))
-        self.values[rows] = np.where(finite if known is None else finite & known, values, np.nan)
-        self.nonfinite[rows] = ~finite if known is None else ~finite & known
+        self.values[rows[finite]] = values[finite]
+        self.nonfinite[rows[~finite]] = True
 
 
 class SeriesRows:
@@ -86,13 +73,13 @@ class SeriesRows:
 
     def __init__(self, derivation: Derivation) -> None:
         self.phases = [safe_text(s.phase) or None if s.phase is not None else None for s in derivation.summaries]
-        parts = [[e for e in s.series.events if _counts(e)] for s in derivation.summaries]
+        parts = [EventTable([e for e in s.series.table.events if _counts(e)]) for s in derivation.summaries]
         named = {name for s in derivation.summaries for name in s.metrics}
         self.metrics = sorted(named, key=lambda name: derivation.registry.by_name[name].id)
         self.others = sorted({name for s in derivation.summaries for name in s.other_metrics})
         self.names = _distinct([*self.metrics, *(f"other.{name}" for name in safe_names(self.others))])
-        self.count = sum(e.records for events in parts for e in events)
-        self.kinds = sorted({e.rule.event for events in parts for e in events})
+        self.count = sum(part.count for part in parts)
+        self.kinds = sorted({e.rule.event for part in parts for e in part.events})
         self._whole = {name: np.zeros(self.count, np.int64) for name in ("phase_index", "event", "step", "line_number", "rank")}
         self._no_step = np.ones(self.count, np.bool_)
         self._values = {
@@ -100,52 +87,25 @@ class SeriesRows:
             for of, names in (("metric", self.metrics), ("other", self.others))
             for name in names
         }
-        row = 0
-        for phase, events in enumerate(parts):
-            first = row
-            for event in events:
-                self._put(row, phase, event)
-                row += event.records
-            if any(event.run is not None and event.run.passed for event in events):
-                self._put_in_order(slice(first, row), events)
+        first = 0
+        for phase, part in enumerate(parts):
+            self._put(first, phase, part)
+            first += part.count
 
-    def _put(self, row: int, phase: int, event: Event) -> None:
-        """Set the rows of an event and of its row run, from ``row`` on."""
-        rows = slice(row, row + event.records)
+    def _put(self, first: int, phase: int, table: EventTable) -> None:
+        """Set the rows of a phase, from ``first`` on, in the order of the log."""
+        rows = slice(first, first + table.count)
+        order = np.argsort(table.at, kind="stable") if table.passed else np.arange(table.count)
+        places = first + np.argsort(order, kind="stable")
         self._whole["phase_index"][rows] = phase
-        self._whole["event"][rows] = self.kinds.index(event.rule.event)
-        self._whole["rank"][rows] = event.rank
-        self._whole["line_number"][row] = event.line
-        if event.step is not None and abs(event.step) < _LARGEST:
-            self._whole["step"][row] = event.step
-            self._no_step[row] = False
-        for of, printed in (("metric", event.metrics), ("other", event.unregistered)):
-            for name, value in printed.items():
-                if (of, name) in self._values:
-                    self._values[of, name].put(row, value)
-        if event.run is not None:
-            self._put_run(row + 1, event, event.run)
-
-    def _put_run(self, row: int, event: Event, run: RowRun) -> None:
-        rows, steps = slice(row, row + len(run)), run.steps
-        self._whole["line_number"][rows] = run.line
-        if len(steps):
-            self._whole["step"][rows] = steps
-            self._no_step[rows] = False
-        kinds = (("metric", event.metric_names, run.metric), ("other", event.unregistered_names, run.unregistered_metric))
-        for of, names, read in kinds:
-            for name in names:
-                values = read(name) if (of, name) in self._values else None
-                if values is not None:
-                    self._values[of, name].put_all(row, *values)
-
-    def _put_in_order(self, rows: slice, events: Sequence[Event]) -> None:
-        """Sort ``rows``, which hold ``events``, in log order: other records may lie between those of a row run."""
-        places = numbers_of(events, lambda event: event.at, lambda run: run.at)
-        order = np.argsort(places, kind="stable")
-        columns = (array for one in self._values.values() for array in (one.values, one.nonfinite))
-        for column in (*self._whole.values(), self._no_step, *columns):
-            column[rows] = column[rows][order]
+        self._whole["event"][rows] = table.spread([self.kinds.index(event.rule.event) for event in table.events])[order]
+        self._whole["rank"][rows] = table.spread([event.rank for event in table.events])[order]
+        self._whole["line_number"][rows] = table.line[order]
+        self._no_step[rows] = table.step[order] == NO_STEP
+        self._whole["step"][rows] = np.where(self._no_step[rows], 0, table.step[order])
+        for (of, name), values in self._values.items():
+            column = table.metric(name) if of == "metric" else table.other(name)
+            values.put(places[column.rows], column.values)
 
     def arrays(self) -> dict[str, Array]:
         """Return the columns under short names, because a log's names may contain anything.

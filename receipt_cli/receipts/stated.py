@@ -8,7 +8,7 @@ from typing import Any
 
 from receipt_cli.analysis.stated.options import StatedFact
 from receipt_cli.definitions.units import read_number
-from receipt_cli.documents.invariants.stated import count_devices
+from receipt_cli.documents.invariants.goodput import count_devices
 from receipt_cli.errors import UsageError
 from receipt_cli.header.values import text
 from receipt_cli.patterns import compile_later

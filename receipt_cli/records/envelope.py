@@ -278,6 +278,14 @@ def behind_heads(record: bytes) -> bytes:
     return record[max(head_ends(record), default=0) :]
 
 
+def in_json_string(before: bytes) -> bool:
+    """Return whether the text ``before`` a record begins a JSON object and ends inside a string that is a value: it is quoted."""
+    return before.lstrip()[:1] == b"{" and _OPEN_STRING.search(before) is not None
+
+
+_OPEN_STRING = compile_later(rb'"[ \t]*:[ \t]*"(?:[^"\\]|\\.)*+\Z')
+
+
 @lru_cache(maxsize=64)
 def read_clock(prefix: bytes) -> float:
     """Return the timestamp in ``prefix`` as seconds since 1970, or NaN.

@@ -11,11 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from receipt_cli.patterns import compile_later
-from receipt_cli.redaction import assignments, places, prose
-from receipt_cli.redaction.blocks import mask_keys
-from receipt_cli.redaction.forms import FORM_LEADS, FORMS
-from receipt_cli.redaction.leads import Leads
-from receipt_cli.redaction.wrapped import mask_wrapped
+from receipt_cli.redaction import assignments, places
+from receipt_cli.redaction.forms import FORM_LEADS, FORMS, Leads
+from receipt_cli.redaction.wrapped import mask_keys, mask_wrapped
 
 MASKED = compile_later(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
 """A mask with its class."""
@@ -256,9 +254,9 @@ _NAMED: tuple[tuple[str, tuple[str, ...], re.Pattern[str], IsSecret], ...] = (
     ("named", assignments.LOOSE_LEADS, assignments.LOOSE, _looks_random),
     ("named", assignments.LOOSE_LEADS, assignments.LOOSE_FLAG, _looks_random),
     ("named", assignments.LOOSE_LEADS, assignments.SPOKEN, _looks_random),
-    ("named", prose.LEADS, prose.QUOTED, prose.is_quoted_password),
-    ("named", prose.LEADS, prose.SAID, prose.is_said_password),
-    ("named", prose.LEADS, prose.SAID_LAST, prose.is_last_password),
+    ("named", places.LEADS, places.QUOTED, places.is_quoted_password),
+    ("named", places.LEADS, places.SAID, places.is_said_password),
+    ("named", places.LEADS, places.SAID_LAST, places.is_last_password),
     ("named", ("password",), places.NETRC, _says_something),
     ("command", ("sshpass", "curl", "docker login", "wandb login", "mysql"), places.COMMAND, _says_something),
 )
@@ -266,6 +264,6 @@ _NAMED: tuple[tuple[str, tuple[str, ...], re.Pattern[str], IsSecret], ...] = (
 _NAMED_LEADS = Leads([leads for _, leads, _, _ in _NAMED])
 _OF_A_LINE = (
     assignments.SURE, assignments.PASS, assignments.SURE_FLAG, assignments.LOOSE, assignments.LOOSE_FLAG, assignments.SPOKEN,
-    prose.QUOTED, prose.SAID, prose.SAID_LAST,
+    places.QUOTED, places.SAID, places.SAID_LAST,
 )  # fmt: skip
 """Patterns that match within one line without looking at others."""

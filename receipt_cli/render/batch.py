@@ -1,4 +1,4 @@
-"""A batch in the terminal: what became of the logs, and what a dry run would change."""
+"""Render a batch for the terminal: the outcome of its logs, and the changes that a dry run would make."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def render_summary(
     unrecognised: int = 0,
     runs: int = 0,
 ) -> str:
-    """Return the summary of a batch: ``counts`` are paths by outcome; zeros are left out.
+    """Return the summary of a batch. ``counts`` are paths by outcome; zeros are left out.
 
     ``unrecognised`` counts receipts of logs that no grammar recognises, ``runs`` those of logs with several runs.
     """
@@ -61,7 +61,7 @@ def render_quarantine(records: Sequence[tuple[str, str]], total: int, style: Sty
 
 
 def render_change(path: str, change: str, differences: Sequence[Difference], style: Style, causes: Sequence[str] = ()) -> str:
-    """Return the fields that a new receipt of the log at ``path`` would change, and what the change comes from."""
+    """Return the fields that a new receipt of the log at ``path`` would change, and the ``causes``."""
     page = Page(style)
     summary = count_kinds(difference.kind for difference in differences) if differences else "a first receipt"
     page.line(Span(page.say(path), "strong"), f"  would be {change}: {summary}")

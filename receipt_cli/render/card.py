@@ -1,7 +1,8 @@
-"""The card of a receipt: at most eight lines that say how the run ended and why, how far and how fast it came."""
+"""Render the card of a receipt: at most eight lines with the run's end, its cause, progress and speed."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections import Counter
@@ -42,17 +43,18 @@ REASONS = {
     "child_failed": "a process of the job failed", "traceback": "traceback without its error", "interrupted": "interrupted",
     "unknown": "error", "no_grammar_match": "error",
 }  # fmt: skip
-_PROBLEMS = {
+PROBLEMS = {
     "generic_reading": "no grammar, so the labels of the log are trusted",
     "training_unread": "lines that look like training are unread",
     "step_printed_twice": "a step is printed with two values",
     "foreign_record": "a record looks like another program's",
     "launch_doubtful": "a new start of the run is not proven",
+    "loss_ambiguous": "several labels may be the loss",
+    "checkpoint_begun": "the last checkpoint is begun, maybe not saved",
     "end_before_plan": "closing line far before the plan",
     "rate_contradicted": "a printed rate contradicts the steps and their time",
     "placeholder": "a printed loss stands for none",
     "loss_missing": "the last records print no loss",
-    "loss_ambiguous": "two losses in a record, either may be the one",
     "figure_unread": "a label is printed, its value not read",
     "clock_goes_back": "the clock goes back: no wall time",
     "clock_skip": "the clock skips an hour: no wall time",
@@ -62,6 +64,19 @@ _PROBLEMS = {
     "wall_without_step_times": "the wall time is known, that of the steps is not",
     "failed_start": "a start after the run failed",
     "record_too_long": "a line is too long to read",
+    "last_record_cut": "last record cut",
+    "steps_missing": "steps missing",
+    "step_jump": "a step counter jumps far ahead",
+    "nul_bytes": "NUL bytes",
+    "compressed_stream_damaged": "the compressed log is damaged",
+    "fact_contradicted": "a stated fact contradicts the log",
+    "unreadable_value": "a value is not a number",
+    "block_row_without_opening": "rows of a block without its opening line",
+    "table_row_without_header": "table rows that do not fit their header",
+    "other_metrics_dropped": "metrics outside the registry were left out",
+    "phases_dropped": "phases with few records were left out",
+    "ranks_dropped": "ranks were left out",
+    "wall_of_no_phase": "the stated wall time is of a phase not in the log",
 }
 _RATES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device", "steps_per_s")
 _RESULTS = {
@@ -71,13 +86,13 @@ _RESULTS = {
     "val_lddt": "lDDT", "frechet_inception_distance": "FID",
     "eval_episode_return_mean": "return", "episode_return_mean": "return",
 }  # fmt: skip
-"""What people train for, by its usual name; without a loss the first is shown."""
+"""Metric of a result → its usual name; without a loss the card shows the first that is known."""
 _ROUNDS = {"xgboost", "lightgbm"}
 """Trainers whose steps are called rounds."""
 _FULL_MEMORY = 0.95
 _WIDEST_LIST = 3
 _MODEL = 34
-"""Characters of a model's name that are shown."""
+"""Most characters shown of a model's name."""
 _SIZE = r"([\d.]+ [KMGT]iB)"
 _ASKED = re.compile(rf"Tried to allocate {_SIZE}")
 _TOTAL = re.compile(rf"total capacity of {_SIZE}|{_SIZE} total capacity")
@@ -86,14 +101,14 @@ _IDLE = re.compile(rf"{_SIZE} is reserved by PyTorch but unallocated")
 
 
 class _Cause(NamedTuple):
-    """Why the run ended so: words, the line of the log, and the user's own file with the function."""
+    """The cause of an outcome: words, log line, and the user's own file and function."""
 
     words: str
     line: int | None = None
     file: str = ""
     function: str = ""
     place_of_error: bool = False
-    """The file is where the words happened: `KeyError at x.py:3`, not `GPU out of memory · x.py:3`."""
+    """Whether the error was raised in the file: `KeyError at x.py:3`, not `GPU out of memory · x.py:3`."""
 
 
 def render_card(
@@ -130,8 +145,8 @@ class _Card:
         self.failure = mapping(document, "failure")
         self.trainer = _trainer_id(document)
         self.unit = "round" if self.trainer in _ROUNDS else "step"
-        problems = items(document, "derivation", "problems", "first")
-        self.contradicted = {rate for one in problems if (rate := _rate_named(one))}
+        compared = (one for one in items(self.summary, "consistency") if truth(one, "consistent") is False)
+        self.contradicted = {text(one, "metric") or "?": real(one, "derived") for one in compared}
 
     def lines(self, last: tuple[str, str] | None) -> list[Text]:
         cause = self._cause()
@@ -169,7 +184,7 @@ class _Card:
         return line
 
     def _fitted(self, cause: _Cause, room: int) -> Text:
-        """Return the words with as much of the file and function as there is room for; the path is cut from the left."""
+        """Return the words and as much of the file and function as fits; the path is cut from the left."""
         joint = " at " if cause.place_of_error else " · "
         parts = cause.file.replace("\\", "/").split("/")
         files = ["/".join(parts[number:]) for number in range(len(parts))] if cause.file else []
@@ -219,8 +234,6 @@ class _Card:
             shown = "" if function in (None, "<module>") else say(function or "", self.style)
             words = kind if place else kind + self._after()
             return _Cause(words, whole(raised, "line_number") or line, place, shown, place_of_error=True)
-        if not raised or whole(raised, "line_number") != line:
-            place = ""
         words = say(REASONS.get(reason, reason.replace("_", " ")), self.style)
         message = text(self.failure, "message") or ""
         if reason == "traceback" and not message.startswith("Traceback"):
@@ -243,7 +256,7 @@ class _Card:
         return _Cause(words, line)
 
     def _step_of_record(self, index: int) -> int | None:
-        """Return the step of a record by its number from 0 if the records prove it: they stand at every multiple of a number."""
+        """Return the step of record ``index`` (from 0) if records come at every multiple of a number, else None."""
         first, stride = whole(self.steps, "first"), self._stride()
         if first is None or stride is None or whole(self.steps, "restart_count"):
             return None
@@ -252,7 +265,7 @@ class _Card:
         return first + index * stride if stride == 1 or (stride and first % stride == 0) else None
 
     def _stride(self) -> int | None:
-        """Return the steps from one record to the next if they divide the whole way evenly; None without two records."""
+        """Return the steps from one record to the next if records are evenly spaced; None without two records."""
         first, last, records = (whole(self.steps, key) for key in ("first", "last", "record_count"))
         if first is None or last is None or not records or records < 2 or (last - first) % (records - 1):
             return None
@@ -266,7 +279,7 @@ class _Card:
         return f"{slurm}{words}" if reason == "time_limit" or not slurm else f"{words} by Slurm"
 
     def _after(self, *, plan: bool = False) -> str:
-        """Return behind which step it was, with the plan if ``plan``; a comma and that none was read."""
+        """Return `` after step N``, with the plan if ``plan``; ``, no step read`` if none was."""
         last = whole(self.failure, "progress", "step")
         last = whole(self.steps, "last") if last is None else last
         planned = whole(self.steps, "planned")
@@ -332,7 +345,7 @@ class _Card:
             shown = _unquoted(shown) if text(raised, "type") == "KeyError" else shown
         else:
             shown = message if line is not None and reason not in ("nan_loss", "unknown", *STOPS) else ""
-        if not shown.strip():
+        if shown.strip().lower() in cause.words.lower():
             return None
         told = Text(" " * _HANGING + say(shown.strip(), self.style))
         told.truncate(self.style.width, overflow="ellipsis")
@@ -374,7 +387,7 @@ class _Card:
         return [Text.assemble(f"{used} of {runs} in this file, from ", self._log_line(line)), Text("--all-runs")]
 
     def _done(self) -> int | None:
-        """Return the last step that is known to be done: of a record, or of a checkpoint behind it."""
+        """Return the last step known to be done: of a record, or of a checkpoint after it."""
         last, saved, planned = (
             whole(self.steps, "last"), whole(self.summary, "checkpoints", "last_step"), whole(self.steps, "planned")
         )  # fmt: skip
@@ -433,7 +446,7 @@ class _Card:
         return last
 
     def _saved(self) -> list[Text]:
-        """Return where the last checkpoint is and the work after it, or what the lack of any costs."""
+        """Return the last checkpoint and the work after it; without one, the work that would be lost."""
         lost = self.word in ("failed", "stopped", "cut off")
         found = mapping(self.summary, "checkpoints")
         step = whole(found, "last_step")
@@ -470,11 +483,13 @@ class _Card:
         )
 
     def _loss(self) -> list[Text]:
-        parts = [
-            *self._course("", "loss", mapping(self.metrics, "loss")),
-            *self._course("val ", "val_loss", mapping(self.metrics, "val_loss")),
-        ]
         if "loss" in self.metrics or "val_loss" in self.metrics:
+            parts: list[Text] = []
+            for placed in (True, False):  # the line of the highest loss, if there is room
+                parts = self._course("", "loss", self.metrics.get("loss"), placed=placed)
+                parts += self._course("val ", "val_loss", self.metrics.get("val_loss"))
+                if sum(part.cell_len + 3 for part in parts) - 3 <= self.style.width - _HANGING:
+                    break
             return parts
         named = {
             name: entry
@@ -496,8 +511,8 @@ class _Card:
         more = len(found) - len(shown)
         return [Text("no total"), *shown, *([Text(f"{more} more")] if more else [])] if found else []
 
-    def _course(self, label: str, name: str, entry: object, *, plain: bool = False) -> list[Text]:
-        """Return the first and the last value, and unless ``plain`` the best, of a loss; nothing if none is known."""
+    def _course(self, label: str, name: str, entry: object, *, plain: bool = False, placed: bool = False) -> list[Text]:
+        """Return first, last and, unless ``plain``, best value of a loss; ``placed``: with the line of the highest."""
         first, last, low, high = (real(entry, key) for key in ("first", "last", "min", "max"))
         bad, records = whole(entry, "nonfinite_count"), whole(entry, "record_count")
         ends_in_nan = last is None and bool(bad)
@@ -519,7 +534,9 @@ class _Card:
         elif low is not None and low != first:
             shown.append(f" (best {_figure(low)})")
         elif high is not None and last is not None and first is not None and high > max(first, last):
-            shown.append(f" (highest {_figure(high)})")
+            line = whole(entry, "places", "max_line") if placed else None
+            shown.append(f" (highest {_figure(high)}")
+            shown.append_text(Text(", ") + self._log_line(line) if line is not None else Text()).append(")")
         if bad and not ends_in_nan:
             shown.append(f", {count(bad)} NaN", "red")
         return [shown]
@@ -533,12 +550,10 @@ class _Card:
         return []
 
     def _speed(self) -> list[Text]:
-        doubtful = {text(one, "metric") for one in items(self.summary, "consistency") if truth(one, "consistent") is False}
-        doubtful |= self.contradicted
         medians: dict[str, tuple[float, str]] = {}
         for name in ("step_time_s", "mfu_ratio", "flops_per_s_per_device", *_RATES):
             value = real(self.metrics, name, "median")
-            if value is not None and name not in doubtful:
+            if value is not None and name not in self.contradicted:
                 medians[name] = (value, "")
         for name in ("tokens_per_s", "samples_per_s"):
             value = real(self.summary, "derived", name, "median")
@@ -549,6 +564,8 @@ class _Card:
             if value:
                 guessed = "~" if text(self.summary, "step_times", "source") == "timestamps" else ""
                 return [Text(f"{guessed}{_step_time(value)}"), *self._memory()]
+            if rate := self.contradicted.get("steps_per_s"):
+                return [Text(_step_time(1 / rate)), *self._memory()]
         parts: list[str] = []
         lead = next((name for name in ("step_time_s", *_RATES) if name in medians), None)
         if lead == "step_time_s":
@@ -611,10 +628,11 @@ class _Card:
         for flag in items(self.summary, "flags"):
             label, detail = metric_label(text(flag, "metric") or "?"), text(flag, "detail") or "?"
             yield detail if label in detail else f"{label}: {detail}"
-        named = {text(flag, "metric") for flag in items(self.summary, "flags")} | self.contradicted
-        for one in items(self.summary, "consistency"):
-            if truth(one, "consistent") is False and text(one, "metric") not in named:
-                yield f"{metric_label(text(one, 'metric') or '?')} as printed contradicts batch size and step time"
+        named = {text(flag, "metric") for flag in items(self.summary, "flags")}
+        if mapping(self.document, "derivation", "problems", "kinds").get("rate_contradicted"):
+            named |= self.contradicted.keys() - {"mfu_ratio"}
+        for metric in (metric for metric in self.contradicted if metric not in named):
+            yield f"{metric_label(metric)} as printed contradicts batch size and step time"
         if truth(self.document, "checks", "mfu_plausible") is False:
             yield "an MFU above 100 % is printed"
         for name in mapping(self.summary, "spikes", "metrics"):
@@ -640,11 +658,12 @@ class _Card:
         for kind in ranked:
             if kind in ("no_step_recognised", TOO_FEW):
                 continue  # the first row says so
-            if kind == "rate_contradicted" and self.contradicted:
-                names = ", ".join(_unit(rate) for rate in sorted(self.contradicted))
-                yield f"{names} as printed contradict{'s' if len(self.contradicted) == 1 else ''} steps ÷ time: left out"
+            rates = sorted(self.contradicted.keys() - {"mfu_ratio"})
+            if kind == "rate_contradicted" and rates:
+                names = ", ".join(map(_unit, rates))
+                yield f"{names} as printed contradict{'s' if len(rates) == 1 else ''} steps ÷ time: left out"
             else:
-                words = _PROBLEMS.get(kind, kind.replace("_", " "))
+                words = PROBLEMS.get(kind, kind.replace("_", " "))
                 yield f"{words} ({count(kinds[kind])} times)" if kinds[kind] > 1 else words
 
     def _doubt_row(self, doubts: Sequence[str]) -> list[Text]:
@@ -708,7 +727,8 @@ class _Card:
             if before < (line or 0) <= before + own:
                 name, at = say(text(file, "name") or "log", self.style), (line or 0) - before
             before += own
-        return self._linked(f"{name}:{at}", self.log if name == "log" else None)
+        linked = name == "log" and self.log not in (None, "-")
+        return self._linked(f"{name}:{at}", os.path.abspath(self.log or "") if linked else None)
 
     def _linked(self, shown: str, path: str | None) -> Text:
         link = path is not None and Path(path).is_absolute()
@@ -737,14 +757,14 @@ _TRAINERS = {
         "SpeechBrain Swin Tacotron2 TensorFlow-Estimator TorchSpec Transformer-XL Ultralytics ViTS WeNet XGBoost YOLOX",
     )
 } | {"llm-c": "llm.c", "hf-trainer": "HF Trainer", "mlperf-2019": "MLPerf", "receipt-emit": "receipt_cli.emit"}
-"""Trainers as their authors write them, if that is not how their grammar is called."""
+"""Grammar → the trainer's name as its authors write it, if that differs."""
 _BUILT_ON = {"trl": "TRL", "axolotl": "Axolotl", "unsloth": "Unsloth", "llamafactory": "LLaMA-Factory"}
 _OFF_GPU = {"maxtext", "easylm", "levanter", "clu"}
-"""Trainers whose devices are mostly no GPUs."""
+"""Trainers that mostly run on other devices than GPUs."""
 
 
 def trainer_name(document: Document) -> str:
-    """Return what trained the run of a receipt, for people."""
+    """Return the name of a receipt's trainer, for people."""
     known, printed_name = _trainer_id(document), (text(document, "header", "software", "trainer") or "")
     head, _, version = printed_name.partition(" ")
     if known in ("", "generic", "jsonl") and head in ("", known):
@@ -760,12 +780,6 @@ def _trainer_id(document: Document) -> str:
     return (text(grammars[0], "id") if grammars else None) or ""
 
 
-def _rate_named(problem: object) -> str:
-    """Return the rate that a problem says to be contradicted, or nothing."""
-    detail = text(problem, "detail") or ""
-    return detail.partition(" ")[0] if text(problem, "kind") == "rate_contradicted" else ""
-
-
 def _unit(rate: str) -> str:
     return measure(rate, 1.0).partition(" ")[2] if kind_of(rate) == "rate" else metric_label(rate)
 
@@ -775,13 +789,13 @@ def _epoch(value: float) -> str:
 
 
 def _figure(value: float) -> str:
-    """Return a loss with four digits; behind ``0.0`` without zeros at the end."""
+    """Return a loss with four digits; below 0.1 without zeros at the end."""
     shown = number(value)
     return shown.rstrip("0") if 0 < abs(value) < 0.1 and "e" not in shown else shown
 
 
 def _head(name: str) -> str:
-    """Return the first word of a metric's name if it says anything."""
+    """Return the first word of a metric's name, or the whole name if that word is ``loss`` or too short."""
     head = re.split(r"[_ /-]", name)[0]
     return head if len(head) > 2 and head != "loss" else name
 
@@ -791,7 +805,7 @@ def _many(number_: int, noun: str) -> str:
 
 
 def _unquoted(message: str) -> str:
-    """Return what a KeyError says, which Python prints with quotation marks."""
+    """Return the message of a KeyError without the quotation marks that Python prints."""
     quoted = len(message) > 2 and message[0] == message[-1] and message[0] in "'\""
     return message[1:-1] if quoted else message
 
@@ -809,7 +823,7 @@ def _rate(name: str, value: tuple[float, str]) -> str:
 
 
 def _memory_asked(message: str, room: int) -> str:
-    """Return what PyTorch asked for, what was free of how much, and what its cache held, as far as the message says so."""
+    """Return the memory that PyTorch asked for, the free and total memory, and the idle cache, if printed."""
     asked, free, total, idle = (_size(pattern, message) for pattern in (_ASKED, _FREE, _TOTAL, _IDLE))
     if asked is None:
         return message
@@ -827,7 +841,7 @@ def _memory_asked(message: str, room: int) -> str:
 
 
 def _size(pattern: re.Pattern[str], message: str) -> tuple[str, float] | None:
-    """Return a size as it is printed, of at most five digits, and in bytes."""
+    """Return the size that the pattern finds, as text and in bytes."""
     found = pattern.search(message)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Rich lays out what people read: lines, paragraphs and tables, safe for a terminal and no wider than it."""
+"""Lay out lines, paragraphs and tables with rich, safe for a terminal and no wider than it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STYLES: Mapping[Role, str] = {
 }  # fmt: skip
 _ENDS = compile_later(r"(?m)(?: |\x1b\[[0-9;]*m)+$")
 _GAP = 2
-_LEAST = 8  # cells that a shortened column of text keeps
+_LEAST = 8  # least cells of a shortened column of text
 
 
 def say(text: str, style: Style) -> str:
@@ -35,7 +35,7 @@ def say(text: str, style: Style) -> str:
 
 
 def printed(*parts: RenderableType, style: Style) -> str:
-    """Return what rich prints of ``parts``, each line ended by a newline; none is a command to a CI system."""
+    """Return ``parts`` as rich prints them, each line ended by a newline and none a command to a CI system."""
     console = Console(
         file=StringIO(), width=style.width, height=style.height, force_terminal=style.color, force_jupyter=False,
         color_system="standard" if style.color else None, no_color=not style.color, legacy_windows=False, highlight=False,
@@ -111,11 +111,11 @@ class Page:
         self._gap = True
 
     def say(self, text: str) -> str:
-        """Return foreign ``text`` made safe for a span; ``–`` when nothing is left of it."""
+        """Return foreign ``text`` made safe for a span; ``–`` if nothing is left of it."""
         return say(text, self.style)
 
     def add(self, part: RenderableType, indent: int = 0) -> None:
-        """Add what rich prints."""
+        """Add a part that rich can print."""
         self._parts.append(Padding(part, (0, 0, 0, indent), expand=False) if indent else part)
         self._gap = False
 
@@ -195,7 +195,7 @@ def render_table(
 ) -> str:
     """Return ``rows`` as a table of ``columns`` (keys of the rows and titles); a missing value is ``–``.
 
-    Columns of numbers are right-aligned: ``numbers``, or where that is None those whose texts look like it. Empty without
+    Columns of numbers are right-aligned: ``numbers``, or if that is None, those whose texts look like it. Empty without
     rows.
     """
     page = Page(style)

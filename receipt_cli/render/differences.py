@@ -1,21 +1,24 @@
-"""Render the differences between two documents, field by field, in aligned columns."""
+"""Render the differences between two documents, and the result of ``receipt verify``."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from receipt_cli.render.console import Column, Page, Span, elide, elide_middle, write_table
 from receipt_cli.render.scale import count
-from receipt_cli.render.style import Role
+from receipt_cli.render.style import Role, Style
 
 if TYPE_CHECKING:
     from receipt_cli.documents.diff import Difference
 
+
 MOST = 40
-"""Differences that are shown one by one."""
+"""Most differences shown one by one."""
 _VALUE = 44
 _LEAST = 12
 _POINTER = 56
@@ -60,3 +63,75 @@ def _json(value: object) -> str:
     if value is None or isinstance(value, bool | int | float | str | list | dict):
         return json.dumps(value, ensure_ascii=False)
     return ""
+
+
+_REASONS = {
+    "log": "another log: its bytes are not those that the receipt was derived from",
+    "grammar": "another grammar: the recorded one is not known here; one that does not ship: --grammar FILE",
+    "markers": "another catalogue of failure markers than the recorded one ships with this release",
+    "registry": "another metric registry than the recorded one ships with this release",
+    "peaks": "another table of accelerator peaks than the recorded one ships with this release",
+    "rules": "other rules: this release derives otherwise than the recorded rules",
+    "values": "other values",
+}
+_OF_THE_RELEASE = {"markers", "registry", "peaks", "rules"}
+"""Inputs of which a release has one version."""
+_GENERIC = "generic@"
+"""Start of the grammar for unknown trainers, of which a release has one version too."""
+_CHANGED = "other values, though log, definitions and rules are the recorded ones: the receipt was changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """The compared files: names of the receipt and its (first) log, the grammars that read it, and whether today's are used.
+
+    ``made_by`` is the version of the program that wrote the receipt, if it is another one.
+    """
+
+    receipt: str
+    log: str
+    refs: Sequence[str]
+    newest: bool
+    made_by: str | None = None
+
+
+def render_verification(
+    differences: Sequence[Difference],
+    other: Sequence[str],
+    invalid: Sequence[str],
+    title: Title,
+    style: Style,
+    *,
+    touched: bool = False,
+) -> str:
+    """Return the page. ``other`` names the inputs that differ, ``invalid`` the errors of the receipt itself; ``touched``: its
+    captured parts were changed.
+    """
+    page = Page(style)
+    log = "stdin" if title.log == "-" else page.say(PurePath(title.log).name)
+    read = Span("  " + (", ".join(page.say(ref) for ref in title.refs) or "no grammar"), "dim")
+    kinds = count_kinds(difference.kind for difference in differences)
+    if not differences and not invalid and not touched:
+        same = f"{page.say(PurePath(title.receipt).name)} is what {log} gives"
+        page.line(Span("the same today" if title.newest else "verified", "good"), f": {same}", read)
+        return page.text()
+    otherwise = "the receipt is not valid" if invalid else "the captured parts were changed"
+    if title.newest and differences:
+        page.line(Span("otherwise today", "warn"), f": {kinds} in {log}", read)
+    else:
+        page.line(Span("not verified", "bad"), f": {kinds if differences else otherwise}", read)
+    for name in other if not title.newest else [name for name in other if name == "log"]:
+        page.prose(_CHANGED if list(other) == ["values"] else _REASONS[name], indent=2, bullet="- ")
+    of_release = _OF_THE_RELEASE | ({"grammar"} if any(ref.startswith(_GENERIC) for ref in title.refs) else set())
+    if title.made_by is not None and not title.newest and of_release & set(other):
+        version = page.say(title.made_by)
+        text = f"the receipt was written by receipt {version}, which verifies it: receipt-cli=={version}"
+        page.prose(text, indent=2, bullet="- ")
+    if touched:
+        page.prose("run, header or attachments were changed since the receipt was written", indent=2, bullet="- ")
+    for text in invalid:
+        page.prose(f"the receipt is not valid: {page.say(text)}", indent=2, bullet="- ")
+    if differences:
+        page.gap()
+        write_differences(page, differences, old="recorded", new="derived now")
+    return page.text()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from receipt_cli.render.console import Column, Page, Span
-from receipt_cli.render.fields import items, mapping, real, text, truth, whole
+from receipt_cli.render.console import Column, Page, Span, write_table
+from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.metrics import write_metrics
-from receipt_cli.render.profile import figure, write_profile, write_texts
 from receipt_cli.render.receipt import render_receipt, write_identity
-from receipt_cli.render.scale import count, number
+from receipt_cli.render.scale import byte_size, count, duration, measure, number
 from receipt_cli.render.style import Style
 
 
@@ -76,3 +75,171 @@ def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
 def _extreme(curve: object, end: str) -> str:
     value, layer = real(curve, end), whole(curve, f"{end}_layer")
     return "–" if value is None else f"{number(value)} in {'?' if layer is None else layer}"
+
+
+_MAX_ROWS = 12
+_MAX_PROBLEMS = 6
+_ANSWERS = {True: "confirmed", False: "another one ran", None: "not known"}
+
+
+def write_profile(page: Page, document: Mapping[str, object]) -> None:
+    """Add lanes, comparison and events, if the document has them."""
+    _write_lanes(page, document)
+    events = mapping(document, "events")
+    if events:
+        _write_events(page, events)
+        _write_problems(page, document)
+
+
+def figure(metric: str, value: float | None) -> str:
+    """Return ``value`` of ``metric`` with its unit, or a dash if it is unknown."""
+    return UNKNOWN if value is None else measure(metric, value)
+
+
+def write_texts(page: Page, columns: Sequence[Column], rows: Sequence[Sequence[str]], hidden: int = 0) -> None:
+    """Add a table of texts, its first column emphasised, and how many rows are ``hidden``."""
+    spans = [[Span(page.say(cell), "plain" if place else "strong") for place, cell in enumerate(row)] for row in rows]
+    write_table(page, columns, spans, hidden=hidden)
+
+
+def _write_lanes(page: Page, document: Mapping[str, object]) -> None:
+    lanes = items(document, "lanes")
+    if not lanes:
+        return
+    page.heading("lanes", Span("the warm-up is left out", "dim"))
+    rows = [
+        [
+            text(lane, "label") or "?",
+            text(lane, "status") or "?",
+            f"{figure('_count', whole(lane, 'warmup_step_count'))} + {figure('_count', whole(lane, 'step_count'))}",
+            figure("elapsed_s", real(lane, "elapsed_s")),
+            figure("tokens_per_s", real(lane, "tokens_per_s")),
+            figure("peak_memory_bytes", real(lane, "peak_memory_bytes")),
+            _ANSWERS[truth(lane, "dispatch_confirmed")],
+        ]
+        for lane in lanes[:_MAX_ROWS]
+    ]
+    columns = [
+        Column("lane", least=8), Column("outcome"), Column("warm-up + steps", right=True, drop=3),
+        Column("elapsed", right=True, drop=2), Column("throughput", right=True), Column("peak memory", right=True),
+        Column("dispatch", drop=1),
+    ]  # fmt: skip
+    write_texts(page, columns, rows, len(lanes) - _MAX_ROWS)
+    for lane in lanes[:_MAX_ROWS]:
+        failure = text(lane, "failure")
+        if failure:
+            page.prose(f"{page.say(text(lane, 'label') or '?')}: {page.say(failure)}", "bad", indent=2, bullet="! ")
+    comparison = mapping(document, "comparison")
+    ratio = real(comparison, "speedup")
+    if comparison and ratio is not None:
+        names = [page.say(text(comparison, role) or "?") for role in ("candidate", "baseline")]
+        page.line(f"{names[0]} does {number(ratio)} times the tokens per second of {names[1]}", indent=2)
+
+
+def _write_events(page: Page, events: Mapping[str, object]) -> None:
+    facts = [Span("complete", "good") if truth(events, "complete") else Span("not complete", "warn")]
+    losses = items(events, "losses")
+    if truth(events, "lossy") is not False:
+        facts.append(Span("records are missing" if losses else "records may be missing", "warn"))
+    page.heading("events", *facts)
+    if losses:
+        page.prose(f"missing: {page.say(', '.join(map(_loss, losses)))}", "warn", indent=2)
+    session = [[Span(f"{label} {figure(name, real(events, *way, name))}")] for label, *way, name in (
+        ("session", "duration_s"), ("busy", "busy_s"), ("share busy", "busy_ratio"), ("launches", "kernels", "launch_count"),
+        ("in kernels", "kernels", "total_s"),
+    ) if real(events, *way, name)]  # fmt: skip
+    if session:
+        page.flow("", session)
+    if real(events, "busy_s") is None and whole(events, "kernels", "launch_count"):
+        page.line(Span("how long the devices were busy is not known", "dim"), indent=2)
+    for title, entries, total in (
+        ("kernel", items(events, "kernels", "top"), whole(events, "kernels", "name_count")),
+        ("scope", items(events, "scopes"), len(items(events, "scopes"))),
+    ):
+        if entries:
+            columns = [Column(title, least=12), *(Column(name, right=True) for name in ("count", "total", "mean", "max"))]
+            rows = [[text(item, "name") or "?", *_timing(item)] for item in entries[:_MAX_ROWS]]
+            if any(whole(item, "open_count") for item in entries):
+                columns.append(Column("open", right=True))
+                rows = [[*row, figure("_count", whole(item, "open_count"))] for row, item in zip(rows, entries, strict=False)]
+            page.gap()
+            write_texts(page, columns, rows, (total or len(entries)) - len(rows))
+    launches = [(text(item, "name") or "?", mapping(item, "launch")) for item in items(events, "kernels", "top")[:_MAX_ROWS]]
+    if any(launch for _, launch in launches):
+        page.gap()
+        columns = [Column("launches of", least=12), *(Column(name, right=True) for name in ("grid", "block", "registers"))]
+        columns += [Column("shared", right=True, drop=1), Column("occupancy", right=True)]
+        write_texts(page, columns, [[name, *_launch(launch)] for name, launch in launches if launch])
+    stalls = items(events, "stall_reasons")
+    if stalls:
+        page.gap()
+        columns = [Column("stall reason", least=12), *(Column(name, right=True) for name in ("samples", "share"))]
+        write_texts(page, columns, [_stall(item) for item in stalls[:_MAX_ROWS]], len(stalls) - _MAX_ROWS)
+    copies = items(events, "copies")
+    if copies:
+        page.gap()
+        columns = [Column("copies", least=12), *(Column(name, right=True) for name in ("count", "time", "size", "rate"))]
+        write_texts(page, columns, [_copy(item) for item in copies])
+    devices, hosts = items(events, "devices"), items(events, "hosts")
+    if len(devices) > 1:
+        page.gap()
+        columns = [Column("device", right=True), Column("name", least=12), *(Column(n, right=True) for n in ("memory", "busy"))]
+        write_texts(page, columns, [_device(item) for item in devices[:_MAX_ROWS]], len(devices) - _MAX_ROWS)
+    for item in devices[:_MAX_ROWS]:
+        name = text(item, "name")
+        number_ = f"device {whole(item, 'number')}"
+        _write_sampled(page, number_ if name is None else f"{number_}, {name}" if len(devices) > 1 else name, item)
+    for place, item in enumerate(hosts[:_MAX_ROWS]):
+        _write_sampled(page, text(item, "name") or f"host {place}", item)
+
+
+def _write_problems(page: Page, document: Mapping[str, object]) -> None:
+    """Add the number of problems in the stream, and the first of them."""
+    total, known = whole(document, "derivation", "problems", "count") or 0, items(document, "derivation", "problems", "first")
+    if not total:
+        return
+    page.heading("problems", Span(f"{count(total)} in the stream", "warn"))
+    for problem in known[:_MAX_PROBLEMS]:
+        page.prose(page.say(text(problem, "detail") or text(problem, "kind") or "?"), indent=2, bullet="· ")
+    page.left_out(len(known) - _MAX_PROBLEMS, "kinds and places in the document")
+
+
+def _write_sampled(page: Page, whose: str, source: object) -> None:
+    if mapping(source, "metrics"):
+        write_metrics(page, {"metrics": mapping(source, "metrics")}, phase=whose)
+
+
+def _loss(loss: object) -> str:
+    number_ = whole(loss, "count")
+    return f"{text(loss, 'kind') or '?'}{'' if number_ is None else f' ({count(number_)})'}"
+
+
+def _device(device: object) -> list[str]:
+    number_ = whole(device, "number")
+    figures = [figure(name, real(device, name)) for name in ("memory_bytes", "busy_s")]
+    return [UNKNOWN if number_ is None else str(number_), text(device, "name") or UNKNOWN, *figures]
+
+
+def _timing(event: object) -> list[str]:
+    seconds = [real(event, name) for name in ("total_s", "mean_s", "max_s")]
+    return [figure("_count", whole(event, "count")), *(UNKNOWN if value is None else duration(value) for value in seconds)]
+
+
+def _launch(launch: object) -> list[str]:
+    sizes = ["×".join(map(str, items(launch, name))) or UNKNOWN for name in ("grid", "block")]
+    static, dynamic = (whole(launch, f"{name}_shared_bytes") for name in ("static", "dynamic"))
+    shared = UNKNOWN if static is None or dynamic is None else byte_size(static + dynamic)
+    low, high = (figure("_ratio", real(launch, f"occupancy_{end}_ratio")) for end in ("min", "max"))
+    return [*sizes, figure("_count", whole(launch, "registers_per_thread")), shared, low if low == high else f"{low} – {high}"]
+
+
+def _stall(stall: object) -> list[str]:
+    name = f"{text(stall, 'reason') or '?'}{' (no instruction issued)' if truth(stall, 'not_issued') else ''}"
+    return [name, figure("_count", whole(stall, "sample_count")), figure("_ratio", real(stall, "ratio"))]
+
+
+def _copy(copy: object) -> list[str]:
+    title = (text(copy, "direction") or "?").replace("_", " ")
+    speed = real(copy, "bytes_per_s")
+    figures = [figure("_count" if name == "count" else name, real(copy, name)) for name in ("count", "total_s", "total_bytes")]
+    return [title, *figures, UNKNOWN if speed is None else f"{byte_size(speed)}/s"]

@@ -1,4 +1,4 @@
-"""What grammars read of a log: why one was chosen, what its rules matched, and what a learned draft reads."""
+"""Render how a log was read: the chosen grammar, the records of its rules, and a learned draft."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def child(value: object, *path: str) -> object:
 
 
 def mapping(value: object, *path: str) -> Mapping[str, object]:
-    """Return the mapping at ``path``, empty when there is none; keys that are not strings are left out."""
+    """Return the mapping at ``path``, empty if there is none; keys that are not strings are left out."""
     inner = child(value, *path)
     if not isinstance(inner, Mapping):
         return _EMPTY
@@ -27,7 +27,7 @@ def mapping(value: object, *path: str) -> Mapping[str, object]:
 
 
 def items(value: object, *path: str) -> Sequence[object]:
-    """Return the list at ``path``, empty when there is none."""
+    """Return the list at ``path``, empty if there is none."""
     inner = child(value, *path)
     return inner if isinstance(inner, list | tuple) else ()
 

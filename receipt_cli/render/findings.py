@@ -16,7 +16,7 @@ _MARGIN = 2 + 2  # cells before a snippet: indent and bar
 
 
 def render_findings(findings: Sequence[Finding], style: Style) -> str:
-    """Return the findings in their order, then how many of each severity; empty when there are none."""
+    """Return the findings in their order, then how many of each severity; empty if there are none."""
     page = Page(style)
     for finding in findings:
         _write(page, finding)

@@ -18,7 +18,7 @@ _TREND = 24
 _MAX_FIELDS = 8
 _GROUPS = 12
 _FEW = 3
-"""Groups of which is said that they are too small."""
+"""Most groups that are named as too small."""
 _NAME = 40
 _OUTCOMES: dict[str, Role] = {"better": "good", "worse": "bad", "different": "plain"}
 
@@ -103,7 +103,7 @@ def _dates(lane: Mapping[str, Any]) -> str:
 
 
 def _slug(lane: Mapping[str, Any]) -> str:
-    """Return a name for a group: its model and the last word of its hardware, where those are among the fields."""
+    """Return a name for a group: its model and the last word of its hardware, if the fields include them."""
     words = [*lane["group"][1:2], *(value.split()[-1] for value in lane["group"][2:3])] or lane["group"]
     return re.sub(r"[^a-z0-9.]+", "-", " ".join(words).lower()).strip("-")[:_NAME] or "NAME"
 
@@ -146,7 +146,7 @@ def _label(metric: Mapping[str, Any]) -> str:
 
 
 def _kind(metric: Mapping[str, Any]) -> str:
-    """Return the name that decides the scale: a share of runs reads like a ratio."""
+    """Return the metric whose scale applies; a share of runs has that of a ratio."""
     return "healthy_ratio" if metric["metric"] == "healthy" else metric["metric"]
 
 

@@ -1,7 +1,8 @@
-"""Render a running job: progress, time of completion, metrics with their trends, and problems so far."""
+"""Render running jobs: one with progress, metrics, trends and problems so far, or many as a table."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -10,8 +11,9 @@ from rich.cells import cell_len
 
 from receipt_cli.analysis.checks import contradicted_metrics
 from receipt_cli.follow.hooks import running_failure
-from receipt_cli.follow.snapshot import Figures, Snapshot
-from receipt_cli.render.console import Page, Span, elide_middle
+from receipt_cli.follow.jobs import JobState, State
+from receipt_cli.follow.watch import Figures, Snapshot
+from receipt_cli.render.console import Column, Page, Span, elide_middle, write_table
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import byte_size, count, duration, kind_of, measure, percent
@@ -19,9 +21,9 @@ from receipt_cli.render.spark import NOT_FINITE, sparkline
 from receipt_cli.render.style import Role, Style
 
 _NOTE = 24
-"""Cells that the note behind a course has at least."""
+"""Least cells of the note after a trend."""
 _COURSES = (8, 48)
-"""Cells of a course: the fewest and the most."""
+"""Fewest and most cells of a trend."""
 _NAME = 48
 _RATES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device", "flops_per_s_per_device")
 _SHOWN: tuple[tuple[str, ...], ...] = (
@@ -33,20 +35,20 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ("mfu_ratio",),
     ("peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "peak_memory_bytes", "memory_allocated_bytes"),
 )
-"""The rows of metrics; of each the first that the log prints."""
+"""Rows of metrics; each shows its first metric that the log prints."""
 _CURVES = ("loss", "val_loss", "val_bpb", "val_perplexity", "grad_norm")
 _NOISE = 0.05
 _MEMORY = "peak memory"
 _LATER = ("has_steps", "completed")
-"""Checks that are only false because the job is not over."""
+"""Checks that are false for any job that is not over."""
 _MAX_SEEN = 4
 _HALF_A_DAY = 43200
 _FAR = 1e9
-"""Seconds beyond which a date means nothing."""
+"""Most seconds to an estimated end."""
 
 
 class _Row(NamedTuple):
-    """A label, a value and a note; between them, where there is room, the trend in that many cells."""
+    """A label, a value and a note; ``course`` returns a trend of the given number of cells."""
 
     label: str
     value: str
@@ -88,12 +90,12 @@ def _head(page: Page, state: Snapshot) -> None:
 
 
 def _clock(at: float, now: float, form: str) -> str:
-    """Return a time of day in the local zone, behind its date where it is far from ``now``."""
+    """Return the local time of day, after its date if it is far from ``now``."""
     return time.strftime(form if abs(at - now) < _HALF_A_DAY else f"%Y-%m-%d {form}", time.localtime(at))
 
 
 def _progress(page: Page, state: Snapshot, figures: Figures) -> Iterator[_Row]:
-    """Yield how many of the planned steps are done, and when all will be."""
+    """Yield the steps done of the plan, and the estimated end."""
     summary = figures.summary
     first, last, planned, records = (whole(summary, "steps", key) for key in ("first", "last", "planned", "record_count"))
     if last is None:
@@ -172,7 +174,7 @@ def _metric(name: str, statistic: Mapping[str, object], values: Sequence[float])
 
 
 def _write(page: Page, rows: Iterable[_Row]) -> None:
-    """Add the rows, each part in its column."""
+    """Add the rows, with each part in its column."""
     lines = list(rows)
     label, value = (max(cell_len(getattr(row, part)) for row in lines) for part in ("label", "value"))
     least, most = _COURSES
@@ -214,3 +216,103 @@ def _seen(page: Page, figures: Figures) -> None:
     if markers:
         more = [[Span(f"{count(len(markers) - _MAX_SEEN)} more", "dim")]] if len(markers) > _MAX_SEEN else []
         page.flow("seen", [*markers[-_MAX_SEEN:], *more], label_width=8)
+
+
+_TREND = 12
+_SPEEDS = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device", "steps_per_s")
+_STYLES: dict[State, Role] = {
+    "failed": "bad",
+    "nan": "bad",
+    "unreadable": "bad",
+    "stalled": "warn",
+    "done": "good",
+    "running": "plain",
+}
+_ORDER: tuple[State, ...] = ("failed", "nan", "stalled", "unreadable", "running", "waiting", "done")
+_COLUMNS = (
+    Column("log", least=12),
+    Column("state", least=10),
+    Column("step", right=True),
+    Column("ETA", right=True, drop=1),
+    Column("loss", right=True),
+    Column("trend", drop=3),
+    Column("throughput", right=True, drop=2),
+    Column("silence", right=True),
+)
+
+
+def render_watch(states: Sequence[JobState], style: Style, *, rows: int | None = None) -> str:
+    """Return the table of jobs, failed and stalled ones first; at most ``rows`` of them."""
+    page = Page(style)
+    found = {state: sum(job.state == state for job in states) for state in _ORDER}
+    counts = [f"{count(number)} {state}" for state, number in found.items() if number]
+    page.line(Span(f"{count(len(states))} logs: {', '.join(counts)}", "heading"))
+    ordered = sorted(states, key=lambda job: (_ORDER.index(job.state), job.path))
+    shown = ordered if rows is None else ordered[: max(1, rows)]
+    names = _names([job.path for job in states])
+    cells = [_row(job, names[job.path], page) for job in shown]
+    write_table(page, _COLUMNS, cells, hidden=len(ordered) - len(shown), what="logs")
+    return page.text()
+
+
+def job_record(job: JobState) -> dict[str, object]:
+    """Return a job for a line of JSON; unknown figures are null."""
+    figures = job.snapshot.figures if job.snapshot is not None else None
+    summary = figures.summary if figures is not None else {}
+    return {
+        "log": job.path,
+        "state": job.state,
+        "reason": job.reason,
+        "silent_s": None if math.isnan(job.silent_s) else round(job.silent_s, 1),
+        "step": whole(summary, "steps", "last"),
+        "planned": whole(summary, "steps", "planned"),
+        "loss": real(summary, "metrics", "loss", "last"),
+        "eta_s": remaining_seconds(job.snapshot) if job.snapshot is not None and job.state == "running" else None,
+    }
+
+
+def _names(paths: Sequence[str]) -> dict[str, str]:
+    """Return path → path without the folders that all paths share."""
+    parts = [path.split("/")[:-1] for path in paths]
+    shared = 0
+    while parts and all(len(folders) > shared and folders[shared] == parts[0][shared] for folders in parts):
+        shared += 1
+    return {path: "/".join(path.split("/")[shared:]) for path in paths}
+
+
+def _row(job: JobState, name: str, page: Page) -> list[Span]:
+    """Return the cells of a job."""
+    said = job.state if job.reason is None or job.state == "nan" else f"{job.state}: {job.reason}"
+    silence = UNKNOWN if math.isnan(job.silent_s) else duration(math.floor(job.silent_s))
+    steps, eta, loss, trend, rate = _figures(job, job.snapshot, page)
+    return [
+        Span(page.say(name)),
+        Span(page.say(said), _STYLES.get(job.state, "dim")),
+        Span(steps),
+        Span(eta, "dim"),
+        Span(loss, "bad" if job.state == "nan" else "strong"),
+        Span(trend, "accent"),
+        Span(rate),
+        Span(silence, "warn" if job.state == "stalled" else "dim"),
+    ]
+
+
+def _figures(job: JobState, snapshot: Snapshot | None, page: Page) -> tuple[str, str, str, str, str]:
+    """Return step, ETA, loss, its trend, and throughput."""
+    figures = snapshot.figures if snapshot is not None else None
+    if snapshot is None or figures is None:
+        return (UNKNOWN,) * 5
+    summary = figures.summary
+    last, planned = whole(summary, "steps", "last"), whole(summary, "steps", "planned")
+    steps = UNKNOWN if last is None else count(last) if not planned else f"{count(last)} of {count(planned)}"
+    seconds = remaining_seconds(snapshot) if job.state == "running" else None
+    eta = UNKNOWN if seconds is None else f"{duration(seconds)} {time.strftime('%H:%M', time.localtime(time.time() + seconds))}"
+    metrics = mapping(summary, "metrics")
+    loss = real(metrics, "loss", "last")
+    values = figures.series.get("loss") or ()
+    name = next((name for name in _SPEEDS if name in metrics), None)
+    rate = real(metrics, name, "last") if name is not None else None
+    trend = sparkline(values, _TREND) if len(values) > 1 else ""
+    shown = "not finite" if job.state == "nan" else UNKNOWN if loss is None else measure("loss", loss)
+    speed = UNKNOWN if rate is None or name is None else measure(name, rate)
+    return steps, eta, shown, trend, f"{speed}/device" if name is not None and name.endswith("_per_device") else speed

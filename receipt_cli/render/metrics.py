@@ -1,4 +1,4 @@
-"""Metrics of a phase: a table with trends; what is constant, or was printed once, in a line each."""
+"""Render the metrics of a phase: a table with trends, and a line of constants and of values printed once."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from receipt_cli.render.style import Role
 _MAX_METRICS = 40
 _MAX_OTHERS = 6
 _TREND = 18
-_WIDE = 100  # cells from which on the trend is longer
+_WIDE = 100  # least width in cells with a longer trend
 _NOISY = ("rate", "flops", "time", "bytes", "ratio")
 _NOISE = 0.05
 """Rates and times that vary by less than this share are drawn without a trend: steady steps differ by a few percent."""
 _LABELS = {
     "tokens_per_s": "throughput", "tokens_per_s_per_device": "throughput/device", "samples_per_s": "samples",
     "samples_per_s_per_device": "samples/device", "flops_per_s": "compute", "flops_per_s_per_device": "compute/device",
-    "mfu_ratio": "MFU", "hfu_ratio": "HFU",
+    "mfu_ratio": "MFU", "hfu_ratio": "HFU", "alloc_retry_count": "allocation retries",
+    "oom_count": "OOMs", "nan_step_count": "NaN steps",
 }  # fmt: skip
 _STATISTICS = ("first", "last", "median", "min", "max")
 

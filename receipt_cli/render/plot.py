@@ -1,4 +1,4 @@
-"""Plot curves in the terminal: eight braille dots per cell, with axes; one character per cell without Unicode."""
+"""Plot curves in the terminal, of one run or of several over one another: braille dots, or characters without Unicode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.cells import cell_len as cells
 from receipt_cli.render.console import Page, Span
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import count, duration, measure, scale_for, si
-from receipt_cli.render.style import Style
+from receipt_cli.render.style import SERIES, Role, Style
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of a braille character (U+2800) by row and column of its dots."""
@@ -20,7 +20,7 @@ _BLANK = 0x2800
 _FRAME = {True: ("│", "┤", "└", "─", "┴"), False: ("|", "+", "+", "-", "+")}
 _MARGIN = 0.05
 _EVERY = 14
-"""Cells between two labels of the axis of steps, at least."""
+"""Least cells between two labels of the step axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Curve:
 
 
 def render_curves(curves: Sequence[Curve], height: int, style: Style, axis: str = "step") -> str:
-    """Return a plot of each curve, ``height`` lines and an axis, as wide as the style; a sentence without finite values.
+    """Return a plot of each curve, ``height`` lines and an axis; a sentence for a curve without finite values.
 
     ``axis`` is step, tokens, samples or time (seconds).
     """
@@ -72,7 +72,7 @@ def _curve(page: Page, curve: Curve, height: int, axis: str) -> None:
 
 
 class Frame:
-    """The two axes of a plot, and where its values are: ``ends`` of the places, ``bounds`` of the values."""
+    """The two axes of a plot: ``ends`` of the steps, ``bounds`` of the values."""
 
     def __init__(
         self, metric: str, ends: tuple[float, float], bounds: tuple[float, float], height: int, axis: str, style: Style
@@ -104,7 +104,7 @@ class Frame:
 
 
 def value_range(bounds: tuple[float, float] | None, values: Sequence[float]) -> tuple[float, float, int]:
-    """Return the least and the greatest value of the axis, and how many values lie beyond."""
+    """Return the least and the greatest value of the axis, and how many values are beyond them."""
     low, high = bounds or (min(values), max(values))
     if bounds is not None or low == high:
         room = (high - low) * _MARGIN or abs(high) * _MARGIN or 1.0
@@ -114,7 +114,7 @@ def value_range(bounds: tuple[float, float] | None, values: Sequence[float]) -> 
 
 def _label_rows(height: int) -> list[int]:
     most = max(1, min(4, (height - 1) // 2))
-    parts = next((n for n in range(most, 1, -1) if (height - 1) % n == 0), most)  # evenly, where that is possible
+    parts = next((n for n in range(most, 1, -1) if (height - 1) % n == 0), most)  # evenly, if possible
     return [round(part * (height - 1) / parts) for part in range(parts + 1)]
 
 
@@ -124,7 +124,7 @@ def _drawn(
     bounds: tuple[float, float],
     size: tuple[int, int],
 ) -> list[bytearray]:
-    """Return the lines of a curve of ``size`` dots: of each column the span from its least to its greatest value, joined."""
+    """Return a curve as lines of dots: in each column the span from its least to its greatest value, joined."""
     columns, rows = size
     spans: dict[int, tuple[float, float]] = {}
     for step, value in points:
@@ -180,7 +180,7 @@ def _place(axis: str, value: float) -> str:
 
 
 def _step_places(first: float, last: float, width: int, axis: str) -> dict[int, str]:
-    """Return the labels of the axis of places by their cell: both ends, and places between them."""
+    """Return the labels of the step axis by cell: both ends, and steps between them."""
     parts = max(1, width // _EVERY)
     steps = {round(first + (last - first) * part / parts) for part in range(parts + 1)}
     spread = (last - first) or 1.0
@@ -228,3 +228,112 @@ def _range_line(page: Page, name: str, known: Mapping[str, float], *, steady: bo
         if low <= known[key] <= high:
             line[round((known[key] - low) / ((high - low) or 1.0) * (width - 1))] = mark
     page.line(Span(f"{ends[0]} ", "dim"), Span("".join(line), "accent"), Span(f" {ends[1]}", "dim"), indent=2)
+
+
+MOST_RUNS = 12
+"""Most curves of one plot that can be told apart."""
+_MANY = "+"
+"""Mark of a cell that several curves share, without colour."""
+_BLANK = 0x2800
+
+
+@dataclass(frozen=True, slots=True)
+class OverlaidRun:
+    """The curves of a run by metric; ``last`` are the last values of metrics without a curve, ``why`` the reason."""
+
+    name: str
+    curves: Mapping[str, Curve]
+    last: Mapping[str, float]
+    why: str = ""
+
+
+def render_overlay(runs: Sequence[OverlaidRun], metrics: Sequence[str], height: int, style: Style, axis: str = "step") -> str:
+    """Return a plot of each metric with a legend of all ``runs``, at most ``MOST_RUNS``, on common axes.
+
+    With colour and Unicode a run has a colour and its dots are braille; else its dots are its letter.
+    """
+    page = Page(style)
+    for metric in metrics:
+        _plot(page, runs, metric, height, axis)
+    return page.text()
+
+
+def _plot(page: Page, runs: Sequence[OverlaidRun], metric: str, height: int, axis: str) -> None:
+    style = page.style
+    drawn = {number: _finite(run.curves[metric]) for number, run in enumerate(runs) if metric in run.curves}
+    drawn = {number: points for number, points in drawn.items() if len(points) > 1}
+    page.gap()
+    if not drawn:
+        page.line(Span(metric_label(metric), "strong"), Span("  no run has a curve", "dim"))
+    else:
+        every = [points for run in drawn.values() for points in run]
+        steady = [runs[number].curves[metric].bounds for number in drawn]
+        known = [bounds for bounds in steady if bounds is not None]
+        limits = (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(steady) else None
+        low, high, outside = value_range(limits, [value for _, value in every])
+        ends = min(place for place, _ in every), max(place for place, _ in every)
+        frame = Frame(metric, ends, (low, high), height, axis, style)
+        page.line(Span(metric_label(metric), "strong"), Span(f"  {frame.unit}".rstrip(), "dim"))
+        colored = style.color and style.unicode
+        grids = {number: frame.dots(points, colored) for number, points in drawn.items()}
+        frame.write(page, _colored(grids) if colored else _lettered(grids))
+        if outside:
+            page.prose(f"{count(outside)} outside of the steady state, at the edge", "dim", indent=frame.margin + 2)
+    for number, run in enumerate(runs):
+        _legend(page, number, run, metric, drawn.get(number))
+
+
+def _finite(curve: Curve) -> list[tuple[float, float]]:
+    pairs = zip(curve.steps, curve.values, strict=True)
+    return sorted((place, value) for place, value in pairs if math.isfinite(place) and math.isfinite(value))
+
+
+def _letter(number: int) -> str:
+    return chr(ord("A") + number)
+
+
+def _role(number: int) -> Role:
+    return SERIES[number % len(SERIES)]
+
+
+def _colored(grids: Mapping[int, Sequence[bytearray]]) -> list[list[Span]]:
+    """Return the lines in braille; a cell of several curves has the dots of all and the colour of the last."""
+    cells = {number: braille_cells(grid) for number, grid in grids.items()}
+    height, width = (len(found := next(iter(cells.values()))), len(found[0]))
+    lines: list[list[Span]] = []
+    for y in range(height):
+        spans: list[Span] = []
+        for x in range(width):
+            bits, owner = 0, None
+            for number, rows in cells.items():
+                if rows[y][x]:
+                    bits, owner = bits | rows[y][x], number
+            character, role = (chr(_BLANK + bits), _role(owner)) if owner is not None else (" ", "plain")
+            if spans and spans[-1].role == role:
+                spans[-1] = Span(spans[-1].text + character, role)
+            else:
+                spans.append(Span(character, role))
+        lines.append(spans)
+    return lines
+
+
+def _lettered(grids: Mapping[int, Sequence[bytearray]]) -> list[list[Span]]:
+    height, width = (len(found := next(iter(grids.values()))), len(found[0]))
+    lines: list[list[Span]] = []
+    for y in range(height):
+        marks = ([number for number, grid in grids.items() if grid[y][x]] for x in range(width))
+        text = "".join(_MANY if len(here) > 1 else _letter(here[0]) if here else " " for here in marks)
+        lines.append([Span(text.rstrip())])
+    return lines
+
+
+def _legend(page: Page, number: int, run: OverlaidRun, metric: str, points: Sequence[tuple[float, float]] | None) -> None:
+    facts = [Span(f"{_letter(number)} ", _role(number)), Span(page.say(run.name))]
+    if points is not None:
+        facts.append(Span(f"  last {measure(metric, points[-1][1])}, {count(len(points))} records", "dim"))
+    elif metric in run.last:
+        facts.append(Span(f"  last {measure(metric, run.last[metric])}; not drawn: {run.why or 'too few records'}", "dim"))
+    else:
+        lacks = "no two finite values with a place on this axis" if metric in run.curves else "no such metric"
+        facts.append(Span(f"  {lacks}", "dim"))
+    page.line(*facts, indent=2)

@@ -1,4 +1,4 @@
-"""Progress bars, and text that is redrawn in place, on a terminal. Nothing is drawn on any other stream."""
+"""Draw progress bars, and text that is redrawn in place, on a terminal only."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
 
 MIN_BYTES = 32 * 1024 * 1024
-"""A smaller file is read before a bar would be seen."""
+"""Least bytes of a file with a bar; a smaller file is read at once."""
 LINE_S = 10.0
-"""Seconds between the lines of a batch whose stderr is no terminal."""
+"""Seconds between two lines about a batch if stderr is no terminal."""
 MIN_LOGS = 50
-"""A smaller batch has no such lines."""
+"""Least logs of a batch with such lines."""
 _NAME_WIDTH = 32
 
 
@@ -74,7 +74,7 @@ class _Bar:
 
 
 class ReadingBar(_Bar):
-    """A bar for the reading of the file ``name``; none for a file below ``least`` bytes."""
+    """A bar for reading the file ``name``; none for a file below ``least`` bytes."""
 
     def __init__(self, name: str, stream: TextIO, least: int = MIN_BYTES) -> None:
         super().__init__(stream)
@@ -119,7 +119,7 @@ class BatchBar(_Bar):
 
 
 class Screen:
-    """The lines of one text on ``stream``, a terminal, redrawn in place: a context manager, which leaves the terminal as it was.
+    """A text that is redrawn in place on the terminal ``stream``; a context manager, which removes it at the end.
 
     Writing to a closed terminal is not an error.
     """
@@ -157,7 +157,7 @@ class Screen:
 
     @property
     def rows(self) -> int:
-        """Lines of a text that the terminal has room for."""
+        """Most lines of a text that fit the terminal."""
         return max(1, int(self._console.size.height) - 5)
 
     def clear(self) -> None:

@@ -1,4 +1,4 @@
-"""A receipt in the terminal: the card, and with ``full`` all that is known and not constant below it."""
+"""Render a receipt for the terminal: the card, and with ``full`` all other facts below it."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def render_receipt(
     running: bool = False,
     last: tuple[str, str] | None = None,
 ) -> str:
-    """Return the card of ``document`` (a receipt), if ``full`` with all below it; each line is ended by a newline.
+    """Return the card of the receipt ``document``, if ``full`` with all other facts; a newline ends each line.
 
     ``series`` maps names of ``summary.metrics`` and ``summary.other_metrics`` to their values in step order,
-    in base units and NaN where not finite, for the trend of each metric. ``log``, ``running`` and ``last`` are those of
+    in base units, NaN if not finite, for the trend of each metric. ``log``, ``running`` and ``last`` are those of
     ``render_card``. The document need not be valid: what is missing or of the wrong type reads as unknown. No line is wider
     than ``style.width``, and no text of the document reaches the terminal as a control sequence.
     """
@@ -80,7 +80,7 @@ def render_receipt(
 
 
 class Row(NamedTuple):
-    """A label, and the facts behind it."""
+    """A label and the facts after it."""
 
     label: str
     facts: Sequence[Item]
@@ -96,7 +96,7 @@ def _write(page: Page, title: str, rows: Iterator[Row]) -> None:
 
 
 def write_identity(page: Page, document: Document) -> None:
-    """Add what ran where, with which code, a line for each kind of fact that is known."""
+    """Add job, hardware, model, code, software and log of a run, one line for each that is known."""
     for row in _identity(page, document):
         if row.facts:
             page.flow(row.label, row.facts, label_width=_LABEL)
@@ -114,10 +114,8 @@ def _error(page: Page, document: Document) -> Iterator[Row]:
     reason = text(failure, "reason")
     if reason is None or reason == "truncated":
         return
-    line, category = whole(failure, "line_number"), text(failure, "category")
-    yield _row(
-        "cause", page.say(REASONS.get(reason, reason)), page.say(category) if category else "", f"log:{line}" if line else ""
-    )
+    line, category, words = whole(failure, "line_number"), text(failure, "category") or "", REASONS.get(reason, reason)
+    yield _row("cause", page.say(words), "" if category in words else page.say(category), f"log:{line}" if line else "")
     raised = mapping(failure, "exception")
     message = text(raised, "message") or text(failure, "message")
     kind = text(raised, "type")
@@ -145,7 +143,7 @@ def _error(page: Page, document: Document) -> Iterator[Row]:
 
 
 def _party(page: Page, party: object) -> str:
-    """Return rank and host of a party, and the collective that it was at; empty for nobody."""
+    """Return rank, host and collective of a party to a failure; empty for an unknown one."""
     rank, host = whole(party, "rank"), text(party, "host")
     enqueued, completed = whole(party, "enqueued"), whole(party, "completed")
     parts = [f"rank {rank}" if rank is not None else "", f"on {page.say(host)}" if host is not None else ""]
@@ -286,7 +284,7 @@ def _sizes(figures: Document, kind: str) -> str:
 
 
 def _identity(page: Page, document: Document) -> Iterator[Row]:
-    """Yield what ran where, with which code, and what it was read from."""
+    """Yield job, hardware, model, code, software, grammar and log of a run."""
     run, header = mapping(document, "run"), mapping(document, "header")
     names = [f"{key} {page.say(value)}" if key != "name" else page.say(value)
              for key in ("name", "lane", "preset") if (value := text(run, key))]  # fmt: skip

@@ -15,8 +15,8 @@ Kind = Literal["time", "bytes", "ratio", "rate", "flops", "count", "physical", "
 _SI = ("", "k", "M", "G", "T", "P", "E")
 _IEC = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _NOUNS = {"tokens": "tok"}
-_MAX_DECIMALS = 5  # of a value much smaller than the others in its row
-_MAX_DIGITS = 4  # of a value much larger than the others in its row
+_MAX_DECIMALS = 5  # most decimals of a value much smaller than the others in its row
+_MAX_DIGITS = 4  # most digits of a value much larger than the others in its row
 _LARGEST_FIXED = 1e7
 
 
@@ -46,7 +46,7 @@ _ENDINGS: dict[str, Kind] = {
 }
 _SYMBOLS = {"_hz": "Hz", "_w": "W", "_j": "J", "_v": "V", "_celsius": "°C"}
 _PREFIXED = ("Hz", "W", "J")
-"""Symbols that get a prefix where the value is large: 1.98 GHz, but never kilodegrees."""
+"""Symbols that get a prefix if the value is large: 1.98 GHz, but never kilodegrees."""
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -78,7 +78,7 @@ def duration(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Return seconds as ``2 h 4 min 49 s``: whole ones from 10 s on, below as ``duration`` does."""
+    """Return seconds as ``2 h 4 min 49 s``: whole seconds from 10 s on, below that as ``duration`` does."""
     if not 9.5 <= seconds < 1e15:
         return duration(seconds)
     minutes, rest = divmod(round(seconds), 60)
@@ -135,7 +135,7 @@ def parameters(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """Return a whole number (``21400``); one that is not whole as ``number`` does."""
+    """Return a whole number as ``21400``, any other as ``number`` does."""
     if abs(value) >= 1e15:
         return _scientific(value)
     if value != int(value):
@@ -144,7 +144,7 @@ def count(value: float) -> str:
 
 
 def many(value: float, noun: str) -> str:
-    """Return a number of things, as ``count`` shows it: ``1 run``, ``21 runs``."""
+    """Return a count with its noun: ``1 run``, ``21 runs``."""
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 

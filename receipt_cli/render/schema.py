@@ -13,11 +13,10 @@ from receipt_cli.render.scale import count
 from receipt_cli.render.style import Role, Style
 
 if TYPE_CHECKING:
-    from receipt_cli.documents.schema_diff import Change
-    from receipt_cli.documents.schema_fields import Field
+    from receipt_cli.documents.schema_fields import Change, Field
 
 _POINTER, _TYPE = 46, 15
-"""Cells up to which the columns of pointers and types are filled; a longer text pushes what follows to the right."""
+"""Widest columns of pointers and types, in cells; a longer text pushes the rest of its line to the right."""
 _SIGNS: dict[str, tuple[str, Role]] = {"added": ("+", "good"), "removed": ("-", "bad"), "changed": ("~", "warn")}
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 BLOCKS = "▁▂▃▄▅▆▇█"
 GAP = " "
 NOT_FINITE = "×"
-_SAMPLES = 64  # of one cell's values at most: the cost does not grow with the run
+_SAMPLES = 64  # most values read for one cell, so that the cost does not grow with the run
 
 
 def sparkline(

@@ -20,13 +20,13 @@ Row = Mapping[str, Any]
 OUTCOMES: tuple[Outcome, ...] = ("finished", "failed", "stopped", "cut off", "running", "unknown")
 NONE = "-"
 _CAUSE = 48
-"""Characters to which a cause is cut at the least."""
+"""Least characters of a cause that is cut."""
 _ROLES: Mapping[str, Role] = {"failed": "bad", "finished": "good", "running": "accent", "unknown": "magenta"}
 _SAYS_LITTLE = ("traceback", "import_error", "child_failed", "unknown", "no_grammar_match")
 """Failure reasons that say less than the type of the exception."""
 _DIGITS = 6
 _MOST = 12
-"""Periods of a group that are shown: the latest, then the undated. The trend is drawn over all dated ones."""
+"""Most periods shown of a group: the latest, then the undated. The trend is drawn over all dated ones."""
 _COURSE = 24
 _NOISE = 0.01
 """Share of a figure below which the trend draws no change."""
@@ -42,7 +42,7 @@ _LENGTHS = {"run": 19, "day": 10, "week": 10, "month": 7}
 
 
 def render_panel(panel: Row, style: Style) -> str:
-    """Return one answer as ``receipt store stats --json`` has it: ``question``, ``by``, counts and ``rows``."""
+    """Return one answer of ``receipt store stats``: ``panel`` has ``question``, ``by``, counts and ``rows``."""
     page = Page(style)
     page.heading(_TITLES[panel["question"]], Span(_counts(panel), "dim"))
     if not panel["rows"]:
@@ -103,7 +103,7 @@ def _trend(page: Page, panel: Row) -> tuple[list[Column], list[list[Span]]]:
 
 
 def tally(rows: Sequence[Row], chosen: Collection[str] = OUTCOMES) -> str:
-    """Return how many of the runs, without those that a user excluded, ended in each of the ``chosen`` outcomes."""
+    """Return the number of runs with each ``chosen`` outcome in words; excluded runs are counted apart."""
     counted = Counter(row["outcome"] or "unreadable" for row in rows if not row.get("excluded"))
     each = [f"{count(counted[word])} {word}" for word in (*OUTCOMES, "unreadable") if counted[word] and word in chosen]
     some = "" if set(counted) <= set(chosen) else f"{count(sum(counted[word] for word in chosen))} of "
@@ -113,7 +113,7 @@ def tally(rows: Sequence[Row], chosen: Collection[str] = OUTCOMES) -> str:
 
 
 def cause(row: Row) -> str:
-    """Return why a run ended badly, in words; nothing for another. ``row`` is one of ``list_runs`` or of ``failure_groups``."""
+    """Return the cause of a bad end in words, else nothing. ``row`` is one of ``list_runs`` or of ``failure_groups``."""
     word, reason, kind = row["outcome"], row["failure"], (row["exception_type"] or "").rpartition(".")[2]
     if word == "cut off":
         return "log ends early, no error"
@@ -209,7 +209,7 @@ def render_answer(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], sty
 
 
 def render_meanings(meanings: Mapping[str, str], style: Style, hint: str = "") -> str:
-    """Return each name with what it means beside it, in as many lines as that needs, and ``hint`` as the last line."""
+    """Return each name with its meaning beside it, and ``hint`` as the last line."""
     page = Page(style)
     width = max(map(len, meanings), default=0) + 2
     for name, meaning in meanings.items():

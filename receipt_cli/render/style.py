@@ -26,7 +26,7 @@ SERIES: tuple[Role, ...] = ("accent", "warn", "magenta", "good", "blue", "bad")
 class Style:
     """Capabilities of a stream.
 
-    ``width`` and ``height`` are in character cells; ``unicode`` is false where the stream's encoding is not
+    ``width`` and ``height`` are in character cells; ``unicode`` is false if the stream's encoding is not
     UTF-8, and then every rendered byte is ASCII.
     """
 
@@ -44,7 +44,7 @@ class Style:
         """Return the style for ``stream``.
 
         ``auto`` colours a terminal unless ``NO_COLOR`` is not empty or ``TERM`` is ``dumb``; ``always`` and
-        ``never`` overrule all three. The width is ``COLUMNS`` where that is a positive number, else the
+        ``never`` overrule all three. The width is ``COLUMNS`` if that is a positive number, else the
         terminal's, else ``PIPE_WIDTH``.
         """
         env = os.environ if environ is None else environ

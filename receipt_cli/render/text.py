@@ -28,7 +28,7 @@ def clean(text: str, *, unicode: bool = True) -> str:
     if text.isascii() and text.isprintable():
         return text
     out: list[str] = []
-    marks = _MAX_MARKS  # a mark at the very start would sit on the cell before this text
+    marks = _MAX_MARKS  # a mark at the start would be drawn over the cell before this text
     for char in text:
         if char.isascii():
             out.append(char if char.isprintable() else _escape(char))

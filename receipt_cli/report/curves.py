@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from receipt_cli.numeric.array_types import Floats
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.receipts.production import Product
 from receipt_cli.report.packing import number
 from receipt_cli.store.series_files import SeriesFiles

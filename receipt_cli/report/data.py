@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from receipt_cli.comparison.policy import Policy
+from receipt_cli.comparison.comparable import Policy
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.documents.identity import run_id
-from receipt_cli.history.lane_history import history
-from receipt_cli.history.lanes import make_lanes, watch
+from receipt_cli.documents.canonical import run_id
+from receipt_cli.history.lane_history import history, make_lanes, watch
 from receipt_cli.render.card import render_card
 from receipt_cli.render.comparison.words import field_name, field_value
 from receipt_cli.render.metrics import metric_label

@@ -10,8 +10,7 @@ from receipt_cli.comparison.contrasts import Axis
 from receipt_cli.comparison.load import places_along
 from receipt_cli.errors import UsageError
 from receipt_cli.receipts.production import Product
-from receipt_cli.render.overlay import OverlaidRun
-from receipt_cli.render.plot import Curve
+from receipt_cli.render.plot import Curve, OverlaidRun
 
 _GROUPS = (
     ("loss",),

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 from receipt_cli.analysis.checks import CORE, ENDED_BADLY, contradicted_metrics, outcome
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.documents.identity import run_id, run_time
+from receipt_cli.documents.canonical import run_id, run_time
 from receipt_cli.render.store import OUTCOMES, cause
 from receipt_cli.report.packing import MAX_NAME, Pool, number
+from receipt_cli.store.flatten import signature
 from receipt_cli.store.listing import place_of
-from receipt_cli.store.signatures import signature
 from receipt_cli.store.views import MEMORY
 
 Document: TypeAlias = Mapping[str, Any]

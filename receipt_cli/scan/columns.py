@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from receipt_cli.numeric.arrays import is_large
+import numpy as np
+
 from receipt_cli.numeric.column import Cells, shifted
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.scan.extraction.model import DROPPED
 from receipt_cli.scan.row_texts import RowTexts
 
@@ -63,10 +63,9 @@ class NumberColumn:
 
     def sparse(self) -> Cells[int]:
         """Store the row of each value and return these rows."""
-        if self._rows is None and is_large(self.values):
-            self._rows = Cells.of(np.arange(len(self.values)))
-        elif self._rows is None:
-            self._rows = Cells("q", range(len(self.values)))
+        if self._rows is None:
+            self._rows = Cells("q")
+            self._rows.extend_array(np.arange(len(self.values)))
         return self._rows
 
     def append(self, row: int, value: float) -> None:

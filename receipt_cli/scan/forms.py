@@ -14,7 +14,7 @@ from typing import NamedTuple
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.grammar.model import Field, Rule
 from receipt_cli.patterns import compile_later
-from receipt_cli.records.envelope import head_ends
+from receipt_cli.records.envelope import head_ends, in_json_string
 from receipt_cli.scan.extraction.model import DROPPED, NOWHERE, TIME_BOX_S, Extraction, Span
 
 MARK = "\0"
@@ -37,6 +37,8 @@ _TIME_WORDS = frozenset(
     b" jan feb mar apr may jun jul aug sep oct nov dec eta".split()
 )
 """Words of times and bars, which vary from record to record."""
+QUOTED = '{"'
+"""Stands for the words before a record that is inside a string of a JSON object: quoted, whatever the others are."""
 SERVICE = "|"
 _SERVICE = compile_later(rb"([A-Za-z][\w.-]*) +\| \Z")
 """A possible service name of Docker Compose, or the first word of a table row."""
@@ -44,6 +46,9 @@ _GROUPS = compile_later(rb"[-+]?\d{1,3}(?:,\d{3})+\Z")
 _DECIMAL_COMMA = compile_later(rb",\d++(?!\.\d|,\d)|,\d{3}\.\d")
 _BEGUN, _THREE = compile_later(rb"\d,\Z"), compile_later(rb"\d{3}\.\d")
 """The start of a number before a match, and a match that thousands may precede."""
+_BEGIN = compile_later(rb"([^\d\r\n]*?[A-Za-z]{3}[^\d\r\n]*)\d")
+"""How a record begins, up to its first number."""
+_FIGURES = frozenset(b"%c" % byte for byte in b"0123456789.")
 _TAIL = compile_later(rb"#|\.[A-Za-z#]|[A-Za-z_]\w*")
 _HEAD = compile_later(rb"-\d|\[[A-Za-z]")
 """A possible start of another record's head: a date, whose digits look like the number's, or a bracket."""
@@ -57,7 +62,7 @@ _WORDED = compile_later(
     rb"[ \t]*+[:=]?+[ \t]*+([^\s\d,;|(){}\[\]'\":=]{1,12}+)(?=[\s,;|)\]}]|\Z)(?![ \t]*+[:=]?+[ \t]*+[-+]?\.?\d)"
 )
 """A cell that is neither a number nor the name of a number after it."""
-_LABEL = compile_later(rb"[A-Za-z][A-Za-z_]*(?=['\"]?[ \t]*+(?:[:=|]|[^\sA-Za-z]|\Z|[A-Za-z]{1,4}[ \t]*+(?:[,;|)]|\Z)))")
+_LABEL = compile_later(rb"[A-Za-z][A-Za-z_]*(?=['\"]?[ \t]*+(?:[:=|]|[^\sA-Za-z]|\Z|[A-Za-z]{1,4}[-+]?[ \t]*+(?:[,;|)]|\Z)))")
 _EVALUATIONS = frozenset(["val", "valid", "validation", "eval", "test", "dev", "cv", "best", "mean", "avg", "average"])
 _GAP, MAX_GAP = b" \t:=|'\"(-+", 8
 """Characters, and most bytes, between a label and its number."""
@@ -151,6 +156,8 @@ def _lead(record: bytes, begin: int, start: int) -> str:
     """Return the words between the envelope, or the previous record on the line, and a record."""
     ends = [begin, *(end for end in head_ends(record) if begin < end <= start)]
     text = record[ends[-1] : start]
+    if in_json_string(text):
+        return QUOTED
     bar = _BAR.match(text) if b"%|" in text else None
     if bar is not None:
         text = text[bar.end() :]
@@ -169,9 +176,10 @@ def _numbers(
     record: bytes, rule: Rule, event: Extraction, length: int
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], tuple[str, int] | None]:
     doubts, units, last = [], [], None
+    torn = _torn_at(record, event)
     for name, span in _cells(record, rule, event):
         spec = rule.fields.get(name)
-        doubt = _doubt(record, spec, event, span)
+        doubt = _doubt(record, spec, event, span) or (PART if torn is not None and span[1] >= torn - 1 else None)
         if doubt is not None:
             doubts.append((name, doubt))
         unit = _UNIT.match(record, span[1]) if spec is not None and _is_measured(spec) else None
@@ -182,6 +190,14 @@ def _numbers(
             last = name, 0 if found is None else len(found[1])
     doubts += [(name, UNREAD) for name in _labelled_only(record, rule, event)]
     return tuple(sorted(doubts)), tuple(sorted(units)), last
+
+
+def _torn_at(record: bytes, event: Extraction) -> int | None:
+    """Return where another record begins as this one does, inside a number: that one and those behind it are not its own."""
+    begin = _BEGIN.match(record, event.start, event.end)
+    place = record.find(begin[1], begin.end(), event.end + len(begin[1])) if begin is not None else -1
+    behind = place + len(begin[1]) if begin is not None else 0
+    return place if place > 0 and {record[place - 1 : place], record[behind : behind + 1]} <= _FIGURES else None
 
 
 def _labelled_only(record: bytes, rule: Rule, event: Extraction) -> Iterator[str]:

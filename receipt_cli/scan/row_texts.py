@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from receipt_cli.numeric.arrays import is_large
+import numpy as np
+
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.patterns import compile_later
 
 if TYPE_CHECKING:
@@ -144,8 +144,6 @@ class RowTexts:
         ours = array("q", map(self._number, forms[shared:] if alike else forms))
         if alike:
             return which
-        if not is_large(which):
-            return Cells("q", [ours[number] for number in which])
         return Cells.of(np.frombuffer(ours, np.int64)[which.whole()])
 
     def _number(self, form: str) -> int:

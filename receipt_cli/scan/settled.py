@@ -18,7 +18,7 @@ from receipt_cli.numeric.column import Cells
 from receipt_cli.patterns import compile_later
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn, interleaved
 from receipt_cli.scan.extraction.model import convert
-from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, SERVICE, UNREAD, Form, is_curve, read_form
+from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, QUOTED, SERVICE, UNREAD, Form, is_curve, read_form
 from receipt_cli.scan.segment import Doubt, RuleKey, SegmentBody
 
 RARE = 10
@@ -64,7 +64,10 @@ def settle_forms(
         readers = [grammar.rule(number) for grammar, number in rules.get(key, ())]
         rule = next((rule for rule in readers if rule.event in JUDGED), None)
         if rule is not None and MARK + OTHER not in forms:
-            groups = _with_continued(_without_foreign(groups, rule, key, body.doubts), key, again)
+            groups = _without_foreign(groups, rule, key, body.doubts)
+            if not groups:
+                continue
+            groups = _with_continued(groups, key, again)
             _without_doubtful(groups, rule, key, body.doubts)
             _name_unread(groups, rule, key, body.doubts)
             _name_labels(groups, rule, key, body.doubts)
@@ -103,11 +106,14 @@ def names_of_rules(body: SegmentBody) -> dict[RuleKey, set[str]]:
 
 
 def _without_foreign(groups: list[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> list[_Group]:
-    """Return the groups that belong to the rule by their leading words (law 1)."""
+    """Return the groups that belong to the rule by their leading words (law 1), none of records quoted in JSON objects."""
+    if quoted := [group.columns for group in groups if group.form.lead == QUOTED]:
+        doubts.append(Doubt.of("foreign_record", key, quoted, words=QUOTED))
+        groups = [group for group in groups if group.form.lead != QUOTED]
     counts = Counter[str]()
     for group in groups:
         counts[group.form.lead] += len(group.columns)
-    if len(counts) == 1:
+    if len(counts) < 2:
         return groups
     total = counts.total()
     foreign = {lead for lead, n in counts.items() if lead and _is_rare(n, total)}

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.errors import InputError, OutputError, UsageError
+from receipt_cli.errors import InputError, OutputError, UsageError, system_errors
 from receipt_cli.io.atomic import NameTaken, make_folder, write_atomically, write_new
 from receipt_cli.io.file_kinds import read_regular
 
@@ -158,7 +158,8 @@ class Store:
         if kind == "receipt":
             log = _log_of(document)
             earlier = [_read(receipt.path) for receipt in self.runs(log)[:-1]]
-            return self._add_receipt(log, data, earlier if _run_count(document) == len(earlier) + 1 else [])
+            launches = document["derivation"].get("launches") or {"count": 1}
+            return self._add_receipt(log, data, earlier if launches["count"] == len(earlier) + 1 else [])
         digest = hashlib.sha256(data).hexdigest()
         path = self.root / "documents" / kind / digest[:2] / f"{digest}.json"
         return Outcome("written" if self._create(path, data) else "unchanged", self._name(path))
@@ -194,10 +195,8 @@ class Store:
 
     def release(self, key: str) -> None:
         """Remove a log from quarantine, if it is there. Raises ``OutputError``."""
-        try:
+        with system_errors(OutputError, "cannot write", self._record(key)):
             self._record(key).unlink(missing_ok=True)
-        except OSError as error:
-            raise OutputError("cannot write", where=str(self._record(key)), why=error.strerror or str(error)) from error
 
     def quarantined(self) -> Iterator[Quarantined]:
         """Yield the logs in quarantine, ordered by key; a damaged record is skipped. Raises ``InputError``."""
@@ -270,12 +269,6 @@ def kind_of(document: Mapping[str, Any]) -> str:
     return match["kind"]
 
 
-def _run_count(document: Mapping[str, Any]) -> int:
-    """Return the number of runs in the log of a receipt."""
-    launches = document["derivation"].get("launches")
-    return launches["count"] if launches is not None else 1
-
-
 def _current(receipts: Sequence[StoredReceipt]) -> list[StoredReceipt]:
     """Return the current receipts of one log: those of the newest generation that has its last run."""
     newest = max((receipt.generation for receipt in receipts if receipt.run is None), default=None)
@@ -333,10 +326,8 @@ def _listed(folder: Path, start: str = "") -> list[Path]:
 
 
 def _read(path: Path) -> bytes:
-    try:
+    with system_errors(InputError, "cannot read the store", path):
         return read_regular(path)
-    except OSError as error:
-        raise InputError("cannot read the store", where=str(path), why=error.strerror or str(error)) from error
 
 
 def _quarantined(path: Path) -> Quarantined | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import cache
@@ -11,14 +12,12 @@ from typing import Any
 
 from receipt_cli.analysis.checks import healthy, outcome, proven
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.documents.identity import run_time
+from receipt_cli.documents.canonical import run_time
 from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.redaction.text import mask_texts
-from receipt_cli.store.marks import read_marks
-from receipt_cli.store.places import FIELDS, Place, describe, read_places
+from receipt_cli.store.places import FIELDS, Place, describe, read_marks, read_places
 from receipt_cli.store.reading import Refused, read_receipt
 from receipt_cli.store.row_files import RowFiles
-from receipt_cli.store.signatures import signature
 from receipt_cli.store.views import (
     CAUSE,
     CHECKPOINT,
@@ -34,6 +33,37 @@ from receipt_cli.store.views import (
     WIDE,
     Column,
 )
+
+MAX_SIGNATURE = 200
+_VOLATILE = (
+    (re.compile(r"\x1b\[[0-9;]*m"), ""),
+    (re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>]+", re.I), "<url>"),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.I), "<id>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?"), "<time>"),
+    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), "<address>"),
+    (re.compile(r"\b0x[0-9a-f]+\b", re.I), "<address>"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{12,}\b", re.I), "<id>"),
+    (re.compile(r"\b[a-z][a-z-]*\d{3,}\b"), "<host>"),
+    (re.compile(r"(?<![\w<])(?:[A-Za-z]:\\|~?/|\.{1,2}/)[^\s'\",:;()<>]*[^\s'\",:;()<>.]"), "<path>"),
+    (re.compile(r"(?<![A-Za-z_\d])[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?", re.I), "#"),
+    (re.compile(r"\s+"), " "),
+)
+"""(pattern of a part that varies between runs, its replacement), in this order: a URL contains a path, a path numbers."""
+
+
+def signature(reason: str, exception_type: str | None, message: str | None) -> str:
+    """Return the signature of a failure: reason, exception type, and message without varying parts.
+
+    Numbers become ``#``, paths ``<path>``; addresses, identifiers, times and URLs likewise. At most ``MAX_SIGNATURE`` characters.
+    """
+    text = message or ""
+    for pattern, stand_in in _VOLATILE:
+        text = pattern.sub(stand_in, text)
+    text = text.strip()
+    if exception_type and exception_type in text:
+        exception_type = None  # the message contains it
+    return ": ".join(filter(None, (reason, exception_type, text)))[:MAX_SIGNATURE]
+
 
 Row = dict[str, Any]
 _LARGEST = 2**63 - 1
@@ -99,12 +129,14 @@ def _row(document: Mapping[str, Any]) -> Row:
     row |= {"phase_count": len(phases), "outcome": outcome(document)}
     row |= {"healthy": healthy(checks, failure), "proven": proven(checks)}
     row["checks"] = [{"check_name": name, "passed": passed} for name, passed in checks.items()]
-    row["failure"] = None if failure is None else _failure(failure)
+    row["failure"] = None if failure is None else {**_columns(FAILURE, failure), "log_tail": failure["log_tail"]}
     row["phases"] = [_phase(number, phase["summary"], number == primary) for number, phase in enumerate(phases)]
     row["causes"] = [_columns(CAUSE, marker) for marker in (failure or {}).get("markers", ())]
     row["evidence"] = _evidence(document)
     row["settings"] = list(_settings(document["header"]))
-    row["failure_signature"] = None if failure is None else _signature(failure)
+    row["failure_signature"] = failure and signature(
+        failure["reason"], (failure.get("exception") or {}).get("type"), failure["message"]
+    )
     return row | _sums(row, document)
 
 
@@ -114,10 +146,6 @@ def _evidence(document: Mapping[str, Any]) -> list[Row]:
         found.setdefault(at.split("/")[2], []).append(reason)
     entries = document.get("evidence", ())
     return [{**_columns(EVIDENCE, entry), "contradictions": found.get(str(n), [])} for n, entry in enumerate(entries)]
-
-
-def _signature(failure: Mapping[str, Any]) -> str:
-    return signature(failure["reason"], (failure.get("exception") or {}).get("type"), failure["message"])
 
 
 def _sums(row: Row, document: Mapping[str, Any]) -> Row:
@@ -148,10 +176,6 @@ def _settings(value: object, pointer: str = "") -> Iterator[Row]:
             yield from _settings(inside, f"{pointer}/{number}")
     elif value is not None:
         yield {"field": pointer, "value": value if isinstance(value, str) else json.dumps(value)}
-
-
-def _failure(failure: Mapping[str, Any]) -> Row:
-    return {**_columns(FAILURE, failure), "log_tail": failure["log_tail"]}
 
 
 def _found(document: object, column: Column) -> object:
@@ -218,7 +242,7 @@ def _primary(phases: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _figures(summary: Mapping[str, Any]) -> Row:
-    statistics = {(block, s["id"]): s for block in _BLOCKS for s in _named(summary, block)}
+    statistics = {(block, s["id"]): s for block in _BLOCKS for s in summary.get(block, {}).values()}
     row: Row = {w.name: statistics.get((w.block, w.metric_id), {}).get(w.figure) for w in WIDE}
     known = next((wide for wide in MEMORY if row[wide.name] is not None), None)
     row["memory_bytes"] = row[known.name] if known is not None else None
@@ -226,11 +250,6 @@ def _figures(summary: Mapping[str, Any]) -> Row:
     peaks = [r["peak_memory_bytes"] for r in summary.get("ranks", {}).values() if r["peak_memory_bytes"] is not None]
     row["rank_peak_memory_bytes"] = max(peaks, default=None)
     return row
-
-
-def _named(summary: Mapping[str, Any], block: str) -> Iterable[Mapping[str, Any]]:
-    statistics: Iterable[Mapping[str, Any]] = summary.get(block, {}).values()
-    return statistics
 
 
 def _phase(number: int, summary: Mapping[str, Any], primary: bool) -> Row:

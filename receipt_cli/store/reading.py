@@ -12,8 +12,7 @@ from receipt_cli.errors import InputError, ReceiptError
 from receipt_cli.io.file_kinds import SpecialFile, read_regular
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.store.files import Store
-from receipt_cli.store.marks import marks_files, read_marks
-from receipt_cli.store.places import place_files, placed, read_places
+from receipt_cli.store.places import marks_files, place_files, placed, read_marks, read_places
 
 _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError, SpecialFile)
 

@@ -47,7 +47,7 @@ def find_run(root: Path, given: str) -> NamedRun:
     if digits is not None:
         found = _by_digits(store, digits["digits"], int(digits["run"]) if digits["run"] else None)
         if found:
-            return _only(given, root, [_named(store, receipt) for receipt in found])
+            return _only(given, root, [_name(receipt, list(place_files(root, receipt.log_sha256))) for receipt in found])
     runs = list(_runs(store))
     exact = [run for run in runs if given in (run.name, *run.paths, run.receipt.path.relative_to(root).as_posix())]
     beginning = [run for run in runs if any(text.startswith(given) for text in (run.name or "", *run.paths))]
@@ -98,11 +98,6 @@ def _by_digits(store: Store, digits: str, run: int | None) -> list[StoredReceipt
     return [receipt for log in logs for receipt in store.runs(log) if receipt.run == run]
 
 
-def _named(store: Store, receipt: StoredReceipt) -> NamedRun:
-    files = (path for path in place_files(store.root, receipt.log_sha256))
-    return _name(receipt, list(files))
-
-
 def _runs(store: Store) -> Iterator[NamedRun]:
     places: dict[str, list[Path]] = {}
     for path in place_files(store.root):
@@ -133,9 +128,5 @@ def _only(given: str, root: Path, runs: Sequence[NamedRun]) -> NamedRun:
 
 def _digest(path: Path) -> str:
     source = Source(str(path))
-    try:
-        for _ in source.blocks():
-            pass
-    finally:
-        source.close()
+    source.measure()
     return source.sha256

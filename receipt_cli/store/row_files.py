@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.store.files import RECEIPT, Store, StoredReceipt
-from receipt_cli.store.marks import marks_files
+from receipt_cli.store.places import marks_files
 
 
 class RowFiles(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.documents.identity import run_id
+from receipt_cli.documents.canonical import run_id
 from receipt_cli.errors import InputError
 from receipt_cli.io.duckdb import Damaged, Database
 

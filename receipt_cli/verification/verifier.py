@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from receipt_cli.derive import read_log
+from receipt_cli.derive import Options, read_log
+from receipt_cli.detect.choose import Choice, Chosen
 from receipt_cli.documents.canonical import canonical_bytes, is_touched
 from receipt_cli.documents.diff import Difference, differences
 from receipt_cli.documents.schemas import keep_known
 from receipt_cli.documents.validate import Finding, validate_bytes
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.events.file_order import SeveralRuns
+from receipt_cli.grammar.catalog import INDUCED, find_recorded, shipped_by
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import renew_log_facts
@@ -26,7 +28,63 @@ from receipt_cli.io.source import Progress, Source
 from receipt_cli.receipts.assembly import DERIVED, Document, assemble, derived_bytes
 from receipt_cli.receipts.production import find_paths, open_streams
 from receipt_cli.redaction.text import mask_texts
-from receipt_cli.verification.recorded import Recorded, RecordedFile
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFile:
+    """One of several files of a receipt's log: its name, and the digest of its decompressed bytes."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The inputs of a derivation. ``grammars`` are the receipt's entries; ``launch`` is the index of the run, from 0."""
+
+    grammars: tuple[Mapping[str, Any], ...]
+    options: Options
+    launch: int | None
+    files: tuple[RecordedFile, ...]
+    tool_version: str
+
+    @classmethod
+    def of(cls, derivation: Mapping[str, Any]) -> Recorded:
+        """Return the inputs recorded in the block ``derivation`` of a receipt, which must be valid."""
+        options, launches = derivation["options"], derivation.get("launches")
+        return cls(
+            grammars=tuple(derivation["grammars"]),
+            options=Options.recorded(options),
+            launch=launches["used"] - 1 if launches else None,
+            files=tuple(RecordedFile(file["name"], file["sha256"]) for file in derivation["log"].get("files", ())),
+            tool_version=derivation["tool_version"],
+        )
+
+    def forced(self, own: Sequence[Grammar] = ()) -> Grammar | None:
+        """Return the grammar that the caller chose, or None without such a choice.
+
+        ``own`` are a site's grammars. Raises ``DataError`` for an unknown grammar.
+        """
+        name, _, version = (self.options.grammar or "").partition("@v")
+        if not name or name == INDUCED:
+            return None
+        digest = next((entry["sha256"] for entry in self.grammars if entry["id"] == name), "")
+        return find_recorded(name, int(version) if version.isdecimal() else 0, digest, own)
+
+    def choice(self, own: Sequence[Grammar] = ()) -> Choice | None:
+        """Return the detected grammars, or None if the caller chose one.
+
+        The candidates are ``own`` and the grammars of the same release, so that later ones have no effect. Raises as
+        ``forced`` does.
+        """
+        if self.options.grammar is not None:
+            return None
+        known = [entry for entry in self.grammars if entry["id"] != INDUCED]
+        chosen = tuple(Chosen(find_recorded(e["id"], e["version"], e["sha256"], own), e["chosen_by"]) for e in known)
+        among = {grammar.ref: grammar for grammar in (*shipped_by(self.tool_version), *own, *(c.grammar for c in chosen))}
+        catalogue = sorted(among.values(), key=lambda grammar: (grammar.id, grammar.version))
+        return Choice(chosen, tuple(catalogue), generic=len(known) < len(self.grammars))
+
 
 INPUTS = {
     "log": ("/derivation/log/sha256", "/derivation/log/files/{}/sha256"),

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from receipt_cli.errors import OutputError
+from receipt_cli.errors import OutputError, system_errors
 from receipt_cli.io.atomic import write_atomically
-from receipt_cli.io.beside import running_name
+from receipt_cli.io.compression import running_name
 
 _VERSION = "running/1"
 _LARGEST = 1 << 20
@@ -30,10 +30,8 @@ class Note:
         """Write ``facts`` beside ``log``. Raises ``OutputError``."""
         self.path = _path(log).absolute()
         write_atomically(self.path, _bytes({"version": _VERSION, "pid": os.getpid(), **facts}))
-        try:
+        with system_errors(OutputError, "cannot read", self.path):
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise OutputError("cannot read", where=str(self.path), why=error.strerror or str(error)) from error
         lock(self._descriptor)
 
     def remove(self) -> None:

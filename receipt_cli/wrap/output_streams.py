@@ -86,17 +86,14 @@ def _outlet(target: int) -> tuple[Outlet, int]:
         source, write = os.pipe()
         widen(source)
     os.set_blocking(source, False)
-    outlet = Outlet(source, target, terminal, _capacity(source, terminal))
-    outlet.fit()
-    return outlet, write
-
-
-def _capacity(source: int, terminal: bool) -> int:
+    capacity = _SMALL
     if not terminal and sys.platform == "linux":
         import fcntl
 
-        return fcntl.fcntl(source, fcntl.F_GETPIPE_SZ)
-    return _SMALL
+        capacity = fcntl.fcntl(source, fcntl.F_GETPIPE_SZ)
+    outlet = Outlet(source, target, terminal, capacity)
+    outlet.fit()
+    return outlet, write
 
 
 def _pass_unchanged(terminal: int) -> None:

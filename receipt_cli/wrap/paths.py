@@ -10,9 +10,9 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from receipt_cli.errors import OutputError
+from receipt_cli.errors import OutputError, system_errors
 from receipt_cli.io.atomic import check_new
-from receipt_cli.io.beside import header_name, receipt_names
+from receipt_cli.io.compression import header_name, receipt_names
 
 Existing = Literal["refuse", "append", "overwrite"]
 """What to do with an existing log; applies to header and receipt too."""
@@ -65,14 +65,12 @@ def open_log(path: Path, existing: Existing) -> int:
     """Open the log for appending on a new line; return its descriptor. Raises ``OutputError``."""
     device = is_device(path)
     how = 0 if device else {"refuse": os.O_EXCL, "append": 0, "overwrite": os.O_TRUNC}[existing]
-    try:
+    with system_errors(OutputError, "cannot write the log", path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | how, 0o666)
         size = 0 if device else os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             os.write(descriptor, b"\n")
         return descriptor
-    except OSError as error:
-        raise OutputError("cannot write the log", where=str(path), why=error.strerror or str(error)) from error
 
 
 def is_device(path: Path) -> bool:

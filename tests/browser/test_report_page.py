@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.report_store import varied, write_store
 from receipt_cli.cli.commands.report import report as write_report
-from receipt_cli.comparison.policy import DEFAULT
+from receipt_cli.comparison.comparable import DEFAULT
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.report.data import store_report
 from receipt_cli.report.page import render_page

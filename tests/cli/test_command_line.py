@@ -93,6 +93,8 @@ def test_what_a_line_means(line: str, want: dict[str, Any]) -> None:
         ("parse a --idle 0", "--idle cannot be '0'\n  why: must be at least 1\n"),
         ("parse a --workers two", "--workers cannot be 'two'\n  why: must be a whole number\n"),
         ("parse a --workers 1.5", "--workers cannot be '1.5'"),
+        ("compare a b --exit-code 0", "--exit-code takes no value in compare, where it is called --fail now\n"),
+        ("history s --exit-code 1", "--exit-code takes no value in history, where it is called --fail now\n"),
         ("compare a b --tolerance x", "--tolerance cannot be 'x'\n  why: must be a number\n"),
         ("parse a --color green", "--color cannot be 'green'\n  why: must be one of auto, always, never\n"),
         ("store stats s loss", "QUESTION cannot be 'loss'"),

@@ -143,7 +143,7 @@ class TestResume:
     def test_one_question_at_a_time(self, runs: Path, invoke: Invoke) -> None:
         done = invoke("compare", "--resume", "--reproducibility", runs / "first.log", runs / "again.log")
         assert done.code == 2
-        assert "two questions" in done.stderr
+        assert "exclude each other" in done.stderr
 
 
 class TestUnknown:

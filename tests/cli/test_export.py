@@ -19,7 +19,7 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.export.openmetrics import family
 from receipt_cli.export.otlp import UCUM
 from receipt_cli.export.wandb_run import framed
-from receipt_cli.io.tfrecord import crc32c
+from receipt_cli.io.protobuf import crc32c
 from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -105,7 +105,7 @@ MISTAKES = [
     ("pars run.log", 2, "no such command: pars (similar: parse)", "receipt --help"),
     ("run.log", 2, "no such command: run.log", "receipt parse run.log"),
     ("parse https://host/run.log", 3, "a log is a file, not a URL", "curl -sL https://host/run.log | receipt parse -"),
-    ("compare run.log run.receipt.json --markdown run.log", 2, "a file that is no .md (run.log)", "--markdown - prints it"),
+    ("compare run.log run.receipt.json --markdown run.log", 2, "a file that is not Markdown (run.log)", "--markdown - prints it"),
     ("store lst store", 2, "no such command: lst", "receipt store --help"),
     ("parse run.log --folow", 2, "no such option: --folow (similar: --follow", "receipt parse --help"),
     ("parse run.log --color blue", 2, "--color cannot be 'blue'", "receipt parse --help"),

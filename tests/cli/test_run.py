@@ -629,6 +629,6 @@ def test_nothing_is_written_beside_a_device(tmp_path: Path) -> None:
     done = run(tmp_path, "sh", "-c", "echo x; exit 4", options=("--log", "/dev/full", "-o", "job.receipt.json"))
     assert (done.code, done.stdout) == (4, b"x\n")
     assert "No space left on device (lost: 2 bytes" in done.stderr
-    assert "/dev/full is no file that can be read" in done.stderr
+    assert "/dev/full is not a readable file" in done.stderr
     assert {name for name in set(os.listdir("/dev")) - before if "full" in name} == set()
     assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ import pytest
 
 from receipt_cli.export.wandb_run import framed as wandb_framed
 from receipt_cli.io.protobuf import block, double, integer, single
-from receipt_cli.io.tfrecord import framed as tf_framed
+from receipt_cli.io.protobuf import framed as tf_framed
 from tests.cli.test_secrets import GROUPS, Invoke, Watch, log_of
 from tests.tools.planted import FORMS, secret_parts
 

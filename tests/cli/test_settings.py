@@ -69,11 +69,11 @@ def test_settings_reach_the_options_that_they_are_for(project: Path, process: In
     ("text", "what"),
     [
         ('lanes = "h100"\n', "unknown setting 'lanes'"),
-        ("lane = 8\n", "the setting lane is no text"),
-        ('lane = ["a", "b"]\n', "the setting lane is no text"),
-        ("path = []\n", "the setting path is no text"),
-        ("lane = \n", "the settings are no TOML"),
-        ('lane = "\\u0000"\n', "the setting lane is no text"),
+        ("lane = 8\n", "the setting lane must be a string"),
+        ('lane = ["a", "b"]\n', "the setting lane must be a string"),
+        ("path = []\n", "the setting path must be a string"),
+        ("lane = \n", "the settings file is not valid TOML"),
+        ('lane = "\\u0000"\n', "the setting lane must be a string"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_file(project: Path, invoke: Invoke, text: str, what: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from receipt_cli.ci.gates_file import read_gates
+from receipt_cli.ci.gates import read_gates
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.schemas import find_entry, get_json_schema
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from git import InvalidGitRepositoryError, NoSuchPathError, Repo
 
-from receipt_cli.authoring.check import lint_shipped
+from receipt_cli.authoring.explain import lint_shipped
 from receipt_cli.authoring.lint import lint_grammar, lint_together
 from receipt_cli.definitions.failure_markers import MARKERS_PATH
 from receipt_cli.grammar.catalog import Entry, list_grammars, read_entry, shipped
@@ -52,9 +52,9 @@ def test_everything_that_ships_is_linted_and_its_findings_are_told(monkeypatch: 
         together.append([grammar.ref for grammar in grammars if all(rule.samples for rule in grammar.rules)])
         return []
 
-    monkeypatch.setattr("receipt_cli.authoring.check.lint_grammar", lint)
-    monkeypatch.setattr("receipt_cli.authoring.check.lint_catalogue", lint)
-    monkeypatch.setattr("receipt_cli.authoring.check.lint_together", lint_all)
+    monkeypatch.setattr("receipt_cli.authoring.explain.lint_grammar", lint)
+    monkeypatch.setattr("receipt_cli.authoring.explain.lint_catalogue", lint)
+    monkeypatch.setattr("receipt_cli.authoring.explain.lint_together", lint_all)
     paths = [f"grammars/{path}" for path in (*(entry.path for entry in ENTRIES), MARKERS_PATH)]
     told: list[str] = []
     assert lint_shipped() == ([], len(ENTRIES) + 1)

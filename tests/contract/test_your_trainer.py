@@ -15,8 +15,7 @@ import pytest
 
 from receipt_cli.authoring.lint import lint_grammar
 from receipt_cli.definitions.units import known_units
-from receipt_cli.grammar.parse import KINDS, load_grammar
-from receipt_cli.grammar.parts import PARTS
+from receipt_cli.grammar.parse import KINDS, PARTS, load_grammar
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "your-trainer.md").read_text("utf-8")

@@ -12,7 +12,7 @@ from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.definitions.units import UNITS, read_number, split_suffix
 from receipt_cli.errors import UsageError
 from receipt_cli.grammar.catalog import shipped
-from receipt_cli.importers.field_names import Names
+from receipt_cli.importers.values import Names
 from receipt_cli.importers.wall_time import read_wall
 from receipt_cli.io.discovery import arrange
 from receipt_cli.receipts.production import Request, produce

@@ -15,7 +15,7 @@ from receipt_cli.documents.invariants.goodput import GOODPUT_RULES
 from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.documents.validate import has_errors, validate_document
 from receipt_cli.emit import AblationReceipt, GoodputTracker, StepPrinter, TemporalPerformanceTracker
-from receipt_cli.emit.conformity import check_document
+from receipt_cli.emit.document import check_document
 from receipt_cli.emit.goodput_tracker import CATEGORIES
 from receipt_cli.receipts.production import Request, produce
 

@@ -18,9 +18,9 @@ from receipt_cli.gpu_profile.document import build_document
 from receipt_cli.gpu_profile.files import list_streams
 from receipt_cli.gpu_profile.format import BATCHES
 from receipt_cli.gpu_profile.nsys import read_report
-from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import read_session
 from receipt_cli.gpu_profile.spans import Spans
+from receipt_cli.gpu_profile.stream import StreamProblems
 
 FLIGHT = Path(__file__).resolve().parents[2] / "fixtures" / "flight"
 Streams = list[tuple[str, bytes]]

@@ -144,10 +144,10 @@ def test_neither_columns_nor_workers_change_it(count: int, stride: int, evals: l
     one = read(text, wall, workers=1)
     check(one)
     assert one.goodput is not None
-    assert not any(event.run is not None for event in one.summaries[0].series.events)
-    with patch.multiple(regular, SPAN=HEAD + TAIL + 2, LEAST=1), patch.object(rows, "WEIGHT", 1 << 40):
+    assert not any(event.run is not None for event in one.summaries[0].series.table.events)
+    with patch.multiple(regular, SPAN=HEAD + TAIL + 2, LEAST=1), patch.object(rows, "MANY", 0):
         columns = read(text, wall, workers=1)
-    assert any(event.run is not None for event in columns.summaries[0].series.events)
+    assert any(event.run is not None for event in columns.summaries[0].series.table.events)
     assert columns.goodput == one.goodput
     many = read(text, wall, workers=3)
     assert derived_bytes(assemble(many, run={}, header={})) == derived_bytes(assemble(one, run={}, header={}))

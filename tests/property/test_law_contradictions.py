@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from receipt_cli.analysis.checks import contradicted_metrics
 from receipt_cli.analysis.consistency import MEAN, of_session
+from receipt_cli.comparison.comparable import DEFAULT
 from receipt_cli.comparison.contrasts import Run, contrast
-from receipt_cli.comparison.policy import DEFAULT
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.importers.importing import import_document
 from receipt_cli.numeric.statistics import Statistic

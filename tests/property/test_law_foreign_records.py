@@ -1,11 +1,16 @@
 """Law 1: a record belongs to a rule only if it starts where the rule's records start; others are named and change no figure."""
 
+from __future__ import annotations
+
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import receipt_cli
+from receipt_cli.errors import ReceiptError
 from tests.tools.examples import costly
 from tests.tools.injections import HEALTHY, HIGH, KINDS, LOW, SCRIPTS, Log, healthy_logs, read_stated, verdict_of
 
@@ -66,3 +71,13 @@ def test_what_precedes_most_records_is_not_foreign(logs: dict[str, Log], tmp_pat
     path.write_bytes(b"\n".join(log.instead(led)) + b"\n")
     verdict = verdict_of(KINDS["message"], log.stated, read_stated(path))
     assert (verdict.word, verdict.problems) == ("unchanged", ())
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_record_in_a_string_of_a_json_object_is_quoted(count: int, escaped: bool, tmp_path: Path) -> None:
+    note = [f"iter {100 * n}: loss {4 - n / 9:.4f}, time 98.12ms, mfu 21.40%" for n in range(count)]
+    path = tmp_path / "notes.jsonl"
+    path.write_text("".join(json.dumps({"path": "a.log", "note": f'then "{text}"' if escaped else text}) + "\n" for text in note))
+    with pytest.raises(ReceiptError, match="no grammar recognises"):
+        receipt_cli.read(path)

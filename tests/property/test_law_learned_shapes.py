@@ -97,3 +97,84 @@ def test_a_word_between_the_counter_and_the_figures_tells_of_what_they_are(lines
 def test_records_of_one_kind_may_begin_in_several_ways() -> None:
     lines = [f"[{'gpu' if n % 2 else 'cpu'} 0] iter {n}: loss {4 - n / 50:.4f}" for n in range(COUNT)]
     assert figures(derived_of(lines)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
+
+
+@settings(max_examples=costly(30), deadline=None)
+@given(form=st.sampled_from((FORMS[0], FORMS[1], FORMS[4])), at=st.integers(3, COUNT - 3))
+def test_a_record_torn_by_another_is_not_read_with_the_other_one_s_loss(form: str, at: int) -> None:
+    lines = printed(form)
+    torn, whole = lines[at], lines[at + 1]
+    cut = torn.index(".", torn.lower().index("loss"))
+    derivation = derived_of([*lines[:at], torn[:cut] + whole, torn[cut:], *lines[at + 2 :]])
+    assert derivation.primary is not None
+    loss = derivation.summaries[derivation.primary].metrics["loss"]
+    named = {field for problem in derivation.problems[1] for field in problem.fields}
+    assert loss.record_count < COUNT
+    assert (loss.first, loss.last) == (3.98, 3.2)
+    assert named & {"/summary/steps/record_count", "/summary/metrics/loss/min"}
+
+
+def test_an_unread_record_behind_the_last_step_leaves_open_how_many_there_are() -> None:
+    form = "Training Epoch: 0 Training Iteration: {n}  average_loss : {x:.4f}  learning_rate : 0.001"
+    lines = [form.format(n=n, x=9 - n / 10) for n in range(1, 20)]
+    derivation = derived_of([*lines, "Training Epoch: 0 Training Iteration: 20  final_loss : 7.1 None"])
+    problem = next(problem for problem in derivation.problems[1] if problem.kind == "training_unread")
+    assert problem.line_number == 20
+    assert {"/summary/steps/record_count", "/summary/steps/last", "/summary/metrics/loss/last"} <= {*problem.fields}
+    again = derived_of([*lines, "Training Epoch: 0 Training Iteration: 19  final_loss : 7.1 None"])
+    assert not any(problem.kind == "training_unread" for problem in again.problems[1])
+
+
+def test_a_record_glued_behind_a_bar_is_read_as_the_others_are() -> None:
+    lines = [f"{{'loss': '{3 - n / 100:.3f}', 'grad_norm': '{5 + n % 7}.5', 'learning_rate': '1e-06'}}" for n in range(60)]
+    lines[2] = "Train:   3%|▎         | 3/60 [04:37<7:07:39, 88.18s/it]" + lines[2]
+    derivation = derived_of(lines)
+    assert derivation.primary is not None
+    assert derivation.summaries[derivation.primary].record_count == 60
+
+
+def test_losses_beside_a_counter_that_begins_again_are_of_several_launches() -> None:
+    lines = list[str]()
+    for _ in range(3):
+        for n in range(100, 1100, 100):
+            lines += [f"[train][1] progress: 1/1 step: {n}, speed: {16 + n / 1000} steps/s"]
+            lines += [f"\tlm_loss: {9 - n / 500:.4f}, ppl: {100 + n / 7:.4f}, loss: {9 - n / 500:.4f}"]
+    assert derived_of(lines).primary is None
+
+
+@pytest.mark.parametrize(("scale", "factor"), [("K", 1e3), ("M", 1e6), ("B", 1e9)])
+def test_a_letter_between_a_number_and_its_rate_says_its_magnitude(scale: str, factor: float) -> None:
+    derivation = derived_of([f"step {n} | loss {4 - n / 50:.4f} | 1.{20 + n}{scale} tok/s" for n in range(COUNT)])
+    assert derivation.primary is not None
+    rate = derivation.summaries[derivation.primary].metrics["tokens_per_s"]
+    assert (rate.first, rate.last) == (1.2 * factor, 1.59 * factor)
+
+
+def test_a_letter_before_three_names_tells_the_validation_s() -> None:
+    form = "Epoch {n}: v_recons {v:.4f}  recons {x:.4f}  v_loss {v:.4f}  loss {x:.4f}  v_kl {v:.4f}  kl {x:.4f}"
+    derivation = derived_of([form.format(n=n, x=4 - n / 50, v=5 - n / 60) for n in range(COUNT)])
+    assert derivation.primary is not None
+    metrics = derivation.summaries[derivation.primary].metrics
+    assert (metrics["loss"].first, metrics["val_loss"].first) == (4.0, 5.0)
+    players = [f"Epoch {n}: p_loss {n / 7:.4f}  v_loss {3 - n / 60:.4f}  loss {4 - n / 50:.4f}" for n in range(COUNT)]
+    again = derived_of(players)
+    assert again.primary is None or "val_loss" not in again.summaries[again.primary].metrics
+
+
+def test_grad_beside_a_loss_and_a_learning_rate_is_the_gradient_norm() -> None:
+    form = "Epoch 1 | Step {n}/99 | Loss: {x:.4f} | LR: 1.00e-06 | Grad: {g:.3f}"
+    for least, wanted in ((0.2, 0.2), (-0.3, None)):
+        derivation = derived_of([form.format(n=n, x=4 - n / 50, g=least + n / 30) for n in range(COUNT)])
+        assert derivation.primary is not None
+        norm = derivation.summaries[derivation.primary].metrics.get("grad_norm")
+        assert (norm.first if norm is not None else None) == wanted
+
+
+@pytest.mark.parametrize(
+    ("labels", "ambiguous"),
+    [("loss {x} total_loss {y}", True), ("nll {x} ce {y}", True), ("loss {x} ce {y}", False), ("loss {x} total_loss {x}", False)],
+)
+def test_two_labels_that_may_be_the_loss_s_are_named(labels: str, ambiguous: bool) -> None:
+    lines = [f"step {n} " + labels.format(x=f"{4 - n / 50:.4f}", y=f"{5 - n / 60:.4f}") for n in range(COUNT)]
+    problems = [problem for problem in derived_of(lines).problems[1] if problem.kind == "loss_ambiguous"]
+    assert [len(problem.fields) for problem in problems] == ([6] if ambiguous else [])

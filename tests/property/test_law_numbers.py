@@ -30,6 +30,7 @@ READERS: dict[str, tuple[str, Printed]] = {
     ),
     "mlx-lm": ("", lambda n, x: f"Iter {n}: Train loss {x}, Learning Rate 1.000e-05, It/sec 1.236, Tokens/sec 385.375"),
     "trainer's objects": ("", lambda n, x: f"{{'loss': {x}, 'grad_norm': 1.25, 'learning_rate': 0.0002, 'epoch': {n / 8:.3f}}}"),
+    "verl": ("", lambda n, x: f"step:{n} - train/loss:{x} - train/grad_norm:1.25 - train/lr:0.0003"),
     "script": ("", lambda n, x: f"update {n} | loss {x} | lr 0.0003"),
     "script that ends with it": ("", lambda n, x: f"[{n}/90] lr=0.0003 loss={x}"),
     "JSON lines": ("", lambda n, x: f'{{"step": {n}, "loss": {x}, "lr": 0.0003}}'),
@@ -112,7 +113,9 @@ def test_a_decimal_comma_is_read_as_one_or_not_at_all(reader: str, tmp_path: Pat
     assert figures(stated(reader, losses, tmp_path / "run.log")) <= TRUE
 
 
-@pytest.mark.parametrize("reader", [reader for reader in READERS if reader not in ("trainer's objects", "JSON lines", "table")])
+@pytest.mark.parametrize(
+    "reader", [reader for reader in READERS if reader not in ("trainer's objects", "verl", "JSON lines", "table")]
+)
 @pytest.mark.parametrize("form", ["{}", "{}e+00"])
 def test_a_column_of_decimal_commas_is_read(reader: str, form: str, tmp_path: Path) -> None:
     document = stated(reader, [form.format(loss.replace(".", ",")) for loss in LOSSES], tmp_path / "run.log")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from receipt_cli.comparison.comparable import DEFAULT
 from receipt_cli.comparison.contrasts import Run, contrast
 from receipt_cli.comparison.load import make_run, read_points
-from receipt_cli.comparison.policy import DEFAULT
 from receipt_cli.comparison.rerun import Side, reproducibility
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.receipts.production import Product, Request, produce

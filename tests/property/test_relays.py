@@ -199,7 +199,7 @@ def in_columns(wanted: bool, longest: int, most: int) -> Iterator[None]:
     with (
         small_pieces(),
         patch.multiple(regular, SPAN=HEAD + TAIL + 2, LEAST=1, FEWEST=2, LONGEST=longest),
-        patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0),
+        patch.object(rows, "MANY", 0 if wanted else 1 << 40),
         patch.object(banners, "MOST_STARTS", most),
         patch.object(copies, "MOST_LANES", most),
     ):
@@ -237,7 +237,7 @@ def test_short_attempts_are_few_events(begin: str, tmp_path: Path) -> None:
     reading = read_log([Stream((Source(str(path)),))], Options(grammar=str(grammar)), workers=1)
     assert sum(event.records for event in reading.events if event.is_step) == 300 * 64
     assert (len(reading.events) < 64 * 4) == (begin == "again")
-    with patch.object(rows, "WEIGHT", 0):
+    with patch.object(rows, "MANY", 1 << 40):
         plain = read_log([Stream((Source(str(path)),))], Options(grammar=str(grammar)), workers=1)
     assert len(plain.events) == 300 * 64
     one, other = (repr(assemble(each.derivation(), run={}, header={}, attachments=[])) for each in (reading, plain))

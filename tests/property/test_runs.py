@@ -9,11 +9,12 @@ from itertools import accumulate
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.analysis.steady import warmup
+from receipt_cli.analysis.steady import warmups
 from receipt_cli.derive import Options
 from receipt_cli.events import phases, rows
 from receipt_cli.events.compact import regular
@@ -178,7 +179,7 @@ logs = st.lists(parts, min_size=1, max_size=8).map(lambda made: "\n".join(line f
 @contextmanager
 def in_columns(wanted: bool) -> Iterator[None]:
     """Leave all records in their columns that may stay there, or none."""
-    with small_pieces(), patch.multiple(regular, **MARGINS), patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0):
+    with small_pieces(), patch.multiple(regular, **MARGINS), patch.object(rows, "MANY", 0 if wanted else 1 << 40):
         yield
 
 
@@ -308,7 +309,7 @@ def test_runs_change_nothing_of_a_log(log: str, tmp_path: Path) -> None:
 
 
 def test_the_margins_hold_what_is_compared() -> None:
-    assert warmup(10**6) < HEAD and TAIL > phases.LATE_RECORDS
+    assert warmups(np.array([10**6]))[0] < HEAD and TAIL > phases.LATE_RECORDS
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from receipt_cli.analysis.goodput import legs, timestamps
-from receipt_cli.events.naming import together
+from receipt_cli.analysis.goodput import records, timestamps
+from receipt_cli.events.naming import cells
 from receipt_cli.numeric import ordinals, spill
 
 SMALL = 7
@@ -15,8 +15,8 @@ SMALL = 7
 def small_pieces() -> Iterator[None]:
     """Look at few records at a time, everywhere."""
     with ExitStack() as stack:
-        for module in (together, ordinals, spill):
+        for module in (cells, ordinals, spill):
             stack.enter_context(patch.object(module, "PIECE", SMALL))
-        for module in (legs, timestamps):
+        for module in (records, timestamps):
             stack.enter_context(patch.object(module, "MOST", SMALL))
         yield

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from receipt_cli.analysis.goodput.attempts import SLACK
 from receipt_cli.analysis.goodput.clock_skip import ClockSkip
 from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Wall
-from receipt_cli.analysis.goodput.stalls import is_doubtful, listed
 from receipt_cli.analysis.goodput.step_time_account import Begin, work_of
+from receipt_cli.analysis.goodput.steps import SLACK, is_doubtful, listed
 from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life, format_clock, is_zoned
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.goodput.waits import Work
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
-from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.problems import Problem
 
@@ -73,12 +71,8 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
 
 def _life(phases: Sequence[Phase], launch: Launch, edges: Edges) -> Life | ClockBack | ClockSkip | None:
     steps = [event for phase in phases for event in phase.step_events]
-    lines = (min(e.line for e in steps), max(_last_line(e) for e in steps)) if steps else (1 << 62, 0)
+    lines = (min(e.line for e in steps), max(e.last_line for e in steps)) if steps else (1 << 62, 0)
     return find_life(launch.events, launch.start, edges, lines, local=is_zoned(edges) is not True)
-
-
-def _last_line(event: Event) -> int:
-    return event.line if event.run is None else event.run.record(len(event.run) - 1)[1]
 
 
 def _parts(

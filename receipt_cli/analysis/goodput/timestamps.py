@@ -13,11 +13,12 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from receipt_cli.analysis.goodput.clock_skip import HOUR_S, MOST_GAPS, ClockSkip, skips_hour
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.streams import Gathered
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, may_have_time, plain, read_clock
 

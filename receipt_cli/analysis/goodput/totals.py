@@ -29,12 +29,12 @@ class Tally:
         self._classes: dict[str, _Class] = {}
 
     def add(
-        self, name: str, seconds: float, *, measured: bool, overlapped: float = 0.0, count: int = 1, shared: bool = False
+        self, name: str, *seconds: float, measured: bool, overlapped: float = 0.0, count: int = 1, shared: bool = False
     ) -> None:
-        """Add a span; ``overlapped`` are the seconds of it that ran beside other work, ``shared`` where another class may
-        have its time: where that leaves a class nothing at all, nothing is known of it."""
+        """Add spans; ``overlapped`` are the seconds of them that ran beside other work, ``shared`` if another class may
+        have their time: if that leaves a class nothing at all, nothing is known of it."""
         entry = self._classes.setdefault(name, _Class())
-        entry.seconds.append(seconds)
+        entry.seconds += seconds
         entry.count += count
         entry.inferred |= not measured
         entry.shared |= shared

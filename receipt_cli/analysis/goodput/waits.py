@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from receipt_cli.analysis.goodput.attempts import DATA, DISPATCH, Try, is_time, steps_in
-from receipt_cli.analysis.goodput.legs import Tries
-from receipt_cli.analysis.goodput.stalls import Found
-from receipt_cli.analysis.goodput.steptime import figure_total
+from receipt_cli.analysis.goodput.records import DATA, DISPATCH, Records, is_time
+from receipt_cli.analysis.goodput.steps import Found
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.summary import Summary
 
@@ -44,17 +42,16 @@ class Work(NamedTuple):
         return self._replace(seconds=self.seconds - seconds, least=least, most=self.most - (0.0 if doubtful else seconds))
 
 
-def wait_for_data(work: Work, tries: Sequence[Tries], summary: Summary, outside: Callable[[], float], tally: Tally) -> Work:
+def wait_for_data(work: Work, table: Records, summary: Summary, outside: Callable[[], float], tally: Tally) -> Work:
     """Return the time of the steps without their waiting for data, which is added to ``tally``.
 
     A printed step time does not hold the wait for samples that inference makes: that is lost beside it. ``outside`` returns
     the seconds of the waiting that lie before the wall time.
     """
-    inside, sampled = _waited(tries, summary, DATA)
-    beside, estimated = _waited(tries, summary, DISPATCH)
-    records = sum(one.records for one in tries)
+    inside, sampled = _waited(table, summary, DATA)
+    beside, estimated = _waited(table, summary, DISPATCH)
     if beside is not None and work.evidence in TIMED:
-        tally.add("data_loading", beside, measured=not estimated, count=records)
+        tally.add("data_loading", beside, measured=not estimated, count=table.count)
     held = [s for s in (inside, None if work.evidence in TIMED else beside) if s is not None]
     share = _share(summary) if not held else None
     if share is not None:
@@ -66,38 +63,29 @@ def wait_for_data(work: Work, tries: Sequence[Tries], summary: Summary, outside:
     if seconds > work.seconds:
         tally.miss("data_loading")
         return work._replace(least=None)
-    tally.add("data_loading", seconds, measured=not (sampled or estimated), count=records)
+    tally.add("data_loading", seconds, measured=not (sampled or estimated), count=table.count)
     known = work.less(seconds)
     if work.evidence == "trainer_loop" and work.least is not None:  # from printed step times: they hold the wait for data alone
         known = known._replace(least=max(0.0, min(work.least - (inside or 0.0), known.seconds)))
     return known
 
 
-def _waited(tries: Sequence[Tries], summary: Summary, name: str) -> tuple[float | None, bool]:
-    """Return how long the steps that stand waited, and whether that is an estimate; None where nothing says so.
+def _waited(table: Records, summary: Summary, name: str) -> tuple[float | None, bool]:
+    """Return how long the steps that stand waited, and whether that is an estimate; None if nothing says so.
 
     Records that lack the figure are taken for median ones.
     """
     statistic = summary.metrics.get(name)
     if statistic is None:
         return None, False
-    if not is_time(statistic.median) or any(event.step is None for one in tries for event in one.events):
+    if not is_time(statistic.median) or not table.numbered:
         return None, True
-    sampled = any((one.stride or 1) > 1 for one in tries) and statistic.definition is None
-    seconds: list[float] = []
-    for one in tries:
-        if not isinstance(one, Try):
-            totals = one.totals(one.starts, one.standing, name, statistic.definition, statistic.median)
-            sampled = sampled or None in totals
-            steps = (one.steps_in(one.starts, one.standing)).tolist()
-            seconds += [statistic.median * n if total is None else total for total, n in zip(totals, steps, strict=True)]
-            continue
-        stand = one.part[0]
-        if stand:
-            whole = figure_total(stand, None, one.lead, name, statistic.definition, statistic.median)
-            sampled = sampled or whole is None
-            seconds.append(statistic.median * steps_in(stand, None, one.lead) if whole is None else whole)
-    return math.fsum(seconds), sampled
+    stand = table.standing > table.starts
+    steps = table.steps_in(table.starts[stand], table.standing[stand]).tolist()
+    totals = table.totals(table.starts, table.standing, name, statistic.definition, statistic.median)
+    sampled = bool((table.strides > 1).any()) and statistic.definition is None
+    seconds = [statistic.median * n if total is None else total for total, n in zip(totals, steps, strict=True)]
+    return math.fsum(seconds), sampled or None in totals
 
 
 def _share(summary: Summary) -> float | None:

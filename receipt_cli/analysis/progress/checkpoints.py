@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from receipt_cli.analysis.goodput.attempts import is_time, last_clock
+from receipt_cli.analysis.goodput.records import is_time
 from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
 from receipt_cli.events.model import Event, numbers_of
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.series import positions
+from receipt_cli.events.table import positions
 from receipt_cli.patterns import compile_later
+from receipt_cli.problems import Problem, pointer
 
 LISTED = 20
 """Most checkpoints in a receipt: the last ones."""
@@ -52,10 +53,16 @@ class Checkpoints:
     latest: Sequence[Saved]
 
 
-def without_unsaved(found: Checkpoints, lines: Mapping[int, bytes], last: int) -> Checkpoints:
-    """Return checkpoints without ``unsaved_*`` if another one began after line ``last``, that of the last step record."""
-    begun = found.unsaved_step_count and any(number > last and _SAVING.search(line) for number, line in lines.items())
-    return replace(found, unsaved_step_count=None, unsaved_time_s=None) if begun else found
+def checkpoint_begun(found: Checkpoints, index: int, lines: Mapping[int, bytes], last: int) -> list[Problem]:
+    """Return a problem if another checkpoint began after line ``last``, that of the last step record of phase ``index``.
+
+    ``lines`` are the first and the last ones of the run. Whether it was saved, and so what is unsaved, is unknown then.
+    """
+    begun = [number for number, line in lines.items() if number > last and _SAVING.search(line)][:1]
+    detail = "a checkpoint begins after the last step; whether it was saved is unknown"
+    names = ("unsaved_step_count", "unsaved_time_s")
+    fields = tuple(pointer("phases", index, "summary", "checkpoints", name) for name in names)
+    return [Problem("checkpoint_begun", number, detail, "", (number,), (), fields) for number in begun]
 
 
 def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | None) -> Checkpoints | None:
@@ -178,6 +185,6 @@ def _ledger(saved: Sequence[Saved], last: Event, steps: Sequence[Event]) -> Chec
     steps_since = time_since = None
     if at_end is not None and at_end.last_step is not None and saved[-1].step is not None:
         steps_since = max(0, at_end.last_step - saved[-1].step)
-    if at_end is not None and not math.isnan(last_clock(at_end)) and not math.isnan(last.clock):
-        time_since = max(0.0, round(last_clock(at_end) - last.clock, CLOCK_DIGITS))
+    if at_end is not None and not math.isnan(at_end.last_clock) and not math.isnan(last.clock):
+        time_since = max(0.0, round(at_end.last_clock - last.clock, CLOCK_DIGITS))
     return Checkpoints(len(saved), saved[-1].step, last.line, whole, steps_since, time_since, saved[-LISTED:])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from receipt_cli.analysis.flops import Facts, Peak, positive
 from receipt_cli.analysis.progress.realised import Realised
 from receipt_cli.events.model import Event
-from receipt_cli.events.series import Series
+from receipt_cli.events.table import Series
 from receipt_cli.numeric.precision import TOLERANCE, resolution
 from receipt_cli.numeric.statistics import Statistic, Values, exact_sum
 

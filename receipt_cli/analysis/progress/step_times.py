@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from receipt_cli.analysis.goodput.attempts import CUMULATIVE, TIME
-from receipt_cli.analysis.goodput.marked import place
-from receipt_cli.analysis.goodput.pauses import marks_of
-from receipt_cli.analysis.goodput.tries import paces, standing_of
+import numpy as np
+
+from receipt_cli.analysis.goodput.marks import marks_of, place
+from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, are_countable, standing_records
+from receipt_cli.analysis.goodput.steps import paces
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.series import Series
-from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.lazy_numpy import np
-from receipt_cli.numeric.statistics import Statistic, Values, exact_median, quantiles, value_range
+from receipt_cli.events.table import Series
+from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.statistics import Statistic, exact_median, quantiles, value_range
 
 MIN_RECORDS = 10
 """Fewest step times that show a tail."""
@@ -41,28 +41,20 @@ def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: f
     """
     if printed is not None:
         return None if printed.definition in CUMULATIVE else _spread("printed", series.steady(TIME))
-    if grain is None:
+    if grain is None or not are_countable(phase):
         return None
-    lengths, times = paces(standing_of(phase), place(marks_of(phase, 0), phase.steps))
+    records = standing_records(phase)
+    lengths, times = paces(records, place(marks_of(phase, 0), records))
     median = exact_median(lengths)
     if not median or median < FINE * grain or (value_range(times)[0] or 0.0) < 0:
         return None
     return _spread("timestamps", times)
 
 
-def _spread(source: Literal["printed", "timestamps"], values: Values) -> StepTimes | None:
+def _spread(source: Literal["printed", "timestamps"], values: Floats) -> StepTimes | None:
     if len(values) < MIN_RECORDS:
         return None
     p5, p90, p95, p99 = quantiles(values, SHARES)
     middle = exact_median(values)
     assert middle is not None
-    return StepTimes(source, len(values), p5, middle, p90, p95, p99, _deviation(values, middle))
-
-
-def _deviation(values: Values, middle: float) -> float:
-    """Return the median absolute deviation from ``middle``."""
-    if is_large(values):
-        found = exact_median(np.abs(np.asarray(values, np.float64) - middle))
-    else:
-        found = exact_median([abs(value - middle) for value in values])
-    return found or 0.0
+    return StepTimes(source, len(values), p5, middle, p90, p95, p99, exact_median(np.abs(values - middle)) or 0.0)

@@ -1,4 +1,4 @@
-"""The commands of ``receipt``: their names and what each does in the order of the help, and the function that each calls."""
+"""List the commands of ``receipt``: names and summaries in the order of the help, and functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SECTIONS = {
         "help": "Help of a command, of all commands, or on exit codes",
     },
 }
-"""Each command of the top with what it does; help shows the last section only if all commands are asked for."""
+"""Section → command → summary; the last section is shown by ``help --all`` only."""
 GROUPS = {
     "store": {
         "build": "Receipts of every log of an archive, kept up to date",
@@ -78,18 +78,15 @@ GROUPS = {
         "diff": "What changed between two versions",
     },
 }
-"""Commands that have commands of their own, with what each does."""
+"""Group → command → summary."""
 ALIASES = {"ci": "check", "rederive": "store build", "validate": "schema check", "migrate": "schema migrate"}
-"""Names of an earlier release, which help does not show."""
+"""Name of an earlier release → command; help does not show these."""
 COMMANDS = tuple(
     f"{name} {member}".rstrip() for section in SECTIONS.values() for name in section for member in GROUPS.get(name, [""])
 )
 """Each command is a function of its name: its parameters are the options, the docstring is the help, the last paragraph of
 which is an example. The function is in the module of the group, else in one of the same name."""
 _ELSEWHERE = {
-    "show": "documents:show",
-    "schema check": "documents:check",
-    "schema migrate": "documents:migrate",
     "attest": "verify:attest",
     "history": "compare:history",
     "store build": "store_build:build",
@@ -102,7 +99,7 @@ _ELSEWHERE = {
 
 
 def load(name: str) -> Callable[..., None]:
-    """Return the function of a command; of all commands, only its module is imported. Raises ``UsageError``."""
+    """Import and return the function of a command. Raises ``UsageError``."""
     if name == "run" and os.name == "nt":
         raise UsageError("receipt run needs the signals and terminals of POSIX", try_="receipt parse LOG --here")
     group, _, command = name.rpartition(" ")
@@ -111,5 +108,5 @@ def load(name: str) -> Callable[..., None]:
 
 
 def summaries(group: str = "") -> dict[str, str]:
-    """Return the names of the commands in ``group`` or, with groups among them, of those at the top, with what each does."""
+    """Return command → summary of a group; without one, of the commands and groups at the top."""
     return GROUPS[group] if group else {name: about for section in SECTIONS.values() for name, about in section.items()}

@@ -12,11 +12,10 @@ from typing import Annotated, Any
 from receipt_cli.analysis.checks import CORE, healthy, outcome, too_short
 from receipt_cli.ci.baseline import Baseline, hold_against
 from receipt_cli.ci.delivery import Targets, deliver
-from receipt_cli.ci.gates import DEFAULT, Gates
-from receipt_cli.ci.gates_file import read_gates
+from receipt_cli.ci.gates import DEFAULT, Gates, read_gates
 from receipt_cli.ci.log_locations import Places
 from receipt_cli.ci.page import render_page
-from receipt_cli.ci.verdict import Verdict, rule
+from receipt_cli.ci.verdict import HEALTH, Verdict, rule
 from receipt_cli.cli.output import note, progress, read_policy, style, write_json, write_stdout
 from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, FromSettings, JobExit, Json, Option, Policy, Was
 from receipt_cli.comparison.contrasts import Run
@@ -25,16 +24,8 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.schemas import find_entry, get_json_schema
 from receipt_cli.errors import ExitCode, GrammarChoiceError, UsageError
 from receipt_cli.io.file_kinds import read_file
-from receipt_cli.receipts.open import read_given
-from receipt_cli.receipts.production import Product
+from receipt_cli.receipts.production import Product, read_given
 from receipt_cli.render.receipt import render_receipt
-
-_WRONG = {
-    "has_steps": "no training step",
-    "finite_losses": "a loss is not finite",
-    "no_oom": "memory ran out",
-    "zero_exit_code": "exit code not 0",
-}
 
 
 def check(
@@ -97,7 +88,7 @@ def check(
     else:
         held = None
     if held is None and wanted.changes:
-        note(["the gates limit changes, and no --baseline was given: they are unknown"])
+        note(["the gates limit changes, which are unknown without --baseline"])
     ruled = rule(document, wanted, held)
     targets = Targets(junit, sarif, markdown, dotenv, output, annotations)
     places = Places.of(document, file, file if product is not None else log, environ)
@@ -121,12 +112,12 @@ def check(
 
 
 def _answer(document: Mapping[str, Any], ruled: Verdict, proven: bool, allow_unknown: bool) -> str:
-    """Return whether the run passes, with the exit code, and why."""
+    """Return whether the run passes, the exit code, and the reason."""
     checks, fine = document["checks"], healthy(document["checks"], document["failure"])
     if fine is None and not allow_unknown:
         return f"cannot judge (exit {ExitCode.GRAMMAR}): no step line was recognised"
     lacking = [name for name in CORE if checks.get(name) is not True] if proven and fine and not ruled.passed else []
-    wrong = [words for name, words in _WRONG.items() if checks.get(name) is False]
+    wrong = [words for name, (words, _) in HEALTH.items() if checks.get(name) is False]
     word: str = "finished, too short to judge" if too_short(document) else outcome(document)
     if lacking:
         why = f"not proven: {', '.join(lacking)}"
@@ -143,13 +134,13 @@ def _read_gates(path: Path | None) -> Gates:
 
 
 def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) -> Product | None:
-    """Return what the log of a receipt gives beside it; None where it is not at hand, or gives another receipt."""
+    """Read the log of a receipt for its steps; None if it is missing or gives another receipt."""
     if not Path(log).exists():
         return None
     again, product = read_given(log, environ=environ, progress=progress)
     if again["summary"] == document["summary"]:
         return product
-    note([f"{log} does not give this receipt: its steps play no part in the comparison"])
+    note([f"{log} does not give this receipt: its steps are not compared"])
     return None
 
 

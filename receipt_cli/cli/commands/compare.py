@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 
 from receipt_cli.api.commands import compare as compare_runs
 from receipt_cli.cli.output import (
-    ColorChoice,
     note,
     note_some,
     progress,
@@ -32,6 +31,7 @@ from receipt_cli.history.lane_history import worsened
 from receipt_cli.render.comparison.markdown import render_markdown
 from receipt_cli.render.comparison.terminal import render_comparison, render_reproducibility
 from receipt_cli.render.history import render_history
+from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store
 from receipt_cli.store.reading import read_receipts
 from receipt_cli.store.series_files import SeriesFiles
@@ -50,12 +50,10 @@ def compare(
     markdown: Markdown = None,
     reproducibility: Annotated[
         bool,
-        Option(
-            "--reproducibility", help="Test whether the second run is a rerun of the first: exit 0 where that is shown, else 1."
-        ),
+        Option("--reproducibility", help="Test whether the second run is a rerun of the first: exit 0 if that is shown, else 1."),
     ] = False,
     resume: Annotated[
-        bool, Option("--resume", help="Test whether the second run goes on where the first was: like --reproducibility, by step.")
+        bool, Option("--resume", help="Test whether the second run continues the first: like --reproducibility, by step.")
     ] = False,
     steps: Annotated[int | None, Option(least=1, help="With these two: number of records to compare (100 by default).")] = None,
     tolerance: Annotated[
@@ -79,7 +77,7 @@ def compare(
     """
     runs = [receipt_file(run, store) for run in runs]
     if reproducibility and resume:
-        raise UsageError("--reproducibility and --resume are two questions: ask one")
+        raise UsageError("--reproducibility and --resume exclude each other")
     if reproducibility or resume:
         if markdown or target:
             raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with {_option(resume)}")
@@ -147,7 +145,7 @@ def history(
     changed: Annotated[bool, Option("--changed", help="Only lanes in which something changed.")] = False,
     full: Annotated[bool, Option("--full", help="List every group, and the runs that are in none.")] = False,
     fail: Annotated[
-        bool, Option("--fail", help="Exit 1 where the last change of a figure was for the worse."), Was("exit-code")
+        bool, Option("--fail", help="Exit 1 if the last change of a figure was for the worse."), Was("exit-code")
     ] = False,
     json_output: Json = False,
     color: Color = "auto",

@@ -69,7 +69,7 @@ def explain(
 
 
 def _told(pointer: str, value: object) -> str:
-    """Return a field with its value; of a block one aligned line for each figure, with its unit."""
+    """Return a field and its value; for a block, one aligned line for each figure with its unit."""
     if not isinstance(value, Mapping | list | tuple) or not value:
         return f"{pointer} = {_shown(pointer, value)}\n"
     leaves = list(_leaves(value))
@@ -87,7 +87,7 @@ def _leaves(value: object, at: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _shown(path: str, value: object, *, human: bool = False) -> str:
-    """Return a value as it is, or ``human``: in the unit that the names on its path end in."""
+    """Return a value; ``human``: with the unit at the end of a name on its path."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, Mapping | list | tuple):

@@ -16,8 +16,7 @@ from receipt_cli.export.names import Name
 from receipt_cli.export.run import gather
 from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.discovery import is_store
-from receipt_cli.receipts.open import read_given
-from receipt_cli.receipts.production import refusal
+from receipt_cli.receipts.production import read_given, refusal
 from receipt_cli.store.files import Store
 from receipt_cli.store.reading import read_receipts
 
@@ -52,7 +51,7 @@ def export(
     """
     most = FORMATS[to].most
     if max_steps is not None and not most:
-        raise UsageError(f"--max-steps does not apply to {to}", why="it takes figures, or records as they are")
+        raise UsageError(f"--max-steps does not apply to {to}", why="it takes figures or unchanged records")
     if is_store(file):
         _export_store(Path(file), to, output, max_steps, at)
         return
@@ -77,7 +76,7 @@ def export(
 _SUFFIXES: dict[Name, str] = {
     "openmetrics": ".prom", "otlp-json": ".json", "parquet": ".parquet", "csv": ".csv", "in-toto": ".json", "bmf": ".json",
 }  # fmt: skip
-"""Suffixes of the files that are written for the runs of a store."""
+"""Format → suffix of the files of a store's runs."""
 
 
 def _export_store(root: Path, to: Name, output: Path | None, max_steps: int | None, at: str | None) -> None:

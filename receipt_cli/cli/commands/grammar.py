@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from receipt_cli.authoring.check import lint_files, lint_shipped, test_grammar
-from receipt_cli.authoring.explain import explain_log
+from receipt_cli.authoring.explain import explain_log, lint_files, lint_shipped, test_grammar
 from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
 from receipt_cli.authoring.roles import Question, read_answers
 from receipt_cli.authoring.site_search import find_site
@@ -173,13 +172,13 @@ def learn(
 
     Prints a draft that passes the lint, or writes it to a file that does not exist yet; what it parses from the log, and what
     it cannot settle, goes to stderr. NAME is printed beside a number (#2 is the second on its line), ROLE is step, epoch,
-    epoch_step, loss, time, lr, any metric, other or skip, with :UNIT where the log prints none. Exits 4 when the draft reads no
+    epoch_step, loss, time, lr, any metric, other or skip, with :UNIT if the log prints none. Exits 4 if the draft reads no
     step of the log, 6 when the file exists.
 
     Example: receipt grammar learn run.log -o mine.yaml
     """
     if ask and (log == "-" or not sys.stdin.isatty()):
-        raise UsageError("--ask needs a terminal", why="stdin is none", try_="--answer NAME=ROLE")
+        raise UsageError("--ask needs a terminal", why="stdin is not a terminal", try_="--answer NAME=ROLE")
     if output is not None:
         check_new(output)
     name, answers = proposal_id(name, output, log), read_answers(answer or ())
@@ -201,7 +200,7 @@ def learn(
 
 
 def _asked(question: Question) -> str:
-    """Return the answer of the person at the terminal; empty where the draft is to stay as it is."""
+    """Ask the user at the terminal; an empty answer keeps the draft."""
     print_line(question.text)
     numbered = [f"{number}) {answer}" for number, answer in enumerate(question.answers, start=1)]
     print_line(f"  {'  '.join(numbered)}  NAME=ROLE, or nothing to leave it")

@@ -1,4 +1,4 @@
-"""``receipt header``: what only the job's own machine knows, written when the job starts."""
+"""``receipt header``: record the job's machine and code when the job starts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def header(
     now = rfc3339_now()
     run = {"name": name, "lane": lane, "preset": preset, "started_at": now}
     if pid is not None and python is not None:
-        raise UsageError("--pid and --python name the interpreter twice")
+        raise UsageError("--pid and --python exclude each other")
     interpreter = None if python is None else str(python)
     document, notes = capture_header(run, repository, dict(os.environ), now, python=interpreter, pid=pid)
     note(notes)

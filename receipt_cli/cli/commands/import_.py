@@ -1,4 +1,4 @@
-"""``receipt import``: another system's record of a run in, a receipt or a GPU profile out."""
+"""``receipt import``: turn another system's record of a run into a receipt or a GPU profile."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def import_(
             raise UsageError("--store and -o exclude each other")
         add_each(store, _documents(files, format_name, session, declared), json_output)
         return
-    document, _ = _imported(files, format_name, session, declared)
+    document = _imported(files, format_name, session, declared)
     data = canonical_bytes(document)
     if output is not None:
         write_atomically(output, data)
@@ -77,7 +77,7 @@ def import_(
 def _documents(
     files: Sequence[str], format_name: str | None, session: str | None, declared: Declared
 ) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:
-    """Yield each run of the files with what makes its receipt, or raises for a file that has none."""
+    """Yield each run of the files with a function that makes its receipt, or raises the error of a file without any."""
 
     def make(path: str, key: str | None) -> Mapping[str, Any]:
         return import_document(path, declared, wanted=format_name, session=key, otherwise=path[-_NAME:]).document
@@ -94,19 +94,16 @@ def _documents(
         yield from ((path if key is None else f"{path}#{key}", partial(make, path, key)) for path, key in runs)
 
 
-def _imported(
-    files: Sequence[str], format_name: str | None, session: str | None, declared: Declared
-) -> tuple[dict[str, Any], Mapping[str, Sequence[float]] | None]:
-    """Return the document, and of a receipt the values of its metrics."""
+def _imported(files: Sequence[str], format_name: str | None, session: str | None, declared: Declared) -> dict[str, Any]:
+    """Return the receipt or GPU profile of one run."""
     tracked = len(files) == 1 and format_of(files[0]) is not None
     if not tracked and _is_session(files, format_name):
-        return import_session(files, declared, session=session), None
+        return import_session(files, declared, session=session)
     if not tracked and _is_report(files, format_name):
-        return import_report(files, declared), None
+        return import_report(files, declared)
     if len(files) > 1:
-        raise UsageError("imports one document at a time", why="only a recorded session may be several files")
-    imported = import_document(files[0], declared, wanted=format_name, session=session)
-    return imported.document, imported.series
+        raise UsageError("import takes one document at a time", why="only a recorded session may be several files")
+    return import_document(files[0], declared, wanted=format_name, session=session).document
 
 
 def _is_session(files: Sequence[str], format_name: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""``receipt completion``, ``config`` and ``mcp``: the program in a shell, a project and an assistant."""
+"""``receipt completion``, ``config`` and ``mcp``: for shells, projects and assistants."""
 
 from __future__ import annotations
 

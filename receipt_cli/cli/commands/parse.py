@@ -1,18 +1,18 @@
-"""``receipt parse``: a log in, a receipt out."""
+"""``receipt parse``: turn a log into a receipt."""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from receipt_cli.authoring.site_search import find_site
-from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
+from receipt_cli.cli.output import note, progress, style, write_stdout
 from receipt_cli.cli.parameters import (
     Argument,
     Attach,
@@ -36,17 +36,15 @@ from receipt_cli.derive import Options, Reading, plan_reading
 from receipt_cli.documents.canonical import canonical_bytes, canonical_line
 from receipt_cli.errors import ExitCode, OutputError, UsageError
 from receipt_cli.io.atomic import make_folder, write_atomically
-from receipt_cli.io.beside import header_name, running_name
-from receipt_cli.io.compression import SUFFIXES
+from receipt_cli.io.compression import SUFFIXES, header_name, running_name
 from receipt_cli.receipts.production import Product, Request, produce, produce_all, produce_from, refusal, rfc3339_now
+from receipt_cli.render.style import ColorChoice
 from receipt_cli.scan.workers import AUTO
 
 if TYPE_CHECKING:
-    from receipt_cli.analysis.goodput.model import Wall
     from receipt_cli.follow.hooks import Hooks
     from receipt_cli.follow.loop import Until
-    from receipt_cli.follow.snapshot import Snapshot
-    from receipt_cli.follow.watch import Watch
+    from receipt_cli.follow.watch import Snapshot, Watch
 
 
 def parse(
@@ -93,7 +91,7 @@ def parse(
     attach: Attach = None,
     header: Annotated[Path | None, Option(help="Header file that `receipt header` wrote at job start.")] = None,
     evidence: Evidence = None,
-    job: Annotated[str | None, Option(metavar="ID", help="With --evidence: the job, where a file has several.")] = None,
+    job: Annotated[str | None, Option(metavar="ID", help="With --evidence: the job, if a file has several.")] = None,
     here: Annotated[bool, Option("--here", help="This machine and this .git are the run's: record them.")] = False,
     strict: Annotated[
         bool, Option("--strict", help="Exit 1 on lines unread or almost read, dropped numbers, or a log without steps.")
@@ -118,12 +116,17 @@ def parse(
 
     if html is not None and all_runs:
         raise UsageError("--html writes the page of one run", why="--all-runs writes a receipt of each")
+    stated = None
+    if wall is not None:
+        from receipt_cli.importers.wall_time import read_wall
+
+        stated = read_wall(wall)
     request = Request(
         path=logs[0],
         more=tuple(logs[1:]),
         grammar=grammar,
         exit_code=exit_code,
-        wall=_read_wall(wall) if wall is not None else None,
+        wall=stated,
         facts=read_facts(fact) if fact else (),
         name=name,
         lane=lane,
@@ -163,12 +166,19 @@ def parse(
         shown = render_receipt(product.document, style=style(color), series=series, full=full, log=logs[0], running=running)
         write_stdout(shown)
 
-    if all_runs:
-        _deliver_all(products, json_output, output, show)
-    else:
-        _deliver(products[0], json_output, output, show)
+    if output is not None:
+        for path, product in zip(_paths(output, ".json", products, all_runs), products, strict=True):
+            write_atomically(path, canonical_bytes(product.document))
+    for product in products:
+        if json_output:
+            write_stdout((canonical_line if all_runs else canonical_bytes)(product.document))
+        else:
+            show(product)
     if series is not None:
-        _write_series(products, series, all_runs)
+        from receipt_cli.receipts.series_file import write_series
+
+        for path, product in zip(_paths(series, ".parquet", products, all_runs), products, strict=True):
+            write_series(product.derivation, path)
     if html is not None:
         from receipt_cli.cli.commands.report import write_run_page
 
@@ -183,17 +193,14 @@ def parse(
 
 def _call(hooks: Hooks, log: str, product: Product) -> None:
     """Run the commands for the end of a followed job, unless it may still run."""
-    document = product.document
     if not product.derivation.options.running:
-        if document["failure"] is not None:
-            hooks.call("failure", log, document)
-        hooks.call("end", log, document)
+        hooks.call_at_end(log, product.document)
     hooks.finish()
     note(hooks.failed)
 
 
 def _with_header_of_orphan(request: Request) -> Request:
-    """Return the request with the header that a ``receipt run`` wrote which was killed before it could write the receipt."""
+    """Return the request with the header of a ``receipt run`` that was killed before it wrote the receipt."""
     log = Path(request.path)
     if request.path == "-" or not log.name or not log.with_name(running_name(log.name)).is_file() or os.name == "nt":
         return request
@@ -221,56 +228,19 @@ def _read_evidence(files: Sequence[Path], job: str | None) -> Sequence[dict[str,
     return read_evidence(files, job)
 
 
-def _read_wall(wall: str) -> Wall:
-    from receipt_cli.importers.wall_time import read_wall
-
-    return read_wall(wall)
-
-
-def _deliver(product: Product, json_output: bool, output: Path | None, show: Callable[[Product], None]) -> None:
-    data = canonical_bytes(product.document)
-    if output is not None:
-        write_atomically(output, data)
-    if json_output:
-        write_stdout(data)
-    else:
-        show(product)
-
-
-def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | None, show: Callable[[Product], None]) -> None:
-    """Write ``run-1.json`` and so on into ``output``, a line of JSON each to stdout, or the summaries."""
-    if output is not None:
-        make_folder(output)
-        for path, product in zip(_numbered(output, len(products), ".json"), products, strict=True):
-            write_atomically(path, canonical_bytes(product.document))
-    for product in products:
-        if json_output:
-            write_stdout(canonical_line(product.document))
-        else:
-            show(product)
-
-
-def _write_series(products: Sequence[Product], output: Path, all_runs: bool) -> None:
-    """Write the records of a run to ``output``, or those of every run to ``run-1.parquet`` and so on in it."""
-    from receipt_cli.receipts.series_file import write_series
-
-    if all_runs:
-        make_folder(output)
-    paths = _numbered(output, len(products), ".parquet") if all_runs else [output]
-    for path, product in zip(paths, products, strict=True):
-        write_series(product.derivation, path)
-
-
-def _numbered(folder: Path, count: int, suffix: str) -> list[Path]:
-    """Return the names of the files of ``count`` runs, which sort as the runs are numbered."""
-    width = len(str(count))
-    return [folder / f"run-{number:0{width}d}{suffix}" for number in range(1, count + 1)]
+def _paths(output: Path, suffix: str, products: Sequence[Product], all_runs: bool) -> list[Path]:
+    """Return the file of the run, or of every run in the folder ``output``; their names sort in the order of the runs."""
+    if not all_runs:
+        return [output]
+    make_folder(output)
+    width = len(str(len(products)))
+    return [output / f"run-{number:0{width}d}{suffix}" for number in range(1, len(products) + 1)]
 
 
 def _follow(
     request: Request, *, every: bool, idle: int | None, pid: int | None, output: Path | None, color: ColorChoice, hooks: Hooks
 ) -> list[Product]:
-    """Return what ``receipt parse`` makes of the log once its job is over, with a live view on a terminal.
+    """Follow a log until its job is over, with a live view on a terminal, and return the result.
 
     ``idle`` (seconds) and ``pid`` as ``Until`` has them; ``output`` is the file of the receipt. Raises ``ReceiptError``.
     """
@@ -294,7 +264,7 @@ def _follow(
 
 
 def _check_folder(output: Path) -> None:
-    """Refuse now what could not be written at the end: a pipe gives its log but once."""
+    """Refuse an output that could not be written at the end: a pipe can be read only once."""
     folder = output.absolute().parent
     if not folder.is_dir():
         raise OutputError("cannot write", where=str(output), why=f"there is no folder {folder}")
@@ -304,7 +274,7 @@ def _check_folder(output: Path) -> None:
 
 @contextmanager
 def _watch(path: str, until: Until, color: ColorChoice, hooks: Hooks) -> Iterator[Watch | None]:
-    """Give what shows the job on the terminal of stderr and calls its commands, or None where nobody would notice."""
+    """Yield a ``Watch`` that draws the job on stderr and calls its commands; None if it would do neither."""
     from receipt_cli.render.progress import shows_progress
 
     visible = sys.stderr is not None and shows_progress(sys.stderr)

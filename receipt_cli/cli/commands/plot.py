@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
+from receipt_cli.cli.output import note, progress, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Option
 from receipt_cli.cli.runs import InStore, log_or_receipt
 from receipt_cli.comparison.load import short_names
 from receipt_cli.errors import UsageError
-from receipt_cli.receipts.open import read_given
-from receipt_cli.render.overlay import MOST_RUNS, render_overlay
-from receipt_cli.render.plot import render_curves, render_ranges
+from receipt_cli.receipts.production import read_given
+from receipt_cli.render.plot import MOST_RUNS, render_curves, render_overlay, render_ranges
+from receipt_cli.render.style import ColorChoice
 from receipt_cli.report.plot_data import choose, choose_for, overlaid, plotted
 
 Align = Literal["step", "tokens", "samples", "time"]

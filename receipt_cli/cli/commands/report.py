@@ -10,6 +10,7 @@ from receipt_cli.cli.parameters import Option, Policy, StoreFolder, Was
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.io.atomic import write_atomically
 from receipt_cli.receipts.production import Product
+from receipt_cli.render.scale import many
 from receipt_cli.report.curves import SeriesFolder, product_curves
 from receipt_cli.report.data import one_run_report, store_report
 from receipt_cli.report.page import render_page
@@ -60,8 +61,7 @@ def report(
     if undrawn:
         notes.append(f"the curves of the {undrawn} oldest runs are left out: the report is bounded")
     note_some(notes)
-    runs = len(found["details"])
-    print_line(f"{output}: {runs} {'run' if runs == 1 else 'runs'}, {len(page) / 1e6:.1f} MB")
+    print_line(f"{output}: {many(len(found['details']), 'run')}, {len(page) / 1e6:.1f} MB")
 
 
 def write_run_page(product: Product, output: Path, log: str | None = None) -> None:

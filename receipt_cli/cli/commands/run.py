@@ -1,4 +1,4 @@
-"""``receipt run``: a command as it would run alone, and its receipt when it ends."""
+"""``receipt run``: run a command unchanged, and write its receipt when it ends."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -37,7 +38,7 @@ from receipt_cli.cli.parameters import (
 from receipt_cli.derive import Options, plan_reading
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, ReceiptError, UsageError
-from receipt_cli.evidence.slurm_job import slurm_evidence
+from receipt_cli.evidence.reading import slurm_evidence
 from receipt_cli.follow.hooks import STALL_S, Hooks
 from receipt_cli.io.atomic import check_new, write_atomically
 from receipt_cli.receipts.production import (
@@ -58,7 +59,7 @@ from receipt_cli.wrap.output_streams import hold_standard_streams
 from receipt_cli.wrap.paths import Existing, Files, check_files, default_files, is_device, open_log
 
 EVIDENCE = "receipt_run"
-"""What a wall time that we measured rests on."""
+"""Evidence of a wall time that ``receipt run`` measured."""
 
 
 def run(
@@ -92,7 +93,7 @@ def run(
     """Run a training command unchanged; keep its output, and write its receipt when it ends.
 
     Writes the header (git, GPUs, packages, host) before the command starts, the log while it runs, and the receipt when it
-    exits for any reason. Output and signals pass through unchanged. Exits as the command does; 127 or 126 where it cannot be
+    exits for any reason. Output and signals pass through unchanged. Exits as the command does; 127 or 126 if it cannot be
     started.
 
     Example: receipt run --log run.log -- python train.py
@@ -135,16 +136,17 @@ def run(
         sys.exit(error.status)
     note(ended.notes)
     if device:
-        note([f"{files.log} is no file that can be read: no header, no receipt"])
+        note([f"{files.log} is not a readable file: no header and no receipt are written"])
     else:
-        _conclude(files, ended, grammar, tuple(attach or ()), notes, quiet, hooks)
+        write = partial(_write_receipt, files, ended, grammar, tuple(attach or ()), notes, quiet=quiet, hooks=hooks)
+        _conclude(files, ended, write)
     if left is not None:
         left.remove()
     _end_as(ended.code)
 
 
 def _asked(command: Sequence[str], now: str, files: Files, grammar: str | None, attachments: Sequence[str]) -> dict[str, object]:
-    """Return what a later receipt needs: the command with its secrets masked, the time, file names and options."""
+    """Return the facts for a later receipt: the command with secrets masked, the time, file names and options."""
     return {
         "started_at": now,
         "command": mask_texts(shlex.join(command)),
@@ -156,7 +158,7 @@ def _asked(command: Sequence[str], now: str, files: Files, grammar: str | None, 
 
 
 def _recover(log: Path, output: Path | None, quiet: bool) -> None:
-    """Write the receipt of a log whose ``receipt run`` was killed; what only that saw is null. Raises ``ReceiptError``."""
+    """Write the receipt of a log whose ``receipt run`` was killed; facts that only it saw are null. Raises ``ReceiptError``."""
     files = Files.beside(log, output)
     found = find_orphan(log, files.header)
     if found is None:
@@ -181,14 +183,11 @@ def _recover(log: Path, output: Path | None, quiet: bool) -> None:
     write_atomically(receipt, canonical_bytes(product.document))
     found.note.unlink(missing_ok=True)
     if not quiet:
-        unread = refusal(product.derivation, str(log))
-        note(dict.fromkeys([*product.notes, *([unread.message] if unread is not None else [])]))
-        note(["exit code, wall time and peak memory are unknown: receipt run was killed"])
-        _show(product, log, receipt)
+        _show(product, log, receipt, ["exit code, wall time and peak memory are unknown: receipt run was killed"])
 
 
 def _check_options(log: str, grammar: str | None, attachments: Sequence[str]) -> None:
-    """Refuse now what would refuse the receipt in the end. Raises ``ReceiptError``."""
+    """Raise the errors that would otherwise come at the end, with the receipt. Raises ``ReceiptError``."""
     site = find_site(log)
     if grammar is not None:
         plan_reading(Options(grammar), site=site)
@@ -203,18 +202,10 @@ def _write_header(files: Files, run: dict[str, str | None], command: Sequence[st
     return notes
 
 
-def _conclude(
-    files: Files,
-    ended: Ended,
-    grammar: str | None,
-    attachments: tuple[str, ...],
-    notes: Iterable[str],
-    quiet: bool,
-    hooks: Hooks | None,
-) -> None:
-    """Write the receipt and report it. Whatever fails here is reported, and changes nothing of how the command ended."""
+def _conclude(files: Files, ended: Ended, write: Callable[[], None]) -> None:
+    """Write the receipt and report it. An error here is reported, and the exit code stays that of the command."""
     try:
-        _write_receipt(files, ended, grammar, attachments, notes, quiet, hooks)
+        write()
     except ReceiptError as error:
         tell(error)
         print_line(f"receipt: the log is {files.log}, its header {files.header}")
@@ -230,6 +221,7 @@ def _write_receipt(
     grammar: str | None,
     attachments: tuple[str, ...],
     notes: Iterable[str],
+    *,
     quiet: bool,
     hooks: Hooks | None,
 ) -> None:
@@ -258,15 +250,17 @@ def _write_receipt(
     product = _produced(request)
     write_atomically(files.receipt, canonical_bytes(product.document))
     if hooks is not None:
-        _call(hooks, str(files.log), product)
+        hooks.call_at_end(str(files.log), product.document)
+        hooks.finish()
+        note(hooks.failed)
     if not quiet:
-        unread = refusal(product.derivation, str(files.log))
-        note(dict.fromkeys([*notes, *product.notes, *([unread.message] if unread is not None else [])]))
-        _show(product, files.log, files.receipt)
+        _show(product, files.log, files.receipt, notes)
 
 
-def _show(product: Product, log: Path, receipt: Path) -> None:
-    """Print the card of the run on stderr; the last row names the receipt. A closed stderr is no error."""
+def _show(product: Product, log: Path, receipt: Path, notes: Iterable[str]) -> None:
+    """Print notes and the card of the run on stderr; the last row names the receipt. A closed stderr is no error."""
+    unread = refusal(product.derivation, str(log))
+    note(dict.fromkeys([*notes, *product.notes, *([unread.message] if unread is not None else [])]))
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             last = ("receipt", str(receipt))
@@ -274,14 +268,14 @@ def _show(product: Product, log: Path, receipt: Path) -> None:
 
 
 class _Silence:
-    """Runs ``--on-stall`` once nothing has come into the log for long enough, and once more for each later silence."""
+    """Runs ``--on-stall`` once for each long silence of the log."""
 
     def __init__(self, log: Path, grammar: str | None, hooks: Hooks) -> None:
         self._log, self._grammar, self._hooks = log, grammar, hooks
         self._stalled = False
 
     def look(self) -> None:
-        """Compare the time of the last output with ours. Whatever fails here changes nothing for the command."""
+        """Run ``--on-stall`` if the last output is too old. An error here does not reach the command."""
         with contextlib.suppress(Exception):
             silent = time.time() - self._log.stat().st_mtime >= self._hooks.stall_s
             if self._stalled and not silent:
@@ -292,17 +286,8 @@ class _Silence:
             self._stalled = silent
 
 
-def _call(hooks: Hooks, log: str, product: Product) -> None:
-    """Run the commands for the end of the job, and wait for them."""
-    if product.document["failure"] is not None:
-        hooks.call("failure", log, product.document)
-    hooks.call("end", log, product.document)
-    hooks.finish()
-    note(hooks.failed)
-
-
 def _produced(request: Request) -> Product:
-    """Return the receipt, without the attachments that cannot be read. Raises ``ReceiptError``."""
+    """Return the receipt without attachments that cannot be read. Raises ``ReceiptError``."""
     try:
         return produce(request)
     except UsageError:
@@ -317,7 +302,7 @@ def _produced(request: Request) -> Product:
 
 
 def _end_as(code: int) -> NoReturn:
-    """End as the command did: with its exit code, or by its signal, so that whoever waits for us sees the same."""
+    """Exit with the command's exit code, or by its signal, so that the caller sees the same."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.flush()
     if code < 0:

@@ -1,15 +1,23 @@
-"""``receipt schema``: the schemas of documents and definitions."""
+"""``receipt schema``: print schemas, and check and migrate documents by them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from pathlib import Path
+from typing import Annotated, Any
 
-from receipt_cli.cli.output import style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option
-from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
-from receipt_cli.documents.schema_fields import list_fields
+from receipt_cli.api.commands import migrate as migrate_file
+from receipt_cli.api.commands import validate as find_wrong
+from receipt_cli.api.results import Migration
+from receipt_cli.cli.output import note, style, tell, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option
+from receipt_cli.documents.schema_fields import compare_schemas, is_compatible, list_fields
 from receipt_cli.documents.schemas import find_entry, get_json_schema, list_schemas, read_entry
+from receipt_cli.errors import ExitCode, ReceiptError, UsageError
+from receipt_cli.io.atomic import make_folder
+from receipt_cli.problems import Finding
 from receipt_cli.render.console import render_table
+from receipt_cli.render.findings import render_findings
 from receipt_cli.render.schema import render_changes, render_fields
 
 
@@ -66,3 +74,90 @@ def diff(
         write_json({"old": names[0], "new": names[1], "compatible": is_compatible(changes), "changes": told})
     else:
         write_stdout(render_changes(names[0], names[1], changes, style(color)))
+
+
+def check(files: Documents, json_output: Json = False, color: Color = "auto") -> None:
+    """Check documents against their schema and the rules between fields.
+
+    All findings are listed. Exits 1 when a document is invalid, 3 when one cannot be read, 5 when a schema is unknown;
+    the worst of several files wins.
+
+    Example: receipt schema check *.receipt.json
+    """
+    found = find_wrong(files)
+    errors = [finding.refusal for finding in found if finding.refusal is not None]
+    invalid = {finding.file for finding in found if finding.severity == "error" and finding.refusal is None}
+    if json_output:
+        write_json([finding.to_dict() for finding in found])
+    else:
+        shown = [Finding(f.severity, f"{f.file}#{f.pointer}", f"{f.reason} [{f.rule}]") for f in found if f.refusal is None]
+        if shown:
+            write_stdout(render_findings(shown, style(color)))
+        write_stdout(f"{len(files) - len(invalid) - len(errors)} of {len(files)} valid\n")
+    for error in errors:
+        tell(error)
+    if errors:
+        sys.exit(max(error.exit_code for error in errors))
+    if invalid:
+        sys.exit(ExitCode.NO)
+
+
+def migrate(
+    files: Documents,
+    to: Annotated[str | None, Option(metavar="KIND/X.Y", help="Version; the newest by default.")] = None,
+    output: Annotated[
+        Path | None, Option("-o", "--output", help="Write to this file; several FILEs: into this folder, under their names.")
+    ] = None,
+    in_place: Annotated[
+        bool, Option("--in-place", help="Replace each FILE; the original is kept beside it as NAME.DIGEST.json.")
+    ] = False,
+    json_output: Json = False,
+) -> None:
+    """Migrate documents to a newer version of their schema, the newest by default.
+
+    Prints the new document; -o writes it to a file that does not exist yet, and no original changes without
+    --in-place. Captured and derived values stay as they are; the result is validated before it is written. --json lists
+    what was done, or would be, field by field. Exits 2 for a downgrade, 3 when a document cannot be read or is not
+    valid, 5 for an unknown version, 6 when a file cannot be written; the worst of several files wins.
+
+    Example: receipt schema migrate old.receipt.json
+    """
+    _check_usage(files, output, in_place, json_output)
+    rows: list[dict[str, Any]] = []
+    errors: list[ReceiptError] = []
+    for file in files:
+        try:
+            migration = migrate_file(file, to=to, output=output, in_place=in_place)
+        except ReceiptError as error:
+            tell(error)
+            errors.append(error)
+            continue
+        rows.append(migration.to_dict())
+        if not json_output:
+            if output is None and not in_place:
+                write_stdout(migration.data)
+            note([_done(migration)])
+    if json_output:
+        write_json(rows)
+    if errors:
+        sys.exit(max(error.exit_code for error in errors))
+
+
+def _check_usage(files: list[Path], output: Path | None, in_place: bool, json_output: bool) -> None:
+    if output is not None and in_place:
+        raise UsageError("-o and --in-place exclude each other")
+    if len(files) > 1 and output is None and not in_place and not json_output:
+        raise UsageError("several documents do not fit on stdout", try_="-o FOLDER, or --in-place")
+    if output is not None and len(files) > 1:
+        if len({file.name for file in files}) < len(files):
+            raise UsageError("two of the files have the same name", try_="migrate them one folder at a time")
+        make_folder(output)
+
+
+def _done(migration: Migration) -> str:
+    """Return a line on the migration of a document."""
+    first, *further = migration.versions
+    way = " → ".join([first, *further]) if further else f"is {first} already"
+    written = f", written to {migration.written}" if migration.written else ""
+    kept = f", the original kept as {migration.original_kept}" if migration.original_kept else ""
+    return f"{migration.file}: {way}{written}{kept}"

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from receipt_cli.cli.output import ColorChoice, note, print_line, progress, style, tell, write_json, write_stdout
+from receipt_cli.cli.output import note, print_line, progress, style, tell, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option, StoreFolder
 from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.documents.validate import validate_bytes
@@ -21,6 +21,7 @@ from receipt_cli.io.duckdb import Answer, Database
 from receipt_cli.io.file_kinds import read_file
 from receipt_cli.render.batch import render_quarantine
 from receipt_cli.render.store import render_answer, render_meanings, render_panel, render_runs
+from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store
 from receipt_cli.store.index import open_store
 from receipt_cli.store.listing import list_runs
@@ -31,7 +32,7 @@ from receipt_cli.store.views import VIEWS
 
 LISTED = 20
 SHOWN = 3
-"""Receipt files passed over that are named one by one."""
+"""Most skipped receipt files that are named one by one."""
 
 
 def add(store: StoreFolder, files: Documents, json_output: Json = False) -> None:
@@ -46,7 +47,7 @@ def add(store: StoreFolder, files: Documents, json_output: Json = False) -> None
 
 
 def add_each(store: Path, sources: Iterable[tuple[str, Callable[[], Mapping[str, Any]]]], json_output: bool) -> None:
-    """Add the document that each source makes and print its path in the store; exit with the worst code of those left out."""
+    """Add the document of each source and print its path in the store; exit with the worst code of an error."""
     kept, worst = Store(store), int(ExitCode.OK)
     for source, make in sources:
         try:
@@ -106,13 +107,13 @@ def query(
         hint = f"columns of a view: receipt store query {store} runs"
         write_stdout(render_meanings({view.name: view.meaning for view in VIEWS}, style(color), hint))
         return
-    answer = view_columns(sql) or _answer(store, sys.stdin.read() if sql is None or sql == "-" else sql)
+    found = view_columns(sql) or answer(store, sys.stdin.read() if sql is None or sql == "-" else sql)
     if csv_output:
-        write_stdout(csv_text(answer).encode("utf-8"))
+        write_stdout(csv_text(found).encode("utf-8"))
     elif json_output:
-        write_json(records(answer))
+        write_json(records(found))
     else:
-        write_stdout(render_answer(names(answer), records(answer), style(color)))
+        write_stdout(render_answer(names(found), records(found), style(color)))
 
 
 def stats(
@@ -182,7 +183,8 @@ def _interruptible() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _answer(root: Path, question: str) -> Answer:
+def answer(root: Path, question: str) -> Answer:
+    """Return the answer of a store to a query."""
     database = open_database(root)
     database.seal()
     with _interruptible():
@@ -206,7 +208,7 @@ def _valid(file: Path) -> dict[str, Any]:
 
 
 def _listed(root: Path) -> list[dict[str, Any]]:
-    """Return what is listed of each current receipt; of one that cannot be read only where it is."""
+    """Return the listed facts of each current receipt; of an unreadable one only its path."""
     with progress(str(root)) as bar:
         rows = list_runs(root, bar)
     for row in rows:

@@ -1,4 +1,4 @@
-"""``receipt store build``: an archive of logs in, a store of receipts out."""
+"""``receipt store build``: turn an archive of logs into a store of receipts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from receipt_cli.batch.model import REASONS, Engine, Manner, Report
 from receipt_cli.batch.pool import LocalPool
 from receipt_cli.batch.remote import is_url
 from receipt_cli.batch.summary import Tally, find_causes, left_out_report, report_document
-from receipt_cli.cli.output import ColorChoice, note_some, print_line, style, write_stdout
+from receipt_cli.cli.output import note_some, print_line, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
 from receipt_cli.definitions.search_path import find_folders
 from receipt_cli.documents.canonical import canonical_line
@@ -29,6 +29,7 @@ from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.duckdb import check_installed
 from receipt_cli.render.batch import render_change, render_quarantine, render_summary
 from receipt_cli.render.progress import BatchBar, BatchLines, shows_progress
+from receipt_cli.render.style import ColorChoice
 
 
 def build(
@@ -37,7 +38,7 @@ def build(
         Argument("PATH...", "Logs, folders of logs, patterns ('runs/**/*.log') and URLs (s3://, gs://, …)."),
     ] = None,
     *,
-    store: Annotated[str, Option(metavar="FOLDER", help="Folder of the receipts; made where there is none.")],
+    store: Annotated[str, Option(metavar="FOLDER", help="Folder of the receipts; made if there is none.")],
     workers: Annotated[int | None, Option(least=1, most=1024, help="Logs at once; by default as many as cores.")] = None,
     engine: Annotated[
         Literal["local", "ray"], Option(help="Where logs are parsed: in processes here, or on the Ray cluster at RAY_ADDRESS.")
@@ -85,7 +86,7 @@ def build(
     """
     if is_url(store):
         raise UsageError("a store is a folder", where=store, try_="copy its files there afterwards: they never change")
-    gc.enable()  # main() counts on a short life
+    gc.enable()  # main() disabled it for short commands
     started = time.monotonic()
     every = [*(paths or ()), *(read_list(paths_from) if paths_from is not None else ())]
     if not every:
@@ -135,7 +136,7 @@ def _engine(name: str, workers: int | None) -> Iterator[Engine]:
 
 
 def _cores() -> int:
-    """Return the cores that this process may use: on a shared machine often fewer than there are."""
+    """Return the number of cores this process may use, often fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 

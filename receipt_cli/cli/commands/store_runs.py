@@ -5,22 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from receipt_cli.cli.commands.documents import show as show_document
-from receipt_cli.cli.commands.store import open_database
-from receipt_cli.cli.output import ColorChoice, note_some, style, write_json, write_stdout
+from receipt_cli.cli.commands.show import show as show_document
+from receipt_cli.cli.commands.store import answer, open_database
 from receipt_cli.cli.output import note as tell_note
+from receipt_cli.cli.output import note_some, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder, Was
-from receipt_cli.comparison.policy import Policy
+from receipt_cli.comparison.comparable import Policy
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
-from receipt_cli.history.lane_history import history
-from receipt_cli.history.lanes import BY, make_lanes
-from receipt_cli.io.duckdb import Answer
+from receipt_cli.history.lane_history import BY, history, make_lanes
 from receipt_cli.render.history import render_groups
 from receipt_cli.render.store import render_answer, render_failures, render_meanings
+from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import failure_groups, list_runs
-from receipt_cli.store.marks import mark
+from receipt_cli.store.places import mark
 from receipt_cli.store.query import names, records
 from receipt_cli.store.reading import read_receipts
 from receipt_cli.store.recipes import FAILURES, QUESTIONS, fill
@@ -73,7 +72,7 @@ def diff(
         if len({by_run.get(run_id) for run_id in ids}) > 1
     ]
     if json_output:
-        write_json([{"run_ids": ids, "names": [run.name for run in found], "differences": rows}][0])
+        write_json({"run_ids": ids, "names": [run.name for run in found], "differences": rows})
     else:
         short = [{key: _short(value) for key, value in row.items()} for row in rows]
         write_stdout(render_answer(columns, short, style(color)) or "the runs differ in no setting and no figure\n")
@@ -163,7 +162,7 @@ def ask(
     store: StoreFolder,
     question: Annotated[str | None, Argument("QUESTION", "A recipe; without one, list them.")] = None,
     metric: Annotated[str, Option(metavar="NAME", help="Metric of the recipe best.")] = "val_loss",
-    limit: Annotated[int, Option("--limit", least=0, help="Most rows, where a recipe has a limit; 0 for all."), Was("last")] = 20,
+    limit: Annotated[int, Option("--limit", least=0, help="Most rows, if a recipe has a limit; 0 for all."), Was("last")] = 20,
     where: Annotated[str | None, Option(metavar="SQL", help="Only runs for which this holds, such as \"lane = 'a100'\".")] = None,
     sql: Annotated[bool, Option("--sql", help="Print the SQL of the recipe.")] = False,
     full: Annotated[bool, Option("--full", help="With failures: print their messages, uncut.")] = False,
@@ -189,21 +188,21 @@ def ask(
     if sql:
         write_stdout(f"{statement}\n")
         return
-    answer = _asked(store, statement)
+    found = answer(store, statement)
     if json_output:
-        write_json(records(answer))
+        write_json(records(found))
     else:
-        write_stdout(render_answer(names(answer), records(answer), style(color)) or "no run has an answer\n")
+        write_stdout(render_answer(names(found), records(found), style(color)) or "no run has an answer\n")
 
 
 def _failures(
     store: Path, limit: int, where: str | None, *, sql: bool, full: bool, json_output: bool, color: ColorChoice
 ) -> None:
     if sql:
-        raise UsageError("failures is not made by SQL", try_=f"receipt store query {store} 'FROM failures'")
+        raise UsageError("the question failures has no SQL", try_=f"receipt store query {store} 'FROM failures'")
     rows = list_runs(store)
     if where is not None:
-        wanted = {row["run_id"] for row in records(_asked(store, f"SELECT run_id FROM runs WHERE {where}\n"))}
+        wanted = {row["run_id"] for row in records(answer(store, f"SELECT run_id FROM runs WHERE {where}\n"))}
         rows = [row for row in rows if row["run_id"] in wanted]
     groups = failure_groups(rows)
     if json_output:
@@ -212,19 +211,13 @@ def _failures(
         write_stdout(render_failures(rows, groups, style(color), limit, full=full))
 
 
-def _asked(store: Path, statement: str) -> Answer:
-    database = open_database(store)
-    database.seal()
-    return database.ask(statement)
-
-
 def _mark(store: Path, run: str, **changes: Any) -> Any:
     found: NamedRun = find_run(store, run)
     return mark(store, Store(store).scratch, found.receipt.run_id, **changes)
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Return the names, the repeated ones with their place among the arguments."""
+    """Return the names; repeated ones have their place among the arguments."""
     return [name if names.count(name) == 1 and name != "field" else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 

@@ -16,7 +16,7 @@ from receipt_cli.cli.parameters import Argument, Color, Json, Option
 from receipt_cli.cli.runs import InStore, log_file, receipt_file
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.compression import SUFFIXES
-from receipt_cli.render.verification import Title, render_verification
+from receipt_cli.render.differences import Title, render_verification
 
 
 def verify(
@@ -33,7 +33,7 @@ def verify(
         list[Path] | None, Option("-g", "--grammar", help="File of a recorded grammar that does not ship.")
     ] = None,
     attestation: Annotated[
-        Path | None, Option(help="What `receipt attest` wrote: its signature and what it states are checked, too.")
+        Path | None, Option(help="Output of `receipt attest`: its signature and its statement are checked too.")
     ] = None,
     signer: Annotated[
         Path | None, Option(help="With --attestation: the public key (PEM, OpenSSH) or the X.509 certificate of who signed.")
@@ -51,7 +51,7 @@ def verify(
 ) -> None:
     """Derive a receipt from its log once more, and compare.
 
-    The log is parsed with the recorded grammars, options and run, whatever was added since. Exits 0 where the derived part is
+    The log is parsed with the recorded grammars, options and run, whatever was added since. Exits 0 if the derived part is
     the same byte for byte, 1 with the fields that differ or for an attestation of something else, 3 for a receipt or log that
     cannot be read, 5 for an unknown grammar. Without a LOG, that of a run of the store is read, if a batch on this machine
     found it.
@@ -102,14 +102,14 @@ def attest(
     ] = False,
     output: Annotated[
         Path | None,
-        Option("-o", "--output", help="The attestation; by default RECEIPT with .dsse.json or .sigstore.json behind it."),
+        Option("-o", "--output", help="The attestation; by default RECEIPT.dsse.json or RECEIPT.sigstore.json."),
     ] = None,
 ) -> None:
     """Sign what a receipt states about its log: both digests, and those of the definitions.
 
     Writes an in-toto statement in a DSSE envelope, which `receipt verify --attestation` checks, and beside it, for a key of SSH,
     the statement and its signature for `ssh-keygen -Y verify -n receipt`. Needs the extra attest. With --sigstore, which needs
-    the extra of that name, a bundle with an entry in its public log. Exits 3 for a receipt or key that cannot be read, 6 where
+    the extra of that name, a bundle with an entry in its public log. Exits 3 for a receipt or key that cannot be read, 6 if
     sigstore's services cannot be reached.
 
     Example: receipt attest run.receipt.json --key ~/.ssh/id_ed25519

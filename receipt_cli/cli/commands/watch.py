@@ -9,16 +9,17 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from receipt_cli.authoring.site_search import find_site
-from receipt_cli.cli.output import ColorChoice, note, style, write_stdout
+from receipt_cli.cli.output import note, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, OnEnd, OnFailure, OnStall, Option, Stall
 from receipt_cli.derive import Options, plan_reading
 from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.errors import ExitCode
 from receipt_cli.follow.hooks import STALL_S, Happening, Hooks
 from receipt_cli.follow.jobs import JobState, watch_jobs
+from receipt_cli.render.live import job_record, render_watch
 from receipt_cli.render.progress import Screen, shows_progress
 from receipt_cli.render.scale import duration
-from receipt_cli.render.watching import job_record, render_watch
+from receipt_cli.render.style import ColorChoice
 
 
 def watch(

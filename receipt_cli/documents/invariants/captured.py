@@ -1,4 +1,4 @@
-"""Rules between the captured and the derived parts of a receipt, and between its checks and its failure.
+"""Rules of the captured parts of a receipt: its header and origin, its derived parts and its checks agree with each other.
 
 ``docs/contracts.md`` lists them. A change that contradicts no other field is found by the digest of the captured parts
 (``captured_touched``) and, for derived parts, by ``receipt verify``.
@@ -6,11 +6,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 from receipt_cli.documents.canonical import CAPTURED, is_touched
-from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, is_import, said, summaries
+from receipt_cli.documents.invariants.rule import (
+    PHASES,
+    Broken,
+    Document,
+    Rule,
+    is_import,
+    pointer,
+    pointer_parts,
+    said,
+    summaries,
+)
+
+_DIGITS = 18
+"""Most digits of an array index; Python refuses to read an integer of thousands of digits."""
+
+
+def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each leaf that is not null; an empty object or array is a leaf."""
+    if isinstance(value, dict | list) and value:
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(item, (*path, str(key)))
+    elif value is not None:
+        yield path
+
+
+def _resolves(header: Any, text: str) -> bool:
+    for key in pointer_parts(text):
+        if isinstance(header, dict) and key in header:
+            header = header[key]
+        elif isinstance(header, list) and len(key) <= _DIGITS and key.isascii() and key.isdigit() and int(key) < len(header):
+            header = header[int(key)]
+        else:
+            return False
+    return True
+
+
+def _header_sources(document: Document) -> Broken:
+    header = {key: value for key, value in document["header"].items() if key != "sources"}
+    sources = document["header"]["sources"]
+    for text in sources:
+        if not _resolves(header, text):
+            yield pointer("header", "sources", text), "points to no value in the header"
+    for path in _leaves(header):
+        if not any(pointer(*path[:length]) in sources for length in range(1, len(path) + 1)):
+            yield pointer("header", *path), "has no source"
+
+
+HEADER_RULES: tuple[Rule, ...] = (Rule("header_sources", ("header",), _header_sources),)
+
+
+_PREFIX = "import:"
+
+
+def _origin(document: Document) -> Broken:
+    derivation: dict[str, Any] = document["derivation"]
+    if is_import(document) is not ("origin" in derivation):
+        named = "an origin is named" if "origin" in derivation else "no origin is named"
+        yield "/derivation/rules", f"is {derivation['rules']} though {named}"
+    elif is_import(document) and derivation["grammars"]:
+        yield "/derivation/grammars", "an imported document needs no grammar"
+
+
+def _imported_values(document: Document) -> Broken:
+    names = {entry["name"] for entry in document["derivation"]["log"].get("files", ())}
+    for text, source in document["header"]["sources"].items():
+        if not source.startswith(_PREFIX):
+            continue
+        name, mark, _ = source.removeprefix(_PREFIX).partition("#")
+        if not is_import(document):
+            yield pointer("header", "sources", text), "is an imported document, but this receipt is of a log"
+        elif mark and "/" not in name and name not in names:
+            yield pointer("header", "sources", text), f"{name} is not in /derivation/log/files"
+
+
+def _imported_window(document: Document) -> Broken:
+    for at, summary in summaries(document):
+        if summary["steady_state"]["rule"].startswith("import/") and not is_import(document):
+            yield f"{at}/steady_state/rule", "is for an imported document, but this receipt is of a log"
+
+
+ORIGIN_RULES: tuple[Rule, ...] = (
+    Rule("origin", ("derivation",), _origin),
+    Rule("imported_values", ("header", "derivation"), _imported_values),
+    Rule("imported_window", ("phases", "summary", "derivation"), _imported_window),
+)
+
 
 _OOM = ("cuda_oom", "host_oom")
 _MOST_PHASES = 1000
@@ -67,17 +153,13 @@ def _seconds(text: str) -> float:
 
 def _failure(document: Document) -> Broken:
     checks, failure = document["checks"], document["failure"]
+    cut = document["derivation"]["options"].get("log_complete") is False  # ``log_complete_agrees`` checks the consequences
     if failure is None:
         for name in ("zero_exit_code", "no_oom", "completed"):
             if checks[name] is False and not (name == "zero_exit_code" and any(True for _ in _exit_code(document))):
                 yield "/failure", f"is null though checks.{name} is false"
-    elif checks["completed"] is True and failure["reason"] != "nan_loss" and not _is_cut(document):
+    elif checks["completed"] is True and failure["reason"] != "nan_loss" and not cut:
         yield "/checks/completed", f"is true though the run failed with {failure['reason']}"
-
-
-def _is_cut(document: Document) -> bool:
-    """Return whether output is missing at the end of the log; ``log_complete_agrees`` checks the consequences."""
-    return document["derivation"]["options"].get("log_complete") is False
 
 
 def _no_oom(document: Document) -> Broken:

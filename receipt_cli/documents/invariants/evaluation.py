@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from receipt_cli.documents.invariants.figures import check_column, close, ratio
-from receipt_cli.documents.invariants.header import HEADER_RULES
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, pointer
+from receipt_cli.documents.invariants.captured import HEADER_RULES
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column, close, pointer, ratio
 
 _COUNTS = (("commit_counts", "commit_count", "commits_per_s"), ("token_counts", "token_count", "tokens_per_s"))
 

@@ -1,11 +1,12 @@
-"""Rules of the wall time: its parts add up, the ratio follows from them, and each part states its evidence."""
+"""Rules of the wall time, of stated facts and of the cost: parts add up, and values agree with their sources."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, pointer, summaries
+from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, close, pointer, pointer_parts, summaries
 
 _SLACK = 1e-9
 """Largest relative error of a sum: each part is rounded once."""
@@ -13,46 +14,41 @@ _LISTED = 10
 """Most stalls that a receipt lists."""
 
 
-def _parts(document: Document) -> dict[str, Any] | None:
-    """Return the block if it states the evidence of each part, which it does since receipt/1.2; else None."""
-    goodput: dict[str, Any] | None = document["goodput"]
-    return goodput if goodput is not None and "parts" in goodput else None
+def _with_parts(check: Callable[[Document, Document], Broken]) -> Callable[[Document], Broken]:
+    """Return ``check`` for documents whose block states the evidence of each part, which it does since receipt/1.2."""
+
+    def checked(document: Document) -> Broken:
+        goodput = document["goodput"]
+        return check(document, goodput) if goodput is not None and "parts" in goodput else iter(())
+
+    return checked
 
 
-def _ratio(document: Document) -> Broken:
-    goodput = _parts(document)
-    if goodput is None:
-        return
+def _ratio(document: Document, goodput: Document) -> Broken:
     wall, steps = float(goodput["wall_time_s"]), float(goodput["step_time_s"])
     if wall and abs(float(goodput["goodput_ratio"]) - min(1.0, steps / wall)) > _SLACK:
         yield "/goodput/goodput_ratio", "is not step_time_s over wall_time_s"
 
 
-def _add_up(document: Document) -> Broken:
-    goodput = _parts(document)
-    if goodput is None:
-        return
+def _add_up(document: Document, goodput: Document) -> Broken:
     lost = [float(seconds) for seconds in goodput["badput_s"].values() if seconds is not None]
     total, wall = math.fsum([float(goodput["step_time_s"]), *lost]), float(goodput["wall_time_s"])
     if goodput["badput_s"]["idle"] is None or abs(total - wall) > _SLACK * max(wall, 1.0):
         yield "/goodput/badput_s", f"with step_time_s adds up to {total:g} s of a wall time of {wall:g} s"
 
 
-def _known(document: Document) -> Broken:
-    goodput = _parts(document)
-    for name, part in goodput["parts"].items() if goodput is not None else ():
+def _known(document: Document, goodput: Document) -> Broken:
+    for name, part in goodput["parts"].items():
         at = pointer("goodput", "parts", name)
-        unknown = goodput is not None and goodput["badput_s"][name] is None
+        unknown = goodput["badput_s"][name] is None
         if unknown != (part["how"] == "unknown"):
             yield f"{at}/how", f"is {part['how']} though its seconds are {'null' if unknown else 'known'}"
         elif unknown and (part["count"] is not None or part["overlapped_s"] is not None):
             yield at, "is unknown, so its count and overlap must be null"
 
 
-def _stated(document: Document) -> Broken:
-    goodput, wall = _parts(document), document["derivation"]["options"].get("wall")
-    if goodput is None:
-        return
+def _stated(document: Document, goodput: Document) -> Broken:
+    wall = document["derivation"]["options"].get("wall")
     if wall is None:
         if goodput["evidence"] != "log_timestamps":
             yield "/goodput/evidence", "is not log_timestamps, but no option states a wall time"
@@ -67,9 +63,8 @@ def _stated(document: Document) -> Broken:
                 yield f"/goodput/{key}", f"is not {stated}, which the options state"
 
 
-def _range(document: Document) -> Broken:
-    goodput = _parts(document)
-    if goodput is None or "range" not in goodput:
+def _range(document: Document, goodput: Document) -> Broken:
+    if "range" not in goodput:
         return
     low, high, ratio = goodput["range"]["low"], float(goodput["range"]["high"]), float(goodput["goodput_ratio"])
     if low is not None and float(low) > high + _SLACK:
@@ -78,10 +73,9 @@ def _range(document: Document) -> Broken:
         yield "/goodput/range", f"does not contain the goodput, {ratio:g}"
 
 
-def _stalls(document: Document) -> Broken:
-    goodput = _parts(document)
-    stalls = None if goodput is None else goodput.get("stalls")
-    if goodput is None or stalls is None:
+def _stalls(document: Document, goodput: Document) -> Broken:
+    stalls = goodput.get("stalls")
+    if stalls is None:
         return
     longest, total = stalls["longest"], float(stalls["total_s"])
     lengths = [float(stall["duration_s"]) for stall in longest]
@@ -94,10 +88,8 @@ def _stalls(document: Document) -> Broken:
     limit = max(document["derivation"]["log"]["line_count"], document["derivation"]["log"]["record_count"])
     for number, stall in enumerate(longest):
         if not stall["after_line"] <= stall["line_number"] <= limit:
-            yield (
-                pointer("goodput", "stalls", "longest", number),
-                f"is between lines {stall['after_line']} and {stall['line_number']}",
-            )
+            between = f"is between lines {stall['after_line']} and {stall['line_number']}"
+            yield pointer("goodput", "stalls", "longest", number), between
 
 
 def _time(document: Document) -> Broken:
@@ -112,11 +104,118 @@ def _time(document: Document) -> Broken:
 
 
 GOODPUT_RULES: tuple[Rule, ...] = (
-    Rule("goodput_ratio", ("goodput",), _ratio),
-    Rule("goodput_adds_up", ("goodput",), _add_up),
-    Rule("goodput_known", ("goodput",), _known),
-    Rule("goodput_range", ("goodput",), _range),
-    Rule("goodput_stalls", ("goodput", "derivation"), _stalls),
+    Rule("goodput_ratio", ("goodput",), _with_parts(_ratio)),
+    Rule("goodput_adds_up", ("goodput",), _with_parts(_add_up)),
+    Rule("goodput_known", ("goodput",), _with_parts(_known)),
+    Rule("goodput_range", ("goodput",), _with_parts(_range)),
+    Rule("goodput_stalls", ("goodput", "derivation"), _with_parts(_stalls)),
     Rule("time_in_order", PHASES, _time),
-    Rule("goodput_stated", ("goodput", "derivation"), _stated),
+    Rule("goodput_stated", ("goodput", "derivation"), _with_parts(_stated)),
+)
+
+
+_TEXTS = ("accelerator_name", "currency")
+_PRICES = ("price_per_hour", "price_per_device_hour")
+_DEVICE_KEYS = {"accelerator_name": "name", "world_size": "count"}
+_HOUR_S = 3600.0
+
+
+def _facts(document: Document) -> list[dict[str, Any]]:
+    facts: list[dict[str, Any]] = document["derivation"]["options"].get("facts", [])
+    return facts
+
+
+def _stated_facts(document: Document) -> Broken:
+    facts = _facts(document)
+    names = [fact["name"] for fact in facts]
+    if names != sorted(set(names)):
+        yield "/derivation/options/facts", "does not list each fact once, sorted by name"
+    if set(_PRICES) <= set(names):
+        yield "/derivation/options/facts", "states both the price of the job and of a device"
+    for number, fact in enumerate(facts):
+        at, value = pointer("derivation", "options", "facts", number, "value"), fact["value"]
+        if (fact["name"] in _TEXTS) is not isinstance(value, str) or (not isinstance(value, str) and value <= 0):
+            yield at, f"is not a valid {fact['name']}"
+        elif fact["source"].startswith("header:") and not _same(_of_header(document, fact), value):
+            yield at, f"is not the value at {fact['source'].removeprefix('header:')} in the header"
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, str) or isinstance(other, str) or one is None:
+        return bool(one == other)
+    return not isinstance(one, bool) and float(one) == float(other)
+
+
+def count_devices(visible: object) -> int:
+    """Return the number of devices in a value of ``CUDA_VISIBLE_DEVICES``; devices after -1 are hidden."""
+    names = [name.strip() for name in str(visible).split(",")]
+    return len(names[: names.index("-1")] if "-1" in names else list(filter(None, names)))
+
+
+def _of_header(document: Document, fact: dict[str, Any]) -> Any:
+    """Return the header's value that is the source of a fact, or None."""
+    value: Any = document["header"]
+    for key in pointer_parts(fact["source"].removeprefix("header:")):
+        value = value.get(key) if isinstance(value, dict) else None
+    if isinstance(value, list):  # accelerators, of one kind
+        value = value[0].get(_DEVICE_KEYS.get(fact["name"], "")) if len(value) == 1 else None
+    elif fact["source"].endswith("/cuda_visible_devices"):
+        value = count_devices(value)
+    elif isinstance(value, dict):
+        value = value.get("currency" if fact["name"] == "currency" else "hourly_rate")
+    return value
+
+
+def _inputs(document: Document) -> Broken:
+    facts = {fact["name"]: fact for fact in _facts(document)}
+    for at, summary in summaries(document):
+        for metric, figure in summary["derived"].items():
+            inputs = figure["inputs"]
+            for key, source in inputs.items():
+                name = "peak_flops_per_s_per_device" if key == "peak_source" else key.removesuffix("_source")
+                if key == name or not isinstance(source, str) or not (source == "stated" or source.startswith("header:")):
+                    continue
+                fact = facts.get(name)
+                if fact is None or fact["source"] != source:
+                    yield f"{at}/derived/{metric}/inputs/{key}", f"is {source}, but the options have no {name} from there"
+                elif name in inputs and not _same(inputs[name], fact["value"]):
+                    yield f"{at}/derived/{metric}/inputs/{name}", f"is not the stated {fact['value']}"
+
+
+def _cost(document: Document) -> Broken:
+    cost = document["cost"]
+    facts = {fact["name"]: fact for fact in _facts(document)}
+    for name, source, value in (
+        *((name, cost["price_source"], cost[name]) for name in _PRICES),
+        ("currency", None, cost["currency"]),
+        ("power_w_per_device", cost["power_source"], cost["power_w_per_device"]),
+    ):
+        fact = facts.get(name)
+        printed = name == "power_w_per_device" and str(source).startswith("metric:")
+        if printed or (fact is None and value is None):
+            continue
+        if fact is None or value is None or not _same(fact["value"], value) or source not in (None, fact["source"]):
+            yield f"/cost/{name}", "is not the value that the options state"
+    hours = None if cost["wall_time_s"] is None else cost["wall_time_s"] / _HOUR_S
+    devices = cost["device_count"]
+    device_hours = None if hours is None or devices is None else hours * devices
+    job, device = cost["price_per_hour"], cost["price_per_device_hour"]
+    amount = _product(job, hours) if device is None else _product(device, device_hours)
+    energy = _product(cost["power_w_per_device"], None if device_hours is None else device_hours * _HOUR_S)
+    for name, wanted in (("device_hours", device_hours), ("amount", amount), ("energy_j", energy)):
+        if not close(cost[name], wanted):
+            yield f"/cost/{name}", f"is {cost[name]}, but {wanted} by its factors"
+    goodput = document["goodput"]
+    if goodput is not None and cost["wall_time_s"] != goodput["wall_time_s"]:
+        yield "/cost/wall_time_s", "is not the wall time of goodput"
+
+
+def _product(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one * other
+
+
+STATED_RULES: tuple[Rule, ...] = (
+    Rule("facts_stated", ("derivation", "header"), _stated_facts),
+    Rule("facts_used", (*PHASES, "derivation"), _inputs),
+    Rule("cost_follows", ("cost", "derivation", "goodput"), _cost),
 )

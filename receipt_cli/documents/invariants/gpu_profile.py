@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from receipt_cli.documents.invariants.figures import close, figure_rules, ratio
-from receipt_cli.documents.invariants.header import HEADER_RULES
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_texts, pointer
+from receipt_cli.documents.invariants.captured import HEADER_RULES
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_texts, close, figure_rules, pointer, ratio
 
 _MATCHED = ("batch_size", "sequence_length", "warmup_step_count", "step_count")
 _SLACK = 1 + 1e-9

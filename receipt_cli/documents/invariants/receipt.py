@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from receipt_cli.documents.invariants.captured import CAPTURED_RULES
-from receipt_cli.documents.invariants.diagnosis import DIAGNOSIS_RULES, ODDITY_RULES
+from receipt_cli.documents.invariants.captured import CAPTURED_RULES, HEADER_RULES, ORIGIN_RULES
 from receipt_cli.documents.invariants.evidence import EVIDENCE_RULES
-from receipt_cli.documents.invariants.goodput import GOODPUT_RULES
-from receipt_cli.documents.invariants.header import HEADER_RULES
-from receipt_cli.documents.invariants.origin import ORIGIN_RULES
-from receipt_cli.documents.invariants.progress import PROGRESS_RULES
+from receipt_cli.documents.invariants.goodput import GOODPUT_RULES, STATED_RULES
+from receipt_cli.documents.invariants.phase import DIAGNOSIS_RULES, ODDITY_RULES, PROGRESS_RULES, STATISTIC_RULES
 from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, check_texts, is_import, pointer, said, summaries
-from receipt_cli.documents.invariants.stated import STATED_RULES
-from receipt_cli.documents.invariants.statistics import STATISTIC_RULES
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import TAIL_BYTES
 

@@ -9,8 +9,7 @@ import accelerate
 from accelerate.state import PartialState
 from accelerate.tracking import GeneralTracker
 
-from receipt_cli.emit.callbacks.names import by_split
-from receipt_cli.emit.callbacks.run_log import RunLog, harmless, torch_version
+from receipt_cli.emit.callbacks.run_log import RunLog, by_split, harmless, torch_version
 
 _PLANNED = ("max_train_steps", "max_steps", "num_training_steps")
 

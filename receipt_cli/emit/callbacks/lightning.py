@@ -6,8 +6,7 @@ import os
 import sys
 from typing import Any, TextIO
 
-from receipt_cli.emit.callbacks.names import by_split
-from receipt_cli.emit.callbacks.run_log import RunLog, count_parameters, harmless, is_due, torch_version
+from receipt_cli.emit.callbacks.run_log import RunLog, by_split, count_parameters, harmless, is_due, torch_version
 
 PACKAGE = "pytorch_lightning" if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules else "lightning"
 _WHOLE = frozenset({"SingleDeviceStrategy", "DDPStrategy"})

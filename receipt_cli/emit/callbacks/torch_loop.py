@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, TextIO
 
-from receipt_cli.emit.callbacks.names import by_split
-from receipt_cli.emit.callbacks.run_log import RunLog, count_parameters, harmless, is_due, process_rank, torch_version
+from receipt_cli.emit.callbacks.run_log import RunLog, by_split, count_parameters, harmless, is_due, process_rank, torch_version
 
 
 class TorchLoop:

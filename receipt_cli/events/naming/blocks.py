@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.grammar.model import Block, Rule
 from receipt_cli.numeric.array_types import Array, Integers, Mask
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 
@@ -53,7 +54,7 @@ def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> 
 def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integers, Integers]:
     """Return the block of each row, -1 for one that has none, and the rows that begin the blocks, ascending.
 
-    ``copied`` as of ``Naming``.
+    ``copied`` as of ``Notes``.
     """
     labels, count = rows.rank, len(rows.at)
     order: Integers | None = None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.grammar.model import Field
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
-from receipt_cli.numeric.lazy_numpy import np
 from receipt_cli.patterns import compile_later
 from receipt_cli.scan.extraction import Span, convert, read_unregistered
 from receipt_cli.scan.number_forms import is_plain, number_form, scale_of

@@ -12,16 +12,14 @@ from itertools import groupby
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import InputError
-from receipt_cli.importers.field_names import IGNORED, Meaning, Names, metric, other
-from receipt_cli.importers.json_text import Number
-from receipt_cli.importers.model import DeclaredPhase, DeclaredStatistic, ForeignRun
-from receipt_cli.importers.values import RecordValues, read_record
+from receipt_cli.importers.model import FIGURES, DeclaredPhase, DeclaredStatistic, ForeignRun
+from receipt_cli.importers.text import Number
+from receipt_cli.importers.values import IGNORED, Meaning, Names, RecordValues, metric, other, read_record
 from receipt_cli.importers.wandb_summary import ANY, DIALECTS
 
 MAX_RECORDS = 1_000_000
 """Most steps of an imported run, because its records are in memory."""
 MAX_NAMES = 4_096
-_FIGURES = ("first", "last", "min", "max", "mean", "median")
 _HUGGING_FACE = frozenset({"train/epoch", "train/learning_rate"})
 """Scalar names that identify the Hugging Face Trainer in TensorBoard, where it writes no ``train/global_step``."""
 _TRAINING = {
@@ -153,7 +151,7 @@ class Curves:
         """
         inner, _, figure = name.removeprefix("summary/").rpartition("/")
         label, inner = _without_label(inner) if not label else (label, inner)
-        if not inner or figure not in _FIGURES or inner.startswith("derived/") or name.startswith("derived/"):
+        if not inner or figure not in FIGURES or inner.startswith("derived/") or name.startswith("derived/"):
             return
         phase = self._declared.setdefault(label, DeclaredPhase(name=label or None, last=step or None))
         registered = load_registry().by_name.get(inner)
@@ -220,13 +218,13 @@ class Curves:
 
     def _meanings(self) -> Names:
         """Return the meaning of each name; only the likeliest name of a metric means it, the rest are other metrics."""
+        known = load_registry().by_name
         if self.own:
-            known = load_registry().by_name
             return Names({n: metric(n) if n in known else other(n.removeprefix("other/")) for n in self._names})
         dialect = self._dialect()
         table: dict[str, Meaning] = {}
         chosen: dict[str, str] = {}
-        for name in sorted(self._names, key=self._likelihood):
+        for name in sorted(self._names, key=lambda n: (n not in known, not n.endswith("_step"), -self._names[n])):
             meaning = self._meaning(name, dialect)
             if meaning.kind == "metric" and chosen.setdefault(meaning.name, name) != name:
                 meaning = other(name)
@@ -239,9 +237,6 @@ class Curves:
         if trainer is not None:
             self._foreign.trainer = trainer
         return names if found else ANY
-
-    def _likelihood(self, name: str) -> tuple[bool, bool, int]:
-        return (name not in load_registry().by_name, not name.endswith("_step"), -self._names[name])
 
     def _meaning(self, name: str, dialect: Names) -> Meaning:
         lowered = name.lower()

@@ -1,6 +1,6 @@
 """Read the scalars of a run from TensorBoard's event files: one file, or the files of a folder.
 
-Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.tfrecord``.
+Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.protobuf``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import Document
 from receipt_cli.importers.trackers.curves import Curves
-from receipt_cli.io.protobuf import Malformed, fields, parts, signed, text
-from receipt_cli.io.tfrecord import Broken, is_record_head, records
+from receipt_cli.io.protobuf import Broken, Malformed, fields, is_record_head, parts, records, signed, text
 
 FORMAT = "tensorboard"
 IN_NAME = "tfevents"

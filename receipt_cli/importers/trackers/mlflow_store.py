@@ -11,6 +11,7 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,15 +60,10 @@ def is_database(path: Path) -> bool:
     return {"runs", "metrics", "params", "tags", "experiments"} <= tables
 
 
-def is_folder(path: Path) -> bool:
-    """Return whether ``path`` is the folder of a run, of an experiment, or of all experiments."""
-    return bool(_run_folders(path))
-
-
 def keys(path: Path) -> list[tuple[str, str]]:
     """Return (id, name) of each run that is not deleted; in a database by start time. Raises ``InputError``."""
     if path.is_dir():
-        return [(folder.name, str(_meta(folder).get("run_name") or "")) for folder in _run_folders(path)]
+        return [(folder.name, str(_meta(folder).get("run_name") or "")) for folder in run_folders(path)]
     query = "SELECT run_uuid, coalesce(name, '') FROM runs WHERE lifecycle_stage = 'active' ORDER BY start_time, run_uuid"
     try:
         with _opened(path) as database:
@@ -168,17 +164,9 @@ def _rows(stored: StoredRun) -> str:
     return "\n".join(rows) + "\n"
 
 
-class _opened:
-    """A read-only connection."""
-
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
-
-    def __enter__(self) -> sqlite3.Connection:
-        return self._database
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()
+def _opened(path: Path) -> closing[sqlite3.Connection]:
+    """Return a read-only connection that ``with`` closes."""
+    return closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True))
 
 
 def _from_database(path: Path, key: str) -> StoredRun:
@@ -207,7 +195,7 @@ def _value(value: float | str) -> str:
     return "Infinity" if value > 0 else "-Infinity"
 
 
-def _run_folders(path: Path) -> list[Path]:
+def run_folders(path: Path) -> list[Path]:
     """Return the folders of runs at ``path`` and up to two levels below, without deleted runs."""
     found = [path, *path.glob("*"), *path.glob("*/*")]
     folders = [f for f in found if f.name != ".trash" and (f / "meta.yaml").is_file() and (f / "metrics").is_dir()]
@@ -222,7 +210,7 @@ def _meta(folder: Path) -> Mapping[Any, Any]:
 
 
 def _from_files(path: Path, key: str) -> StoredRun:
-    folder = next(folder for folder in _run_folders(path) if folder.name == key)
+    folder = next(folder for folder in run_folders(path) if folder.name == key)
     meta = _meta(folder)
     status, times = meta.get("status"), [meta.get(name) for name in ("start_time", "end_time")]
     start, end = (time if isinstance(time, int) and not isinstance(time, bool) else None for time in times)

@@ -46,7 +46,7 @@ def format_of(path: str) -> str | None:
 
 _FOLDERS: dict[str, Callable[[Path], bool]] = {
     wandb_run.FORMAT: lambda folder: any(folder.glob(f"**/run-*{wandb_run.SUFFIX}")),
-    mlflow_store.FORMAT: mlflow_store.is_folder,
+    mlflow_store.FORMAT: lambda folder: bool(mlflow_store.run_folders(folder)),
     event_files.FORMAT: lambda folder: any(folder.glob(f"**/*{event_files.IN_NAME}*")),
 }
 

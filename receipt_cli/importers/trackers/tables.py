@@ -9,17 +9,16 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from receipt_cli.definitions.units import read_number
-from receipt_cli.importers.json_text import JsonText, NotJson, Number, Value
-from receipt_cli.importers.model import DeclaredStatistic, ForeignRun
+from receipt_cli.importers.model import FIGURES, DeclaredStatistic, ForeignRun
+from receipt_cli.importers.text import JsonText, NotJson, Number, Value
 from receipt_cli.importers.trackers.curves import Curves
-from receipt_cli.importers.values import as_number, spelled_number
+from receipt_cli.importers.values import as_number, number_in, spelled_number
 
 CSV, LINES, HISTORY = "metrics-csv", "metrics-jsonl", "keras-history"
 _STEPS = ("global_step", "trainer/global_step", "train/global_step", "step", "iteration", "iter", "steps", "epoch")
 """Lower-case names of the step column, likeliest first; the epoch is used only without a step."""
 _TIMES = ("timestamp", "_timestamp", "time", "ts", "wall_time")
 _OWN, _OWN_FIGURES = ("phase_index", "phase", "step"), ("phase_index", "phase", "metric", "source", "unit")
-_FIGURES = ("first", "last", "min", "max", "mean", "median")
 _SNIFFED = 8
 _MAX_COLUMNS = 4096
 _EARLIEST = 946_684_800.0
@@ -40,8 +39,9 @@ def is_csv(text: str) -> bool:
     return at is not None and all(len(row) == len(rows[0]) and _is_step(row[at]) for row in rows[1:-1] or rows[1:])
 
 
-def read_csv(foreign: ForeignRun, text: str) -> ForeignRun:
+def read_csv(text: str) -> ForeignRun:
     """Return the run in a table with one or more rows for each step."""
+    foreign = ForeignRun(CSV)
     rows = csv.reader(io.StringIO(text))
     header = next(rows)[:_MAX_COLUMNS]
     own = tuple(header[:3]) == _OWN
@@ -119,7 +119,7 @@ def _label(row: Sequence[str]) -> str:
 
 def _read_figures(curves: Curves, row: Mapping[str, str]) -> None:
     """Add a row of our own table of statistics, unless it was recomputed. Metrics outside the registry have no unit."""
-    figures = {name: read_number(row[name]) for name in _FIGURES if row.get(name)}
+    figures = {name: read_number(row[name]) for name in FIGURES if row.get(name)}
     known = {name: value for name, value in figures.items() if value is not None}
     if row["source"] != "reported" or not known:
         return
@@ -152,8 +152,9 @@ def records_of(text: str) -> list[tuple[int, Value]] | None:
     return found if len(found) > 1 and 2 * len(steps) >= min(len(found), 64) else None
 
 
-def read_lines(foreign: ForeignRun, records: Sequence[tuple[int, Value]]) -> ForeignRun:
+def read_lines(records: Sequence[tuple[int, Value]]) -> ForeignRun:
     """Return the run in a file of JSON lines, one object for each record."""
+    foreign = ForeignRun(LINES)
     curves = Curves(foreign)
     for line, record in records:
         if not isinstance(record, dict):
@@ -167,7 +168,7 @@ def read_lines(foreign: ForeignRun, records: Sequence[tuple[int, Value]]) -> For
             foreign.ignored += 1
             continue
         name, step = found
-        clock = next((time for key in _TIMES if (time := _number(record.get(key))) is not None and time >= _EARLIEST), math.nan)
+        clock = next((time for key in _TIMES if (time := number_in(record.get(key))) is not None and time >= _EARLIEST), math.nan)
         for key, value in _flat(record):
             if (key != name or key.lower() == "epoch") and key.lower() not in _TIMES:
                 curves.add(step, key, value, line=line, clock=clock)
@@ -193,10 +194,6 @@ def _flat(record: Mapping[str, Value]) -> list[tuple[str, str]]:
     return found
 
 
-def _number(value: Value) -> float | None:
-    return read_number(value) if isinstance(value, Number) else None
-
-
 def is_history(document: Value) -> bool:
     """Return whether ``document`` is an object of equally long lists of numbers, including a loss."""
     if not isinstance(document, dict) or not {"loss", "val_loss"} & document.keys():
@@ -206,9 +203,9 @@ def is_history(document: Value) -> bool:
     return len(lists) == len(document) and numbers and len({len(values) for values in lists}) == 1
 
 
-def read_history(foreign: ForeignRun, document: Value) -> ForeignRun:
+def read_history(json_text: JsonText, document: Value) -> ForeignRun:
     """Return the run in Keras's ``History.history``: metric → list with a value for each epoch, from 0."""
-    curves = Curves(foreign)
+    curves = Curves(ForeignRun(HISTORY, producer="Keras", trainer="keras"))
     curves.keras = True
     for name, values in document.items() if isinstance(document, dict) else ():
         for epoch, value in enumerate(values if isinstance(values, list) else ()):

@@ -12,13 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from receipt_cli.definitions.units import read_number
 from receipt_cli.errors import InputError
-from receipt_cli.importers.json_text import JsonText, NotJson, Number, Value
-from receipt_cli.importers.model import ForeignRun
-from receipt_cli.importers.text import read_beside
+from receipt_cli.importers.model import FIGURES, ForeignRun
+from receipt_cli.importers.text import JsonText, NotJson, Number, Value, read_beside
 from receipt_cli.importers.trackers.curves import Curves
-from receipt_cli.importers.values import Fields, as_number
+from receipt_cli.importers.values import Fields, as_number, number_in
 from receipt_cli.importers.wandb_summary import METADATA, read_config, read_metadata
 from receipt_cli.io.protobuf import Malformed, fields, parts, signed, text
 
@@ -34,7 +32,6 @@ _HISTORY, _SUMMARY, _CONFIG, _RUN, _EXIT, _VERSION = 2, 3, 5, 17, 18, 21
 _STEPS = ("train/global_step", "trainer/global_step", "global_step", "step")
 """Names of the training step, likeliest first; W&B's own ``_step`` counts calls unless the program sets it."""
 _UNFINISHED = "no exit of the run is recorded: the run ended before that was written, or goes on"
-_FIGURES = ("first", "last", "min", "max", "mean", "median")
 
 
 class _Cut(Exception):
@@ -154,12 +151,12 @@ class _Reading:
         curves.finish()
 
     def _add_row(self, row: dict[str, Value], step_name: str) -> None:
-        number = _number(row.get(step_name))
+        number = number_in(row.get(step_name))
         if number is None or number != int(number) or number < 0:
             if any(isinstance(value, Number) for name, value in row.items() if not name.startswith("_")):
                 self.foreign.problems.add("record_without_step", None, f"{step_name} is missing or not a whole number")
             return
-        clock = _number(row.get("_timestamp"))
+        clock = number_in(row.get("_timestamp"))
         for name, value in row.items():
             printed = as_number(value)
             if printed is not None and name != step_name and not name.startswith("_"):
@@ -168,7 +165,7 @@ class _Reading:
     def _own(self) -> None:
         """Add the statistics and names of a run that we exported."""
         for name, value in self.summary.items():
-            figures = {key: _number(value.get(key)) for key in _FIGURES} if isinstance(value, dict) else {}
+            figures = {key: number_in(value.get(key)) for key in FIGURES} if isinstance(value, dict) else {}
             known = {key: figure for key, figure in figures.items() if figure is not None}
             if known and "derived/" not in name and name != "checks":
                 for key, figure in known.items():
@@ -185,11 +182,7 @@ def _plain(value: Value) -> object:
     try:
         return int(value)
     except ValueError:
-        return _number(value)
-
-
-def _number(value: Value) -> float | None:
-    return read_number(value) if isinstance(value, Number) else None
+        return number_in(value)
 
 
 def _records(file: BinaryIO) -> Iterator[bytes]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from receipt_cli.render.comparison.targets import TARGET_HEAD, target_rows, target_title
 from receipt_cli.render.comparison.words import (
     OUTCOMES,
+    TARGET_HEAD,
     VERDICTS,
     change,
     curve_facts,
@@ -19,13 +19,15 @@ from receipt_cli.render.comparison.words import (
     interval,
     reason_text,
     stall_facts,
+    target_rows,
+    target_title,
 )
 from receipt_cli.render.markdown import code, escape, table
 
 MAX_BYTES = 60_000
-"""Of a comment: hosts accept 65,536 characters, and a job's summary has other parts."""
+"""Most bytes of a comment: hosts accept 65,536 characters, and a job's summary has other parts."""
 _ROOM = 200
-"""Bytes for the last line."""
+"""Bytes reserved for the last line."""
 _MAX_ROWS = 40
 _MAX_NAMES = 4
 
@@ -33,14 +35,14 @@ _MAX_NAMES = 4
 def render_markdown(document: Mapping[str, Any], most: int = MAX_BYTES) -> str:
     """Return the comparison (``comparison/1.4``) as GitHub-flavoured Markdown of at most ``most`` bytes.
 
-    Where not all contrasts fit, those with a bad outcome come first, and a last line counts those that are left out.
+    If not all contrasts fit, those with a bad outcome come first, and a last line counts those that are left out.
     """
     blocks = [_block(document["baseline"]["runs"], contrast) for contrast in document["contrasts"]]
     targets = [_target(target) for target in document["targets"]]
     text = "\n".join([*blocks, *targets])
     if len(text.encode()) <= most:
         return text
-    if targets:  # they come behind the comparisons, where there is room
+    if targets:  # they come after the comparisons, if there is room
         bounded = render_markdown({**document, "targets": []}, most - _ROOM)
         for target in targets:
             if len(bounded.encode()) + len(target.encode()) < most - _ROOM:

@@ -1,4 +1,4 @@
-"""Comparison and reproducibility documents in the terminal: the verdict first, then what it rests on."""
+"""Render comparison and reproducibility documents for the terminal, the verdict first."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from receipt_cli.render.comparison.targets import write_targets
 from receipt_cli.render.comparison.words import (
     OUTCOMES,
+    TARGET_HEAD,
     VERDICTS,
     change,
     curve_facts,
@@ -20,6 +20,8 @@ from receipt_cli.render.comparison.words import (
     interval,
     reason_text,
     stall_facts,
+    target_rows,
+    target_title,
 )
 from receipt_cli.render.console import Column, Page, Span, elide, write_table
 from receipt_cli.render.metrics import metric_label
@@ -31,7 +33,7 @@ _MAX_TOLD = 4
 _LACKING = " is unknown on both sides"
 _NAME = 20
 _WIDE = 100
-"""Columns from which steps of losses and numbers of records are shown."""
+"""Least columns of a terminal on which steps of losses and numbers of records are shown."""
 _ROWS = {
     "loss": ("loss", "val_loss"),
     "speed": (
@@ -88,7 +90,7 @@ def render_comparison(document: Mapping[str, Any], style: Style, *, full: bool =
         page.gap()
         for note in contrast["notes"]:
             page.prose(page.say(note), "dim", bullet="· ")
-    write_targets(page, document["targets"])
+    _targets(page, document["targets"])
     if more:
         page.flow("more", [[Span(page.say(text))] for text in more])
     return page.text()
@@ -193,7 +195,7 @@ def _metrics(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
         Column("metric", least=12), Column("unit"), Column("a", right=True), Column("b", right=True),
         Column("change", right=True), Column("95 % interval", right=True, drop=1), Column("", drop=2),
     ]  # fmt: skip
-    shown = sorted(metrics, key=lambda m: m["better"] == "none")  # what has a direction first
+    shown = sorted(metrics, key=lambda m: m["better"] == "none")  # metrics with a better direction first
     same = [m for m in shown if m["outcome"] == "equal" and m["better"] == "none"]
     write_table(page, columns, [_row(page, m) for m in shown if m not in same])
     if same:
@@ -250,6 +252,14 @@ def _outcome(page: Page, outcome: Mapping[str, Any]) -> None:
     if rows:
         page.heading("outcome")
         write_table(page, [Column("check", least=8), Column("a"), Column("b")], rows)
+
+
+def _targets(page: Page, targets: Sequence[Mapping[str, Any]]) -> None:
+    """Add a table for each target."""
+    for target in targets:
+        page.heading(page.say(target_title(target)))
+        columns = [Column("run", least=8), Column("reached"), *(Column(name, right=True) for name in TARGET_HEAD[2:])]
+        write_table(page, columns, [[Span(page.say(cell)) for cell in row] for row in target_rows(target)])
 
 
 def render_reproducibility(document: Mapping[str, Any], style: Style) -> str:

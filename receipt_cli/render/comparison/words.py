@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from receipt_cli.render.fields import UNKNOWN
 from receipt_cli.render.metrics import metric_label
-from receipt_cli.render.scale import count, kind_of, measure, scale_for, significant
+from receipt_cli.render.scale import count, duration, kind_of, measure, scale_for, significant
 from receipt_cli.render.style import Role
 
 VERDICTS: dict[str, tuple[str, Role]] = {
@@ -35,7 +35,7 @@ def field_name(pointer: str) -> str:
 
 
 def field_value(value: object) -> str:
-    """Return a field's value as a person reads it."""
+    """Return a field's value for people."""
     if value is None:
         return "unknown"
     if isinstance(value, list) and value and all(isinstance(item, dict) and item.get("name") for item in value):
@@ -50,24 +50,24 @@ def reason_text(reason: str) -> str:
 
 
 def figure_name(m: Mapping[str, Any]) -> str:
-    """Return the name of a compared metric, and which figure of it is compared where that is not the median."""
+    """Return the name of a compared metric, with ``(last)`` if its last value is compared, not its median."""
     return f"{metric_label(m['name'])}{'' if m['figure'] == 'median' else ' (last)'}"
 
 
 def figures(m: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return the unit that both figures of a compared metric are shown in, and the figures."""
+    """Return the common unit of the two figures of a compared metric, and the figures."""
     scale = scale_for(m["name"], [value for value in (m["a"], m["b"]) if value is not None])
     a, b = (UNKNOWN if m[side] is None else scale.format(m[side]) for side in "ab")
     return scale.unit, a, b
 
 
 def change(m: Mapping[str, Any]) -> str:
-    """Return how far b is from a."""
+    """Return the difference from a to b."""
     return UNKNOWN if m["delta"] is None else _change(m["delta"], m)
 
 
 def interval(m: Mapping[str, Any]) -> str:
-    """Return the interval of the change, or in words why there is none that says anything."""
+    """Return the interval of the change, or in words why it is missing or too wide."""
     if m["low"] is None and m.get("outcome") == "no_evidence":
         return "too few records"
     if m["low"] is not None and m["a"] and is_noisy(m):
@@ -81,7 +81,7 @@ def is_noisy(m: Mapping[str, Any]) -> bool:
 
 
 def _change(delta: float, m: Mapping[str, Any], *, bare: bool = False) -> str:
-    """Return a difference: in percent of a where a ratio is defined, else in the metric's unit."""
+    """Return a difference: in percent of a if a ratio is defined, else in the metric's unit."""
     if delta == 0:
         return "0"
     sign = "+" if delta > 0 else "−"
@@ -123,3 +123,21 @@ def _signed(metric: str, value: float) -> str:
 
 def _bounds(c: Mapping[str, Any]) -> str:
     return "" if c["low"] is None else f" ({_signed(c['metric'], c['low'])} to {_signed(c['metric'], c['high'])})"
+
+
+TARGET_HEAD = ("run", "reached", "step", "held from", "tokens", "samples", "time", "best")
+_REACHED = {True: "yes", False: "no", None: UNKNOWN}
+
+
+def target_title(target: Mapping[str, Any]) -> str:
+    """Return a target as a heading: ``val loss 2.5``."""
+    return f"{metric_label(target['metric'])} {target['value']:g}"
+
+
+def target_rows(target: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Yield the cells of each run under ``TARGET_HEAD``."""
+    for run in target["runs"]:
+        counts = (UNKNOWN if run[key] is None else count(run[key]) for key in ("step", "held_step", "tokens", "samples"))
+        time = UNKNOWN if run["time_s"] is None else duration(run["time_s"])
+        best = UNKNOWN if run["best"] is None else significant(run["best"], 4)
+        yield [run["run"], _REACHED[run["reached"]], *counts, time, best]

@@ -9,8 +9,8 @@ from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
 from receipt_cli.gpu_profile.document import build_document
 from receipt_cli.gpu_profile.files import list_streams
-from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import read_session
+from receipt_cli.gpu_profile.stream import StreamProblems
 from tests.fuzz.feed import Feed
 from tests.fuzz.harness import ROOT
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from receipt_cli.documents.validate import has_errors, validate_document
 from receipt_cli.errors import ReceiptError
 from receipt_cli.header.collect import collect_header
-from receipt_cli.header.environment import BLOB_VARIABLE, GIT_VARIABLES
-from receipt_cli.header.header_file import header_document, read_header_file
+from receipt_cli.header.header_file import BLOB_VARIABLE, GIT_VARIABLES, header_document, read_header_file
 from receipt_cli.redaction.text import mask_texts
 from tests.fuzz.feed import Feed
 from tests.fuzz.harness import ROOT

@@ -8,7 +8,7 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
 from receipt_cli.importers.importing import import_document
-from receipt_cli.importers.json_text import JsonText, NotJson
+from receipt_cli.importers.text import JsonText, NotJson
 from receipt_cli.receipts.production import InvalidReceipt
 from tests.fuzz.feed import Feed, change
 from tests.fuzz.harness import ROOT

@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 
-from receipt_cli.ci.gates_file import read_gates
-from receipt_cli.comparison.policy import read_policy
+from receipt_cli.ci.gates import read_gates
+from receipt_cli.comparison.comparable import read_policy
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import DataError
 from tests.fuzz.feed import Feed

@@ -72,6 +72,25 @@ def test_the_message_says_why(end: str, kind: str, message: str | None, frame: t
     assert raised["line_number"] == failure["line_number"]
 
 
+@pytest.mark.parametrize(
+    ("after", "want"),
+    [
+        (
+            "\n2 root error(s) found.\n  (0) INVALID_ARGUMENT:  size 15\n\t [[{{node}}]]\n",
+            ("INVALID_ARGUMENT:  size 15", 3),
+        ),
+        ("  (0) INVALID_ARGUMENT:  size 15\n", ("Graph execution error:", 0)),
+        ("2 root error(s) found.\n\n\n\n  (0) INVALID_ARGUMENT:  size 15\n", ("Graph execution error:", 0)),
+    ],
+    ids=["listed", "not announced", "too far"],
+)
+def test_the_first_root_error_is_the_message(after: str, want: tuple[str, int]) -> None:
+    end = HEAD + '  File "/src/train.py", line 9, in main\nerrors_impl.InvalidArgumentError: Graph execution error:\n'
+    failure = receipt_of(STEPS + end + after)["failure"]
+    raised = failure["exception"]
+    assert (raised["message"], raised["line_number"] - failure["line_number"]) == want
+
+
 @pytest.mark.parametrize("tagged", [KEY[len(HEAD) :], RUNTIME[len(HEAD) :]])
 def test_a_rank_has_its_frames_where_the_head_is_not_in_the_log(tagged: str) -> None:
     end = HEAD + "".join(f"[rank4]: {line}\n" for line in tagged.splitlines())

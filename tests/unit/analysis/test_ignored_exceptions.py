@@ -188,3 +188,9 @@ def test_an_error_before_a_ctrl_c_is_still_the_failure(end: Iterable[str]) -> No
 @pytest.mark.parametrize(("said", "want"), [("SystemExit: 130", "interrupted"), ("SystemExit: 143", "killed")])
 def test_an_exit_with_the_code_of_a_signal(said: str, want: str) -> None:
     assert receipt_of(run(5, *CRASH[:2], "RuntimeError: the callback raised:", *FRAMES, said))["failure"]["reason"] == want
+
+
+def test_the_error_of_a_loader_worker_counts_in_a_thread() -> None:
+    worker = "KeyError: 'DataLoader worker(1) caught KeyError with message:\\nTraceback (most recent call last)"
+    end = (HEADINGS[-1], *TRACE[:2], worker, *CRASH[:2], "SystemError: (Fatal) Blocking queue is killed")
+    assert receipt_of(run(5, *end))["failure"]["message"] == worker

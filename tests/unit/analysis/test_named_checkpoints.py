@@ -1,5 +1,7 @@
 """A checkpoint is of the step that its own line names, and one of the last planned step proves that the run got there."""
 
+from typing import Any
+
 import pytest
 
 from tests.tools.logs import receipt_of
@@ -96,3 +98,25 @@ def test_a_last_line_without_a_step_is_of_the_checkpoint_before_it() -> None:
     saved = ["Saving model checkpoint to out/checkpoint-412", "Saving model checkpoint to out"]
     checkpoints = receipt_of("\n".join([*lines, *saved, ""]), grammar="hf-trainer@v2")["summary"]["checkpoints"]
     assert (checkpoints["count"], checkpoints["last_step"]) == (1, 412)
+
+
+def fields_of(document: dict[str, Any], kind: str) -> set[str]:
+    problems = document["derivation"]["problems"]["first"]
+    return {field.rpartition("/summary/")[2] for problem in problems if problem["kind"] == kind for field in problem["fields"]}
+
+
+def test_what_is_unsaved_is_unknown_where_another_checkpoint_begins() -> None:
+    lines = [MM.format(at // 20, at) for at in range(20, 301, 20)]
+    lines.insert(5, "2026-11-21 07:37:51,581 - mmdet - INFO - Saving checkpoint at 100 iterations")
+    document = receipt_of("\n".join([*lines, "writing checkpoint shards of the optimizer", ""]), grammar="mmcv@v2")
+    assert document["summary"]["checkpoints"]["unsaved_step_count"] is None
+    assert fields_of(document, "checkpoint_begun") == {"checkpoints/unsaved_step_count", "checkpoints/unsaved_time_s"}
+
+
+def test_a_checkpoint_of_a_step_far_ahead_is_of_no_known_step() -> None:
+    lines = [*(D2.format(at // 20, at) for at in range(20, 301, 20)), D2.format(16, 90_000)]
+    line = "[03/05 09:12:51 fvcore.common.checkpoint]: Saving checkpoint to ./output/model_best.pth"
+    document = receipt_of("\n".join([*lines, line, ""]), grammar="detectron2@v2")
+    saved = document["summary"]["checkpoints"]
+    assert (saved["last_step"], saved["latest"][-1]["step"]) == (None, None)
+    assert {"steps/last", "checkpoints/last_step", "checkpoints/latest/0/step"} <= fields_of(document, "step_jump")

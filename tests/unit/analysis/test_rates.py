@@ -3,7 +3,8 @@
 import pytest
 
 from receipt_cli.analysis.rates import StepRate, scaled
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
+from receipt_cli.events.table import EventTable
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.records.envelope import NO_RANK
 
@@ -34,11 +35,12 @@ def step(**metrics: float) -> Event:
 def test_a_rate_is_the_units_of_the_step_over_its_time(
     per_sample: float | None, constant: float | None, metrics: dict[str, float], want: float | None
 ) -> None:
-    rate = StepRate(per_sample, constant)
-    assert rate.figure.of_event(step(**metrics)) == want
-    assert scaled(rate.figure, 3.0).of_event(step(**metrics)) == (None if want is None else 3 * want)
+    rate, _ = StepRate(per_sample, constant).of(EventTable([step(**metrics)]))
+    assert rate.values.tolist() == ([] if want is None else [want])
+    assert scaled(rate, 3.0).values.tolist() == ([] if want is None else [3 * want])
 
 
 def test_amounts_are_those_of_records_with_a_rate() -> None:
     ramp = [step(global_batch_size=size, step_time_s=1.0) for size in (2.0, 4.0, 4.0)]
-    assert StepRate(10.0, None).amounts([*ramp, step(global_batch_size=8.0)]) == {20.0, 40.0}
+    _, amounts = StepRate(10.0, None).of(EventTable([*ramp, step(global_batch_size=8.0)]))
+    assert amounts == [20.0, 40.0]

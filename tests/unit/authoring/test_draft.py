@@ -5,7 +5,7 @@ import math
 import pytest
 import yaml
 
-from receipt_cli.authoring.draft import write_draft
+from receipt_cli.authoring.proposal import write_draft
 
 VALUES = [
     "word",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from receipt_cli.authoring import lint, timing
+from receipt_cli.authoring import lint, redos
 from receipt_cli.authoring.lint import check_index, digit_dependence, lint_grammar, lint_together, sample_failures
-from receipt_cli.authoring.timing import ORDINARY
+from receipt_cli.authoring.redos import ORDINARY
 from receipt_cli.grammar.model import Rule
 from receipt_cli.grammar.parse import load_grammar
 from receipt_cli.problems import Finding
@@ -125,8 +125,8 @@ def test_a_rule_that_is_slow_on_ordinary_lines(monkeypatch: pytest.MonkeyPatch) 
     assert any(b"train loss " in line for line in ORDINARY)
     common = GOOD.replace("'loss '", "'train loss '").replace(": loss ", ": train loss ")
     assert lint_grammar(common.encode(), "small/v1.yaml") == []
-    monkeypatch.setattr(timing, "seconds_of", lambda read, line: len(line) / 1e5)
-    monkeypatch.setattr(timing, "pace", lambda: 1.0)
+    monkeypatch.setattr(redos, "seconds_of", lambda read, line: len(line) / 1e5)
+    monkeypatch.setattr(redos, "pace", lambda: 1.0)
     found = only(common)
     assert found.reason.startswith("train: takes ") and found.reason.endswith(" ms on ordinary lines")
     assert found.help == "literals that fewer lines contain"

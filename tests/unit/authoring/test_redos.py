@@ -10,8 +10,7 @@ import pytest
 
 from receipt_cli.authoring import lint, redos
 from receipt_cli.authoring.lint import lint_grammar
-from receipt_cli.authoring.redos import Attack, pattern_attacks, sample_attacks, worst_growth
-from receipt_cli.authoring.timing import expected_parts
+from receipt_cli.authoring.redos import Attack, expected_parts, pattern_attacks, sample_attacks, worst_growth
 
 SIZE = 512
 ENOUGH = 40_000

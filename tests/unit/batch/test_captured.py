@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.batch.captured import captured
+from receipt_cli.batch.worker import captured
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import DataError, InputError
-from receipt_cli.io.beside import header_name, receipt_names
+from receipt_cli.io.compression import header_name, receipt_names
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.store.files import Store
 

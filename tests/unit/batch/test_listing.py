@@ -2,7 +2,7 @@
 
 import os
 
-from receipt_cli.batch.listing import Listing, kind_of
+from receipt_cli.batch.discovery import Listing, kind_of
 from receipt_cli.batch.model import Log
 
 BASE = os.path.join(os.sep, "archive")

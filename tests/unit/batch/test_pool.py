@@ -12,9 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from receipt_cli.batch.memory import limit_memory, machine_memory, share_of
 from receipt_cli.batch.model import InTwoParts, Lost
-from receipt_cli.batch.pool import CHUNK_ITEMS, OUT_OF_MEMORY, LocalPool
+from receipt_cli.batch.pool import CHUNK_ITEMS, OUT_OF_MEMORY, LocalPool, limit_memory, machine_memory, share_of
 
 
 def work(item: str) -> str:

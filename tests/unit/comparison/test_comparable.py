@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.comparison.comparable import describe_run, judge
+from receipt_cli.comparison.comparable import DEFAULT, describe_run, judge
 from receipt_cli.comparison.load import make_run, short_names
-from receipt_cli.comparison.policy import DEFAULT
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "fixtures" / "receipts" / "receipt-1.2" / "valid" / "everything.json"
 

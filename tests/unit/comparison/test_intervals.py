@@ -6,10 +6,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from receipt_cli.comparison.curves import Curve, compare_curves
-from receipt_cli.numeric.intervals import MIN_VALUES, Spread, difference, drift, interval, mean_spread, median_spread
+from receipt_cli.comparison.contrasts import Curve, compare_curves
+from receipt_cli.numeric.intervals import (
+    MIN_VALUES,
+    Spread,
+    cumulative,
+    difference,
+    drift,
+    interval,
+    mean_spread,
+    median_spread,
+    quantile,
+)
 from receipt_cli.numeric.precision import resolution
-from receipt_cli.numeric.student_t import cumulative, quantile
 
 
 def dependent(count: int, phi: float, seed: int) -> np.ndarray:

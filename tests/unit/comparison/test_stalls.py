@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from receipt_cli.comparison.stalls import compare_stalls, find_stalls
+from receipt_cli.comparison.contrasts import compare_stalls, find_stalls
 
 
 def times(seed: int, *, every: int = 0, length: int = 1, count: int = 600) -> list[float]:

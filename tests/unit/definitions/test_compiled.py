@@ -15,7 +15,7 @@ import pytest
 import regex
 
 import hatch_build
-from receipt_cli.definitions import compiled, resources
+from receipt_cli.definitions import resources
 from receipt_cli.definitions.accelerators import load_peaks, parse_peaks
 from receipt_cli.definitions.failure_markers import MARKERS_PATH, load_catalogue, parse_catalogue
 from receipt_cli.definitions.metrics import load_registry, parse_registry
@@ -41,16 +41,16 @@ DEFINITIONS: dict[str, tuple[Any, Callable[[bytes, str], Any]]] = {
 
 @pytest.fixture(autouse=True)
 def anew() -> Iterator[None]:
-    compiled._entries.cache_clear()
-    compiled.code_digest.cache_clear()
+    resources._entries.cache_clear()
+    resources.code_digest.cache_clear()
     yield
-    compiled._entries.cache_clear()
-    compiled.code_digest.cache_clear()
+    resources._entries.cache_clear()
+    resources.code_digest.cache_clear()
 
 
 @pytest.fixture
 def texts_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "_entries", lambda group: ({}, b""))
+    monkeypatch.setattr(resources, "_entries", lambda group: ({}, b""))
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("where", DEFINITIONS)
 def test_it_gives_what_the_text_gives(where: str) -> None:
     load, parse = DEFINITIONS[where]
-    assert compiled.find_compiled(where) is not None, "make compile"
+    assert resources.find_compiled(where) is not None, "make compile"
     assert plain(load.__wrapped__()) == plain(parse(ROOT.joinpath(where).read_bytes(), where))
 
 
@@ -90,7 +90,7 @@ def test_grammars_are_what_their_texts_give(monkeypatch: pytest.MonkeyPatch) -> 
     texts = {f"grammars/{entry.path}": read_entry(entry) for entry in list_grammars()}
     found = shipped.__wrapped__()
     assert len(found) > 40
-    assert all(compiled.find_compiled(grammar.where, "grammars") is not None for grammar in found)
+    assert all(resources.find_compiled(grammar.where, "grammars") is not None for grammar in found)
     for grammar in found:
         assert plain(grammar) == plain(load_grammar(texts[grammar.where], grammar.where))
 
@@ -134,20 +134,20 @@ def test_a_changed_definition_is_read_anew_and_the_others_are_not(package: Path)
     path = package / "grammars" / "nanogpt" / "v1.yaml"
     entry = next(e for e in list_grammars() if e.path == "nanogpt/v1.yaml")
     path.write_bytes(path.read_bytes() + b"# another comment\n")
-    assert compiled.find_compiled("grammars/nanogpt/v1.yaml", "grammars") is None
-    assert compiled.find_compiled("grammars/keras/v1.yaml", "grammars") is not None
+    assert resources.find_compiled("grammars/nanogpt/v1.yaml", "grammars") is None
+    assert resources.find_compiled("grammars/keras/v1.yaml", "grammars") is not None
     if entry.status == "released":
         with pytest.raises(Exception, match="its digest differs"):
             shipped.__wrapped__()
 
 
 def test_changed_code_makes_all_of_it_old(package: Path) -> None:
-    assert compiled.find_compiled("schemas/metrics/v1.yaml") is not None
-    compiled._entries.cache_clear()
-    compiled.code_digest.cache_clear()
+    assert resources.find_compiled("schemas/metrics/v1.yaml") is not None
+    resources._entries.cache_clear()
+    resources.code_digest.cache_clear()
     path = package / "receipt_cli" / "definitions" / "metrics.py"
     path.write_bytes(path.read_bytes() + b"# another comment\n")
-    assert compiled.find_compiled("schemas/metrics/v1.yaml") is None
+    assert resources.find_compiled("schemas/metrics/v1.yaml") is None
     assert load_registry.__wrapped__().version == 1
 
 
@@ -167,22 +167,22 @@ def test_in_an_installed_package_the_size_is_enough(package: Path) -> None:
     resources.data_root.cache_clear()
     registry = package / "receipt_cli" / "schemas" / "metrics" / "v1.yaml"
     shutil.rmtree(package / "receipt_cli" / "definitions")  # where only bytecode is installed
-    assert compiled.find_compiled("schemas/metrics/v1.yaml") is not None
+    assert resources.find_compiled("schemas/metrics/v1.yaml") is not None
     registry.write_bytes(registry.read_bytes() + b"\n")
-    assert compiled.find_compiled("schemas/metrics/v1.yaml") is None
+    assert resources.find_compiled("schemas/metrics/v1.yaml") is None
 
 
 def test_it_is_compiled_alike_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = ROOT / "receipt_cli" / compiled.FOLDER
+    folder = ROOT / "receipt_cli" / resources.FOLDER
     made = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     code = json.loads(made["definitions.jsonl"].splitlines()[0])["code"]
     rooms = {path.partition("/")[0] for path in code if "/" in path}
     assert rooms == {"definitions", "documents", "grammar", "learn"}, "the rule in the Makefile lists these"
     for where, value in hatch_build.definitions():
-        assert compiled.find_compiled(where) == json.loads(json.dumps(compiled.pack(value))), where
+        assert resources.find_compiled(where) == json.loads(json.dumps(resources.pack(value))), where
     for where, parts in hatch_build.grammars():
         for number, value in enumerate(parts):
-            assert compiled.find_compiled(where, "grammars", number) == json.loads(json.dumps(compiled.pack(value))), where
+            assert resources.find_compiled(where, "grammars", number) == json.loads(json.dumps(resources.pack(value))), where
 
 
 def test_compiling_again_takes_no_file_away_even_for_a_moment(package: Path) -> None:

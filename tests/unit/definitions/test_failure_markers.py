@@ -8,7 +8,7 @@ import pytest
 import regex
 
 from receipt_cli.authoring import lint_markers as marker_lint
-from receipt_cli.authoring import timing
+from receipt_cli.authoring import redos
 from receipt_cli.authoring.lint_markers import lint_catalogue
 from receipt_cli.definitions import failure_markers as markers
 from receipt_cli.definitions import resources
@@ -415,8 +415,8 @@ def test_stated_company_of_a_counter_sample() -> None:
 
 def test_a_marker_that_reads_ordinary_lines_slowly_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(marker_lint, "_hostile_lines", lambda marker, size: [])  # which test_markers.py is about
-    monkeypatch.setattr(timing, "seconds_of", lambda read, line: len(line) / 100_000)  # not what this machine takes
-    monkeypatch.setattr(timing, "pace", lambda: 1.0)
+    monkeypatch.setattr(redos, "seconds_of", lambda read, line: len(line) / 100_000)  # not what this machine takes
+    monkeypatch.setattr(redos, "pace", lambda: 1.0)
     catalogue = load_catalogue()
     [marker] = [marker for marker in catalogue.markers if marker.id == "disk_full"]
     wide = replace(marker, literals=(*marker.literals, b"Error"))

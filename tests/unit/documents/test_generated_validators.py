@@ -13,8 +13,8 @@ import pytest
 
 import hatch_build
 from receipt_cli.api.commands import validate
-from receipt_cli.definitions import schema_check
-from receipt_cli.definitions.schema_check import generated_validator
+from receipt_cli.definitions import reading
+from receipt_cli.definitions.reading import generated_validator
 from receipt_cli.documents.schemas import get_schema, list_schemas
 from receipt_cli.documents.validate import KINDS, _validator, validate_document
 from receipt_cli.receipts.versions import SCHEMA_VERSION
@@ -179,7 +179,7 @@ def test_without_jsonschema_the_first_error_is_reported(monkeypatch: pytest.Monk
 
 
 def test_without_generated_validators_jsonschema_judges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema_check, "generated_validator", lambda kind, version: None)
+    monkeypatch.setattr(reading, "generated_validator", lambda kind, version: None)
     document = receipts()[0]
     assert validate_document(document) == []
     document["run"]["name"] = 5
@@ -187,7 +187,7 @@ def test_without_generated_validators_jsonschema_judges(monkeypatch: pytest.Monk
 
 
 def test_receipt_validate_asks_jsonschema_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(schema_check, "generated_validator", lambda kind, version: pytest.fail("asked"))
+    monkeypatch.setattr(reading, "generated_validator", lambda kind, version: pytest.fail("asked"))
     document, file = receipts()[0], tmp_path / "a.receipt.json"
     for name, places in (("a", []), (5, ["/run/name"])):
         document["run"]["name"] = name

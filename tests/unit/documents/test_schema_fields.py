@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
-from receipt_cli.documents.schema_fields import list_fields
+from receipt_cli.documents.schema_fields import compare_schemas, is_compatible, list_fields
 from receipt_cli.documents.schemas import find_entry, get_json_schema, list_schemas
 from receipt_cli.documents.validate import KINDS
 

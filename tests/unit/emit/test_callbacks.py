@@ -20,8 +20,7 @@ from typing import Any
 import pytest
 
 from receipt_cli import emit
-from receipt_cli.emit.callbacks.names import by_split, printable
-from receipt_cli.emit.callbacks.run_log import is_due, process_rank
+from receipt_cli.emit.callbacks.run_log import by_split, is_due, printable, process_rank
 
 PROTOCOL = run_path(str(Path(__file__).resolve().parents[2] / "trainers" / "protocol.py"))
 LIBRARIES = ("transformers", "lightning", "lightning.pytorch", "lightning.pytorch.callbacks", "accelerate")

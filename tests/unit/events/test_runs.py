@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +12,7 @@ import pytest
 from receipt_cli.derive import Options, read_log
 from receipt_cli.events.model import Event, cut, expand
 from receipt_cli.events.rows import TAIL, RowRun, count_distinct, steps_among
-from receipt_cli.events.series import first_with, is_shown, metric, not_finite_since, positions, read
+from receipt_cli.events.table import EventTable, place_of, positions
 from receipt_cli.grammar.model import Rule
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
@@ -61,9 +60,10 @@ def test_a_run_reads_as_its_events_do(event: Event) -> None:
     assert [e.step for e in events] == list(range(10, 90, 2))
     assert [e.line for e in events] == list(range(1, ROWS + 1))
     for name in ("loss", "grad_norm"):
-        assert repr([float(v) for v in read([event], metric(name))]) == repr(read(events, metric(name)))
-        assert is_shown([event], metric(name)) and is_shown(events, metric(name))
-    assert list(positions([event])) == positions(events)
+        one, other = EventTable([event]).metric(name), EventTable(events).metric(name)
+        assert one.values.tobytes() == other.values.tobytes() != b""
+        assert [one.row(place) for place in range(len(one.values))] == [other.row(place) for place in range(len(one.values))]
+    assert list(positions([event])) == list(positions(events))
     assert (event.records, event.last_step, event.last_at) == (ROWS, 88, place(ROWS - 1))
 
 
@@ -85,16 +85,13 @@ def test_a_run_is_cut_before_a_step(event: Event) -> None:
 
 
 def test_where_a_figure_stands(event: Event) -> None:
-    assert first_with([event], metric("loss"), 5 - 7 / 10) == (place(7), 8)
-    assert not_finite_since([event], metric("loss")) == 0
-    assert event.run is not None
-    assert not_finite_since([*islice(expand(event), 5), *islice(expand(event), 20, 21)], metric("loss")) == 21
-    part = Event(
-        place(20), 21, NO_RANK, math.nan, cast(Any, None), RULE, 50, metrics={"loss": math.inf}, run=event.run.part(37, 39)
-    )
-    assert not_finite_since([event, part], metric("loss")) == 21
-    with pytest.raises(ValueError, match="no record"):
-        first_with([event], metric("loss"), 77.0)
+    table = EventTable([event])
+    column = table.metric("loss")
+    at = place_of(column.values, 5 - 7 / 10)
+    assert at is not None and (table.at[column.row(at)], table.line_of("loss", column.row(at))) == (place(7), 8)
+    assert place_of(column.values, 77.0) is None
+    norms = table.metric("grad_norm").chosen(np.arange(14) > 10)
+    assert [(table.line[norms.row(n)], table.steps_of(norms)[n]) for n in range(3)] == [(34, 76.0), (37, 82.0), (40, 88.0)]
 
 
 def test_numbers_beyond_an_array() -> None:

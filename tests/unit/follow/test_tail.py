@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from receipt_cli.errors import InputError
-from receipt_cli.follow.process import Process
-from receipt_cli.follow.stop import Stop
+from receipt_cli.follow.loop import Process, Stop
 from receipt_cli.follow.tail import PIECE, PipeTail, Tail, open_tail
 
 

@@ -8,12 +8,9 @@ import zlib
 import numpy as np
 import pytest
 
-from receipt_cli.gpu_profile import lines as lines_module
-from receipt_cli.gpu_profile.batch import exact_total
-from receipt_cli.gpu_profile.dictionaries import Dictionary
-from receipt_cli.gpu_profile.lines import Lines
-from receipt_cli.gpu_profile.problems import StreamProblems
-from receipt_cli.gpu_profile.timing import Timings
+from receipt_cli.gpu_profile import stream as lines_module
+from receipt_cli.gpu_profile.activity import Timings
+from receipt_cli.gpu_profile.stream import Dictionary, Lines, StreamProblems, exact_total
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 20])
@@ -57,7 +54,7 @@ def test_names_beyond_the_bound_are_together() -> None:
 
 
 def test_a_dictionary_holds_so_many_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipt_cli.gpu_profile.dictionaries._MAX_CHARACTERS", 10)
+    monkeypatch.setattr("receipt_cli.gpu_profile.stream._MAX_CHARACTERS", 10)
     names = Dictionary("kernel_dict")
     problems = StreamProblems()
     names.update({"kernel_dict": {"1": "a" * 8, "2": "b" * 8, "3": "c", "x": "d", "4": 5}}, problems, "device.log", 1)

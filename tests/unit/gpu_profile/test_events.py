@@ -4,12 +4,9 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.gpu_profile.batch import Rows
-from receipt_cli.gpu_profile.copies import Copies, CopyTotals
-from receipt_cli.gpu_profile.inventory import Inventory
-from receipt_cli.gpu_profile.kernels import Kernels
-from receipt_cli.gpu_profile.sampled import Samples
-from receipt_cli.gpu_profile.scopes import Scopes
+from receipt_cli.gpu_profile.activity import Copies, CopyTotals, Kernels, Scopes
+from receipt_cli.gpu_profile.devices import Inventory, Samples
+from receipt_cli.gpu_profile.stream import Rows
 
 
 def rows(base: int = 0, **columns: tuple[Any, ...]) -> Rows:

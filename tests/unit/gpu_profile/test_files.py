@@ -9,7 +9,7 @@ import pytest
 
 from receipt_cli.errors import InputError
 from receipt_cli.gpu_profile.files import gaps, is_session, list_session, list_streams
-from receipt_cli.gpu_profile.problems import StreamProblems
+from receipt_cli.gpu_profile.stream import StreamProblems
 
 
 def fill(folder: Path, *names: str) -> Path:

@@ -21,8 +21,8 @@ from receipt_cli.gpu_profile.format import (
     SINGLE,
     TYPES,
 )
-from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import read_session
+from receipt_cli.gpu_profile.stream import StreamProblems
 
 T0 = 1_700_000_000 * 10**9
 _DEVICE = "dt_ns,device_id,gpu_util,mem_util,temp_c,power_mw,used_mib"

@@ -3,7 +3,7 @@
 import pytest
 import regex
 
-from receipt_cli.grammar.parts import PARTS, abbreviate, expand
+from receipt_cli.grammar.parse import PARTS, abbreviate, expand
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.header import accelerators, program
-from receipt_cli.header.accelerators import accelerator_facts, grouped
+from receipt_cli.header import host, program
 from receipt_cli.header.document import merge
+from receipt_cli.header.host import accelerator_facts, grouped
 
 MIB = 1 << 20
 UNKNOWN = "accelerators: unknown; neither NVML, nvidia-smi nor rocm-smi lists any"
@@ -106,7 +106,7 @@ def test_a_tool_that_hangs_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def quick(arguments: list[str], *, environ: dict[str, str]) -> program.ProgramResult:
         return program.run_program(arguments, environ=environ, timeout_s=0.2)
 
-    monkeypatch.setattr(accelerators, "run_program", quick)
+    monkeypatch.setattr(host, "run_program", quick)
     hung = tmp_path / "nvidia-smi"
     hung.write_text("#!/bin/sh\n/bin/sleep 30\n", "utf-8")
     hung.chmod(0o755)

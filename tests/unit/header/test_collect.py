@@ -14,10 +14,9 @@ from receipt_cli.errors import InputError, UsageError
 from receipt_cli.header import collect
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.document import empty_header, merge
-from receipt_cli.header.facts import HeaderFact
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import header_document
-from receipt_cli.header.values import LEAVES
+from receipt_cli.header.values import LEAVES, HeaderFact
 
 NOW = "2026-01-31T12:00:00Z"
 LOG = [
@@ -55,8 +54,7 @@ def test_without_here_nothing_local_appears(tmp_path: Path, monkeypatch: pytest.
     def forbidden(*_: object) -> None:
         raise AssertionError("asked the local machine")
 
-    for name in ("_local", "_clock"):
-        monkeypatch.setattr(collect, name, forbidden)
+    monkeypatch.setattr(collect, "_local", forbidden)
     monkeypatch.chdir(tmp_path)
     subprocess.run(["git", "init", "-q"], check=True, timeout=30)
     environ = dict(os.environ) | {"CUDA_VISIBLE_DEVICES": "0", "PWD": str(tmp_path)}

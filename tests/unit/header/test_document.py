@@ -13,8 +13,7 @@ from receipt_cli.header.document import (
     parse_object,
     unknown_note,
 )
-from receipt_cli.header.facts import FactCollector, HeaderFact
-from receipt_cli.header.values import LEAVES, OPEN_MAPS, checked, escape, is_pointer, split_pointer
+from receipt_cli.header.values import LEAVES, OPEN_MAPS, FactCollector, HeaderFact, checked, escape, is_pointer, split_pointer
 
 TOP = [
     "git",

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipt_cli.errors import UsageError
-from receipt_cli.header.environment import BLOB_VARIABLE, MAX_BLOB_BYTES, blob_facts, variable_facts
-from receipt_cli.header.facts import HeaderFact
+from receipt_cli.header.header_file import BLOB_VARIABLE, MAX_BLOB_BYTES, blob_facts, variable_facts
+from receipt_cli.header.values import HeaderFact
 
 SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 

@@ -7,8 +7,8 @@ import pytest
 
 from receipt_cli.errors import InputError
 from receipt_cli.header.document import merge
-from receipt_cli.header.facts import HeaderFact
 from receipt_cli.header.header_file import MAX_BYTES, file_facts, header_document, read_header_file
+from receipt_cli.header.values import HeaderFact
 
 HEADER = merge(
     [

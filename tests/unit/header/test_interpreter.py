@@ -11,7 +11,7 @@ import pytest
 
 from receipt_cli.errors import UsageError
 from receipt_cli.header.collect import collect_header
-from receipt_cli.header.interpreter import command_interpreter, find_interpreter, job_interpreter, process_interpreter
+from receipt_cli.header.host import command_interpreter, find_interpreter, job_interpreter, process_interpreter
 
 
 def program(path: Path, text: str) -> Path:

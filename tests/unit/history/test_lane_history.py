@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks.planted import PLANTS, SPIKE, documents
-from receipt_cli.comparison.policy import DEFAULT, Policy
+from receipt_cli.comparison.comparable import DEFAULT, Policy
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.history.changes import find_changes
-from receipt_cli.history.lane_history import history
-from receipt_cli.history.lanes import BY, describe, make_lanes
+from receipt_cli.history.lane_history import BY, describe, history, make_lanes
 
 
 def noise(count: int, seed: int, level: float = 100.0, part: float = 0.01) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from receipt_cli.importers.json_text import JsonText, NotJson, Number, at
+from receipt_cli.importers.text import JsonText, NotJson, Number, at
 
 
 def test_numbers_stay_as_printed() -> None:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric, other
-from receipt_cli.importers.json_text import JsonText
-from receipt_cli.importers.values import Fields, ProblemCounter, read_record
+from receipt_cli.importers.text import JsonText
+from receipt_cli.importers.values import IGNORED, STEP, Fields, Names, ProblemCounter, fact, metric, other, read_record
 
 NAMES = Names(
     {

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from receipt_cli.io.prefetch import Ahead
+from receipt_cli.io.pipe import Ahead
 
 
 @pytest.fixture(autouse=True)

@@ -17,18 +17,18 @@ from hypothesis import strategies as st
 
 from receipt_cli.errors import UsageError
 from receipt_cli.numeric import column as cells
-from receipt_cli.numeric import spill, spill_buffer
+from receipt_cli.numeric import spill
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill_buffer import SpillBuffer, bound
+from receipt_cli.numeric.spill import SpillBuffer, bound
 
 MANY = 3 * cells.FEW
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept() -> Iterator[None]:
-    before = spill_buffer._held
+    before = spill._held
     yield
-    assert spill_buffer._held == before
+    assert spill._held == before
 
 
 def column(values: list[float]) -> Cells[float]:
@@ -51,7 +51,7 @@ def column(values: list[float]) -> Cells[float]:
 def test_a_column_holds_what_a_list_would(pieces: list[tuple[str, list[int]]], few: int, shift: int, memory: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cells, "FEW", few)
-        patch.setenv(spill_buffer.VARIABLE, memory)
+        patch.setenv(spill.VARIABLE, memory)
         found: Cells[int] = Cells("q")
         wanted: list[int] = []
         for how, values in pieces:
@@ -78,9 +78,9 @@ def test_equal_values_take_no_memory_and_keep_their_bits() -> None:
         found: Cells[float] = Cells("d")
         for _ in range(10):
             found.extend(column([value] * cells.FEW))
-        assert spill_buffer._held == 0 and len(found) == 10 * cells.FEW
+        assert spill._held == 0 and len(found) == 10 * cells.FEW
         found.extend(column([0.0]))
-        assert spill_buffer._held > 0
+        assert spill._held > 0
         assert {struct.pack("<d", each) for each in found[:-1]} == {struct.pack("<d", value)}
         assert struct.pack("<d", found[-1]) == bytes(8)
         del found
@@ -106,15 +106,15 @@ def test_what_is_lent_is_copied() -> None:
 
 
 def test_beyond_the_bound_columns_go_to_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(spill_buffer.VARIABLE, "1MiB")
+    monkeypatch.setenv(spill.VARIABLE, "1MiB")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     columns = [SpillBuffer(256 * 1024) for _ in range(4)]
-    assert not any(each.on_disk for each in columns) and spill_buffer._held == 1 << 20
+    assert not any(each.on_disk for each in columns) and spill._held == 1 << 20
     for number, each in enumerate(columns):
         each.view(np.int64, 0, 1000)[...] = number
         each.grow(1 << 20)
     assert all(each.on_disk for each in columns[:3])
-    assert spill_buffer._held <= 1 << 20
+    assert spill._held <= 1 << 20
     columns[0].grow(8 << 20)
     assert [each.view(np.int64, 0, 1000).tolist() for each in columns] == [[n] * 1000 for n in range(4)]
     assert columns[0].view(np.int64, 1000, 1000).tolist() == [0] * 1000
@@ -123,7 +123,7 @@ def test_beyond_the_bound_columns_go_to_a_file(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="what a process holds is read from /proc")
 def test_the_pages_of_files_are_given_back_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(spill_buffer.VARIABLE, "0")
+    monkeypatch.setenv(spill.VARIABLE, "0")
     columns = [SpillBuffer(8 << 20) for _ in range(12)]
     views = [column.view(np.int64, 0, 1 << 20) for column in columns]
     for number, view in enumerate(views):
@@ -151,7 +151,7 @@ def refused(descriptor: int, data: Any, at: int) -> NoReturn:
 @pytest.mark.parametrize("write", [None, cut_short, refused], ids=["call", "cut short", "refused"])
 @pytest.mark.parametrize("memory", ["1GiB", "0"])
 def test_long_columns_are_written_and_gathered(memory: str, write: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(spill_buffer.VARIABLE, memory)
+    monkeypatch.setenv(spill.VARIABLE, memory)
     monkeypatch.setattr(spill, "_LARGE", 1 << 12)
     if write is not None:
         monkeypatch.setattr(os, "pwrite", write)
@@ -171,8 +171,8 @@ def test_long_columns_are_written_and_gathered(memory: str, write: object, monke
 
 @pytest.mark.parametrize("memory", ["1GiB", "0"])
 def test_what_is_written_is_shown_wherever_it_waits(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(spill_buffer.VARIABLE, memory)
-    monkeypatch.setattr(spill_buffer, "_WRITTEN", 400)
+    monkeypatch.setenv(spill.VARIABLE, memory)
+    monkeypatch.setattr(spill, "_WRITTEN", 400)
     held, wanted = SpillBuffer(8 * 1000), np.zeros(1000, np.int64)
     for start, count in [(0, 7), (7, 20), (27, 30), (500, 3), (503, 90), (2, 4), (593, 1), (594, 60)]:
         wanted[start : start + count] = np.arange(start, start + count) + 1
@@ -210,7 +210,7 @@ def no_file(**_: Any) -> IO[bytes]:
 
 
 def test_a_full_disk_gives_back_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(spill_buffer.VARIABLE, "0")
+    monkeypatch.setenv(spill.VARIABLE, "0")
     grown = SpillBuffer(4096)
     grown.view(np.int64, 0, 512)[...] = np.arange(512)
     assert grown.on_disk
@@ -224,11 +224,11 @@ def test_a_full_disk_gives_back_what_it_holds(monkeypatch: pytest.MonkeyPatch) -
 def test_where_no_file_can_be_columns_are_in_memory(
     module: object, name: str, fails: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(spill_buffer.VARIABLE, "0")
+    monkeypatch.setenv(spill.VARIABLE, "0")
     monkeypatch.setattr(module, name, fails)
     made = SpillBuffer(4096)
     made.grow(1 << 20)
-    assert not made.on_disk and spill_buffer._held == made.size
+    assert not made.on_disk and spill._held == made.size
 
 
 @pytest.mark.parametrize(
@@ -236,12 +236,12 @@ def test_where_no_file_can_be_columns_are_in_memory(
     [("", 64 << 20), ("512MiB", 512 << 20), ("1.5GB", 1_500_000_000), ("4096", 4096), ("2k", 2000), (" 1gib", 1 << 30), ("0", 0)],
 )
 def test_the_bound_is_what_the_environment_says(stated: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(spill_buffer.VARIABLE, stated)
+    monkeypatch.setenv(spill.VARIABLE, stated)
     assert bound() == size
 
 
 @pytest.mark.parametrize("stated", ["much", "-1", "1.5.5", "GiB", "1 XB"])
 def test_a_bound_that_is_no_size_is_refused(stated: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(spill_buffer.VARIABLE, stated)
-    with pytest.raises(UsageError, match=spill_buffer.VARIABLE):
+    monkeypatch.setenv(spill.VARIABLE, stated)
+    with pytest.raises(UsageError, match=spill.VARIABLE):
         bound()

@@ -5,7 +5,6 @@ import math
 import random
 from array import array
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from receipt_cli.detect import choose as detect
 from receipt_cli.detect import version_ratio
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.numeric import arrays as magnitude
 from receipt_cli.numeric import ordinals
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
@@ -43,14 +41,12 @@ def test_switches_of_owners_are_counted(a: set[int], b: set[int], most: int) -> 
     assert count_switches(one, two, most) == min(most, switches(a, b))
 
 
-@pytest.mark.parametrize("large", [False, True])
 @given(values=st.lists(st.integers(0, 2**40) | st.integers(0, 2**60)), ascend=st.booleans(), data=st.data())
 @settings(max_examples=60)
-def test_columns_become_sets(large: bool, values: list[int], ascend: bool, data: st.DataObject) -> None:
+def test_columns_become_sets(values: list[int], ascend: bool, data: st.DataObject) -> None:
     column = Cells("q", sorted(values) if ascend else values)
     rows = array("q", sorted(data.draw(st.sets(st.integers(0, len(values) - 1) if values else st.nothing()))))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ordinals, "is_large", lambda count: large)
         patch.setattr(ordinals, "PIECE", 5)
         found = ordinals_at(column, POSITION_BITS, rows)
         assert list(found) == sorted({at >> POSITION_BITS for row, at in enumerate(column) if row not in set(rows)})
@@ -103,7 +99,7 @@ def columns_of(rng: random.Random, rule: Rule, span: int) -> RuleColumns:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_detection_is_what_sets_say(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_detection_is_what_sets_say(seed: int) -> None:
     rng = random.Random(seed)
     span = rng.choice([4, 60, 400])
     grammars = tuple(g for g in shipped() if rng.random() < 0.3)
@@ -124,18 +120,14 @@ def test_detection_is_what_sets_say(seed: int, monkeypatch: pytest.MonkeyPatch) 
     records = {i: records_by_hand(engine, body, versions, False, True) for i, versions in by_id.items()}
     steps = {i: records_by_hand(engine, body, versions, True, True) for i, versions in by_id.items()}
     chosen = rng.sample(grammars, min(2, len(grammars)))
-    found = []
-    for large in (False, True):
-        monkeypatch.setattr(ordinals, "is_large", lambda count, large=large: large)
-        found.append(detect.detect(engine, body))
-        assert {c.id: (c.records, c.step_records) for c in found[-1].candidates} == {
-            i: (len(records[i]), len(steps[i])) for i in by_id if records[i]
-        }
-        for candidate in found[-1].candidates:
-            assert (candidate.alone, candidate.alone_steps) == alone_by_hand(candidate.id, layers, records, steps)
-        assert detect.count_explained(engine, body, chosen) == counts_by_hand(engine, body, chosen)
-        assert detect.count_explained(engine, body, []) == (0, body.blank, body.undecodable + len(body.undecodable_matched))
-    assert found[0] == found[1]
+    found = detect.detect(engine, body)
+    assert {c.id: (c.records, c.step_records) for c in found.candidates} == {
+        i: (len(records[i]), len(steps[i])) for i in by_id if records[i]
+    }
+    for candidate in found.candidates:
+        assert (candidate.alone, candidate.alone_steps) == alone_by_hand(candidate.id, layers, records, steps)
+    assert detect.count_explained(engine, body, chosen) == counts_by_hand(engine, body, chosen)
+    assert detect.count_explained(engine, body, []) == (0, body.blank, body.undecodable + len(body.undecodable_matched))
 
 
 def column(rows: Sequence[int], values: Sequence[float]) -> NumberColumn:
@@ -158,16 +150,6 @@ COLUMNS = st.dictionaries(st.integers(0, 30), FIGURES).map(column_of)
 @given(COLUMNS, COLUMNS, st.floats(min_value=1e-3, max_value=1e9))
 @settings(max_examples=150)
 def test_ratios_of_rates_and_times(rate: NumberColumn, time: NumberColumn, tokens: float) -> None:
-    found = []
-    for large in (False, True):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(version_ratio, "is_large", lambda count, large=large: large)
-            found.append(version_ratio._ratios(rate, time, tokens))
-    assert found[0].tobytes() == found[1].tobytes()
-
-
-def test_small_columns_do_not_load_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(magnitude, "sys", SimpleNamespace(modules={}))
-    assert not magnitude.is_large(range(magnitude.WORTH_IMPORT - 1)) and magnitude.is_large(range(magnitude.WORTH_IMPORT))
-    monkeypatch.setattr(magnitude, "sys", SimpleNamespace(modules={"numpy": None}))
-    assert not magnitude.is_large(range(magnitude.WORTH_CALL - 1)) and magnitude.is_large(range(magnitude.WORTH_CALL))
+    seconds = dict(zip(time.rows, time.values, strict=True))
+    ratios = [v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r)]
+    assert version_ratio._ratios(rate, time, tokens).tolist() == list(filter(math.isfinite, ratios))

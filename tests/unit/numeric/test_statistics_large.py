@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.numeric.arrays import WORTH_IMPORT
 from receipt_cli.numeric.statistics import SAMPLE, Statistic, Values, describe, exact_mean, exact_median, exact_sum, quantiles
 
-N = 3 * WORTH_IMPORT + 1
+N = 6 * SAMPLE + 1
 CONTAINERS: list[Callable[[list[float]], Values]] = [list, lambda values: array("d", values), lambda v: np.array(v, np.float64)]
 
 

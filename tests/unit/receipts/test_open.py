@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.errors import InputError, UsageError
-from receipt_cli.receipts.open import read_given
+from receipt_cli.receipts.production import read_given
 
 ROOT = Path(__file__).resolve().parents[3]
 RECEIPT = min((ROOT / "fixtures" / "receipts" / "receipt-1.2" / "valid").glob("*.json"))

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from receipt_cli.redaction.leads import Leads
+from receipt_cli.redaction.forms import Leads
 from receipt_cli.redaction.mask import mask_secrets
 
 GROUPS = (("hf_", "key"), (".",), ("token", "key"), ("keyboard",))

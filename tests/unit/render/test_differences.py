@@ -5,9 +5,8 @@ from dataclasses import replace
 from receipt_cli.documents.diff import differences
 from receipt_cli.render.batch import render_change, render_quarantine, render_summary
 from receipt_cli.render.console import Page
-from receipt_cli.render.differences import MOST, count_kinds, write_differences
+from receipt_cli.render.differences import MOST, Title, count_kinds, render_verification, write_differences
 from receipt_cli.render.style import Style
-from receipt_cli.render.verification import Title, render_verification
 
 STYLE = Style(width=100)
 OLD = {"summary": {"loss": 1.0}, "phases": [{"summary": {"loss": 1.0}}], "gone": 2}

@@ -5,8 +5,7 @@ import math
 import pytest
 from rich.cells import cell_len as cells
 
-from receipt_cli.render.overlay import OverlaidRun, render_overlay
-from receipt_cli.render.plot import Curve
+from receipt_cli.render.plot import Curve, OverlaidRun, render_overlay
 from receipt_cli.render.style import Style
 
 UP = OverlaidRun("up", {"loss": Curve("loss", list(range(100)), [float(n) for n in range(100)])}, {})

@@ -203,7 +203,7 @@ reading
 
 FAILED_60_ASCII = """\
 error
-  cause        GPU out of memory | memory | log:14822
+  cause        GPU out of memory | log:14822
   says         torch.OutOfMemoryError: CUDA out of memory.
                Tried to allocate 2.00 GiB. GPU 3 has no room
   lines        cuda out of memory x1, first log:14822 | nccl
@@ -240,7 +240,7 @@ checks
 reading
   records      21602 read | 410 known and without figures |
                88 not read
-  doubt        unreadable value
+  doubt        a value is not a number
   doubt        throughput as printed contradicts batch size
                and step time
   doubt        2 lines with bytes that are no text

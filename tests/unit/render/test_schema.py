@@ -1,7 +1,6 @@
 """Fields of a schema, and changes between two, in the terminal."""
 
-from receipt_cli.documents.schema_diff import Change
-from receipt_cli.documents.schema_fields import Field
+from receipt_cli.documents.schema_fields import Change, Field
 from receipt_cli.render.schema import render_changes, render_fields
 from receipt_cli.render.style import Style
 

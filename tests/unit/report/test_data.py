@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.report_store import MARKUP, varied
 from receipt_cli.analysis.checks import outcome
-from receipt_cli.comparison.policy import DEFAULT
+from receipt_cli.comparison.comparable import DEFAULT
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.render.store import OUTCOMES, tally
 from receipt_cli.report.curves import thin

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from receipt_cli.store.packed_rows import PackedRows
+from receipt_cli.store.fingerprints import PackedRows
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from receipt_cli.store.signatures import MAX_SIGNATURE, signature
+from receipt_cli.store.flatten import MAX_SIGNATURE, signature
 
 
 @pytest.mark.parametrize(

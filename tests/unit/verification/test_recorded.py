@@ -6,7 +6,7 @@ import pytest
 
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.catalog import get_grammar
-from receipt_cli.verification.recorded import Recorded, RecordedFile
+from receipt_cli.verification.verifier import Recorded, RecordedFile
 
 
 def derivation(**changes: Any) -> dict[str, Any]:

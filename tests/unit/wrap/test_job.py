@@ -142,7 +142,7 @@ def test_without_a_cgroup_the_machine_counts(tmp_path: Path, monkeypatch: pytest
 
 GIVE_UP = """
 import os, signal, sys, time
-from receipt_cli.wrap.signals import SignalThread, passed_on
+from receipt_cli.wrap.job import SignalThread, passed_on
 signals = passed_on()
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 pid = os.posix_spawnp("true", ["true"], os.environ)

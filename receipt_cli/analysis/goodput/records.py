@@ -1,0 +1,235 @@
+"""The step records of a phase as columns, with the attempts that they are of, and which of them stand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TypeGuard
+
+import numpy as np
+
+from receipt_cli.events.model import Event
+from receipt_cli.events.phases import Phase
+from receipt_cli.events.relays import Relay, as_retained, is_relay
+from receipt_cli.events.rows import LARGE
+from receipt_cli.events.table import NO_STEP, EventTable
+from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
+from receipt_cli.numeric.spill import gathered, slices
+from receipt_cli.numeric.statistics import exact_sum
+
+TIME, DATA, DISPATCH = "step_time_s", "data_time_s", "dispatch_wait_s"
+CUMULATIVE = ("mean_since_start", "mean_since_timing_began")
+"""Definitions of a figure whose last value says the mean of all steps."""
+LONGEST = 1e9
+"""Seconds beyond which nothing of a job lasts: thirty years. A larger figure is no time."""
+MISSING = 0.1
+"""Share of the steps that may lack a time: they are taken for median ones."""
+MOST = 1 << 17
+"""Records whose figures are summed together."""
+
+
+def is_time(value: object) -> TypeGuard[float]:
+    """Return whether a printed figure can be a time in seconds."""
+    return isinstance(value, float) and 0 <= value <= LONGEST
+
+
+class Records(EventTable):
+    """Step records (n) of several attempts (k), attempt by attempt in log order.
+
+    ``starts`` and ``stops`` are the first record of each attempt and the one after its last; the records before ``standing``
+    stand, a later attempt overtook the others (int64 [k] each).
+    """
+
+    def __init__(self, events: Sequence[Event], starts: Integers, standing: Integers) -> None:
+        super().__init__(events)
+        self.starts, self.standing = starts, standing
+        self.stops: Integers = np.append(starts[1:], self.count)[: len(starts)]
+        self.lengths: Integers = self.stops - starts
+        self._times: dict[str, Floats] = {}
+
+    # --- columns ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def numbered(self) -> bool:
+        """Whether all records have a step."""
+        return all(event.step is not None for event in self.events)
+
+    @cached_property
+    def covers(self) -> Integers:
+        """The number of steps since the record before (int64 [n]), 1 if unknown; of the first of an attempt as ``leads``."""
+
+        def block(part: slice) -> Integers:
+            step, before = self.step[part], self._before(self.step, part)
+            found = np.where((step != NO_STEP) & (before != NO_STEP), np.maximum(step - before, 0), 1)
+            low, high = np.searchsorted(self.starts, [part.start, part.stop])
+            found[self.starts[low:high] - part.start] = self.leads[low:high]
+            return found
+
+        return self._made(np.int64, block)
+
+    def times(self, name: str) -> Floats:
+        """Return what each record prints of a figure that is a time in seconds (float64 [n]); NaN if it prints none."""
+
+        if name not in self._times:
+            values = self.filled(name)
+            parts = (values[part] for part in slices(self.count))
+            possible = (np.where((each >= 0) & (each <= LONGEST), each, math.nan) for each in parts)
+            self._times[name] = gathered(np.float64, self.count, possible)
+        return self._times[name]
+
+    def spans(self, part: slice) -> Floats:
+        """Return the seconds since the record before by the stamps; NaN for the first of an attempt."""
+        found: Floats = self.clock[part] - self._before(self.clock, part)
+        low, high = np.searchsorted(self.starts, [part.start, part.stop])
+        found[self.starts[low:high] - part.start] = math.nan
+        return found
+
+    def _before(self, column: Array, part: slice) -> Array:
+        """Return the numbers before those in a part of a column; of the first record its own."""
+        return column[part.start - 1 : part.stop - 1] if part.start else np.append(column[:1], column[: part.stop - 1])
+
+    def _made(self, dtype: type[np.int64], block: Callable[[slice], Integers]) -> Integers:
+        return gathered(dtype, self.count, map(block, slices(self.count)))
+
+    # --- attempts --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def strides(self) -> Integers:
+        """The steps from the first record of each attempt to the second (int64 [k]); 0 if unknown."""
+        first, second = self.step[self.starts], self.step[np.minimum(self.starts + 1, self.stops - 1)]
+        return np.where((first != NO_STEP) & (second != NO_STEP), second - first, 0)
+
+    @cached_property
+    def leads(self) -> Integers:
+        """The number of steps that the first record of each attempt is of (int64 [k]).
+
+        They are those since the start, or since the record before it would have stood.
+        """
+        step, stride = self.step[self.starts], self.strides
+        many = np.minimum(stride, np.where((step + 1) % np.maximum(stride, 1) == 0, step + 1, step))
+        return np.where((step <= 1) | (stride <= 1), 1, many)
+
+    @property
+    def overtaken(self) -> int:
+        """The number of attempts with records that were overtaken."""
+        return int(np.count_nonzero(self.standing < self.stops))
+
+    @property
+    def gaps(self) -> int:
+        """The number of pairs of neighbouring records."""
+        return self.count - len(self.starts)
+
+    def attempt_of(self, record: int) -> int:
+        """Return the attempt of a record."""
+        return int(np.searchsorted(self.starts, record, "right")) - 1
+
+    def first(self, counts: Integers) -> Integers:
+        """Return so many first records of each attempt (``counts``: int64 [k])."""
+        ends = np.cumsum(counts)
+        found: Integers = np.repeat(self.starts - ends + counts, counts) + np.arange(counts.sum())
+        return found
+
+    def stands(self, records: Integers) -> Mask:
+        """Return which of some records stand."""
+        found: Mask = records < self.standing[np.searchsorted(self.starts, records, "right") - 1]
+        return found
+
+    # --- sums ------------------------------------------------------------------------------------------------------
+
+    def steps_in(self, begins: Integers, ends: Integers) -> Integers:
+        """Return the number of steps from each record in ``begins`` to each in ``ends`` (exclusive); none of these is empty.
+
+        If the first or the last has no step, it is the number of records.
+        """
+        first, last = self.step[begins], self.step[ends - 1]
+        return np.where((first != NO_STEP) & (last != NO_STEP), self.covers[begins] + last - first, ends - begins)
+
+    def totals(self, begins: Integers, ends: Integers, name: str, definition: str | None, median: float) -> list[float | None]:
+        """Return a figure of one step, summed over all steps from each record in ``begins`` to each in ``ends``.
+
+        The figure of a record counts for every step since the record before it; steps without one count as ``median``.
+        None if too many lack it. Empty stretches are left out.
+        """
+        begins, ends = begins[begins < ends], ends[begins < ends]
+        found: list[float | None] = []
+        for low, high in self._blocks(begins, ends):
+            found += self._totals(begins[low:high], ends[low:high], name, definition, median)
+        return found
+
+    def _totals(self, begins: Integers, ends: Integers, name: str, definition: str | None, median: float) -> list[float | None]:
+        start, stop = int(begins[0]), int(ends[-1])
+        values, covers, whole = self.times(name)[start:stop], self.covers[start:stop], self.steps_in(begins, ends)
+        begins, ends = begins - start, ends - start
+        known = ~np.isnan(values)
+        kept = _sums(known)
+        first, last = kept[begins], kept[ends]
+        if definition in CUMULATIVE:
+            shown = np.append(values[known], math.nan)[last - 1] * whole
+            return [total if low < high else None for total, low, high in zip(shown.tolist(), first, last, strict=True)]
+        timed = _sums(np.where(known, covers, 0))
+        with_time = timed[ends] - timed[begins]
+        without = whole - with_time
+        dark = (with_time == 0) | (without > MISSING * whole)
+        figures = (values * covers)[known]
+        products = figures.tolist() if len(begins) > 1 else figures
+        every = zip(first.tolist(), last.tolist(), without.tolist(), dark.tolist(), strict=True)
+        return [None if unknown else exact_sum(products[low:high]) + missing * median for low, high, missing, unknown in every]
+
+    def _blocks(self, begins: Integers, ends: Integers) -> Iterator[tuple[int, int]]:
+        """Yield from which to which of some stretches all have about ``MOST`` records, or where one is longer."""
+        low = 0
+        while low < len(begins):
+            high = max(low + 1, int(np.searchsorted(ends, begins[low] + MOST)))
+            yield low, high
+            low = high
+
+
+def _sums(values: Array) -> Integers:
+    """Return the sums of the first values, from none to all."""
+    found = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=found[1:])
+    return found
+
+
+def are_countable(phase: Phase) -> bool:
+    """Return whether arrays hold the steps of a phase."""
+    return all(event.step is None or abs(event.step) < LARGE for event in phase.step_events)
+
+
+def records_of(phase: Phase) -> Records:
+    """Return all step records of a phase; a record begins another attempt if its step is not above the one before it."""
+    if not phase.superseded:
+        return standing_records(phase)
+    relays = {id(relay.event): relay for relay in phase.relays}
+    parts = {id(part) for relay in phase.relays for part in (relay.retained, relay.overtaken)}
+    stands = {id(event) for event in phase.steps}
+    events = [event for event in (*phase.steps, *phase.superseded) if id(event) not in parts]
+    attempts: list[list[Event]] = []
+    last: int | None = None
+    for event in sorted([*events, *(relay.event for relay in phase.relays)], key=lambda event: event.at):
+        if not attempts or (event.step is not None and last is not None and event.step <= last):
+            attempts.append([])
+        attempts[-1].append(event)
+        last = last if event.last_step is None else event.last_step
+    return _joined(attempts, [sum(id(event) in stands for event in attempt) for attempt in attempts], relays)
+
+
+def standing_records(phase: Phase) -> Records:
+    """Return the step records of a phase that stand, attempt by attempt."""
+    attempts = [attempt for attempt in phase.attempts if attempt]
+    relays = {id(attempt[0]): as_retained(attempt[0]) for attempt in attempts if is_relay(attempt[0])}
+    return _joined(attempts, [len(attempt) for attempt in attempts], relays)
+
+
+def _joined(attempts: Sequence[Sequence[Event]], standing: Sequence[int], relays: Mapping[int, Relay]) -> Records:
+    """Return the records of some attempts, of which so many events stand; a relay is several attempts by itself."""
+    count = 0
+    starts, stands = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for attempt, number in zip(attempts, standing, strict=True):
+        relay = relays.get(id(attempt[0]))
+        first = np.zeros(1, np.int64) if relay is None else relay.starts
+        starts.append(count + first)
+        stands.append(count + first + (sum(event.records for event in attempt[:number]) if relay is None else relay.stands))
+        count += sum(event.records for event in attempt)
+    return Records([event for attempt in attempts for event in attempt], np.concatenate(starts), np.concatenate(stands))

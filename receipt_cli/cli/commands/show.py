@@ -1,0 +1,50 @@
+"""``receipt show``: print a document for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from receipt_cli.cli.output import note, style, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Full, Json
+from receipt_cli.cli.runs import InStore, receipt_file
+from receipt_cli.documents.validate import has_errors, validate_bytes
+from receipt_cli.errors import ExitCode, InputError
+from receipt_cli.io.file_kinds import read_file
+from receipt_cli.redaction.text import mask_texts
+from receipt_cli.render.document import render_document
+
+
+def show(
+    given: Annotated[
+        str, Argument("FILE|RUN", "A receipt, or a document of another kind; or a run of the store.", completes="run")
+    ],
+    store: InStore = None,
+    json_output: Json = False,
+    full: Full = False,
+    color: Color = "auto",
+) -> None:
+    """Show a receipt, or a document of another kind.
+
+    A receipt looks as `receipt parse` shows it. Exits 1 when the document is not valid; what can be read of it is shown
+    all the same.
+
+    Example: receipt show run.receipt.json
+    """
+    file = Path(receipt_file(given, store))
+    data = read_file(file)
+    try:
+        findings = validate_bytes(data, str(file))
+    except InputError as error:  # most likely a log
+        error.try_ = error.try_ or f"receipt parse {file}"
+        raise
+    document = mask_texts(json.loads(data))  # its writer may have masked less
+    if json_output:
+        write_json(document)
+    elif isinstance(document, dict):
+        write_stdout(render_document(document, style=style(color), full=full))
+    if has_errors(findings):
+        note([f"{file} is not valid: receipt schema check {file}"])
+        sys.exit(ExitCode.NO)

@@ -1,0 +1,311 @@
+"""Rules of a phase: its statistics, diagnosis and progress agree with each other and with the metric registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.documents.invariants.rule import (
+    PHASES,
+    Broken,
+    Document,
+    Rule,
+    check_counts,
+    check_nulls,
+    check_order,
+    close,
+    is_import,
+    over,
+    pointer,
+    ratio,
+    summaries,
+)
+
+_RATIO_SLACK = 1e-3
+
+
+def _statistics(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
+    for at, summary in summaries(document):
+        for part in ("metrics", "other_metrics", "derived"):
+            for name, statistic in summary[part].items():
+                yield at + pointer(part, name), statistic
+
+
+def _metric_identity(document: Document) -> Broken:
+    registry = load_registry()
+    if document["derivation"]["registry"]["version"] != registry.version:
+        return  # names may have changed: ``_registry_version`` reports it
+    for at, summary in summaries(document):
+        for part in ("metrics", "derived"):
+            for name, statistic in summary[part].items():
+                metric = registry.by_name.get(name)
+                if metric is None:
+                    yield f"{at}/{part}/{name}", f"is not a metric of registry version {registry.version}"
+                elif statistic["id"] != metric.id:
+                    yield f"{at}/{part}/{name}/id", f"is {statistic['id']}, but {metric.id} in the registry"
+        for number, entry in enumerate(summary["consistency"]):
+            if entry["metric"] not in registry.by_name:
+                yield f"{at}/consistency/{number}/metric", f"is not a metric of registry version {registry.version}"
+
+
+def _metric_window(document: Document) -> Broken:
+    registry = load_registry()
+    windows = {metric.id: metric.window for metric in registry.metrics}
+    for at, summary in summaries(document):
+        for part in ("metrics", "derived"):
+            for name, statistic in summary[part].items():
+                if statistic["window"] not in ("all", windows.get(statistic["id"], "steady")):
+                    yield f"{at}/{part}/{name}/window", "the registry has this metric over all records"
+
+
+def _registry_version(document: Document) -> Broken:
+    stated, known = document["derivation"]["registry"]["version"], load_registry().version
+    if stated != known:
+        yield "/derivation/registry/version", f"is {stated}, not {known}: the names of metrics are not checked"
+
+
+def _counted(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the statistics of a log; an imported document may state any of them without the others."""
+    return iter(()) if is_import(document) else _statistics(document)
+
+
+def _consistency_ratio(document: Document) -> Broken:
+    for at, summary in summaries(document):
+        for number, entry in enumerate(summary["consistency"]):
+            here, ratio = f"{at}/consistency/{number}", entry["ratio"]
+            if (ratio is None) != (entry["consistent"] is None):
+                yield f"{here}/consistent", "must be null if, and only if, the ratio is null"
+            elif ratio is not None and None in (entry["reported"], entry["derived"]):
+                yield f"{here}/ratio", "is given without both reported and derived"
+            elif ratio is not None:
+                reported, derived = float(entry["reported"]), float(entry["derived"])
+                if not abs(reported - float(ratio) * derived) <= _RATIO_SLACK * abs(reported):
+                    yield f"{here}/ratio", "is not reported over derived"
+
+
+STATISTIC_RULES: tuple[Rule, ...] = (
+    Rule("metric_identity", (*PHASES, "derivation"), _metric_identity),
+    Rule("metric_window", PHASES, _metric_window),
+    Rule("registry_version", ("derivation",), _registry_version, "note"),
+    Rule("statistic_counts", PHASES, lambda document: over(check_counts, _statistics(document))),
+    Rule("statistic_nulls", (*PHASES, "derivation"), lambda document: over(check_nulls, _counted(document))),
+    Rule("statistic_order", PHASES, lambda document: over(check_order, _statistics(document))),
+    Rule("consistency_ratio", PHASES, _consistency_ratio),
+)
+
+
+_RATIOS = {
+    "data_time_ratio": ("data_time_s", ("step_time_s",)),
+    "dispatch_wait_ratio": ("dispatch_wait_s", ("dispatch_wait_s", "step_time_s")),
+    "infer_over_train_ratio": ("infer_capacity_samples_per_s", ("train_capacity_samples_per_s",)),
+}
+"""Ratio → its numerator, and the medians whose sum is its denominator."""
+_NEEDS = {
+    "inference": (
+        {"dispatch_wait_s", "step_time_s"},
+        {"dispatch_wait_s", "cycle_time_s"},
+        {"infer_over_train_ratio"},
+        {"generation_time_s", "step_time_s"},
+    ),
+    "training": ({"infer_over_train_ratio"}, {"pooled_sample_slope"}),
+    "balanced": ({"infer_over_train_ratio"}, {"data_time_s"}),
+    "data": ({"data_time_s"},),
+    "compute": ({"data_time_s"}, {"compute_time_s", "step_time_s"}),
+}
+"""Verdict → sets of medians, at least one of which must be present."""
+
+
+def _blocks(document: Document, name: str) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    for at, summary in summaries(document):
+        if summary.get(name):
+            yield at + pointer(name), summary[name], summary
+
+
+def _medians(document: Document) -> Broken:
+    for at, found, summary in _blocks(document, "bottleneck"):
+        medians = found["medians"]
+        for name, value in medians.items():
+            stated = summary["metrics"].get(name)
+            if stated is not None and stated["median"] is not None and not close(value, stated["median"]):
+                yield f"{at}/medians/{name}", f"is {value}, the phase's own median is {stated['median']}"
+        for name, (above, below) in _RATIOS.items():
+            known = {name, above, *below} <= medians.keys()
+            wanted = ratio(medians[above], sum(medians[part] for part in below)) if known else None
+            if name == "dispatch_wait_ratio" and {name, above, "cycle_time_s"} <= medians.keys():
+                wanted = ratio(medians[above], max(medians[above], medians["cycle_time_s"]))  # if too few steps print their time
+            if wanted is not None and not close(medians[name], wanted):
+                yield f"{at}/medians/{name}", f"is {medians[name]}, but {wanted} by the medians"
+
+
+def _verdict(document: Document) -> Broken:
+    for at, found, _ in _blocks(document, "bottleneck"):
+        needs = _NEEDS.get(found["verdict"], ())
+        if needs and not any(names <= found["medians"].keys() for names in needs):
+            yield f"{at}/verdict", f"is {found['verdict']}, but no median supports it"
+
+
+def _figures(document: Document) -> Broken:
+    for at, story, _ in _blocks(document, "memory"):
+        figures = story["figures"]
+        for kind in ("allocated", "reserved", "peak_allocated", "peak_reserved"):
+            highest = figures.get(f"{kind}_max_bytes")
+            for end in ("first", "last"):
+                value = figures.get(f"{kind}_{end}_bytes")
+                if highest is not None and value is not None and value > highest:
+                    yield f"{at}/figures/{kind}_{end}_bytes", f"{value} is above the largest, {highest}"
+        low, high = figures.get("rank_peak_min_bytes"), figures.get("rank_peak_max_bytes")
+        if (low is None) != (high is None) or (low is not None and high is not None and low > high):
+            yield f"{at}/figures", "smallest and largest rank peak: not in order, or only one is known"
+
+
+def _reading(document: Document) -> Broken:
+    for at, story, _ in _blocks(document, "memory"):
+        figures, reading = story["figures"], story["reading"]
+        pair = any({f"{kind}allocated_last_bytes", f"{kind}reserved_last_bytes"} <= figures.keys() for kind in ("", "peak_"))
+        at_end = {"oom_requested_bytes", "oom_reserved_unallocated_bytes"} <= figures.keys()
+        if reading in ("steady", "growth") and not pair:
+            yield f"{at}/reading", f"is {reading} without allocated and reserved memory"
+        elif reading == "fragmentation" and not pair and not at_end:
+            yield f"{at}/reading", "is fragmentation without allocated and reserved memory, or free memory at the end"
+
+
+DIAGNOSIS_RULES: tuple[Rule, ...] = (
+    Rule("bottleneck_medians", PHASES, _medians),
+    Rule("bottleneck_verdict", PHASES, _verdict),
+    Rule("memory_figures", PHASES, _figures),
+    Rule("memory_reading", PHASES, _reading),
+)
+
+
+_TOLD = 20
+"""Most spikes of a metric that are listed one by one."""
+_SLACK = 0.021
+"""Largest relative error of reported × factor against derived: the rule's tolerance and a rounded division."""
+_COUNTED = ("mfu_above_one", "impossible_steps")
+"""Kinds of flags that count records."""
+
+
+def _flags(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
+    for at, summary in summaries(document):
+        for number, flag in enumerate(summary.get("flags", ())):
+            yield at + pointer("flags", number), flag
+
+
+def _flag_factor(document: Document) -> Broken:
+    for at, flag in _flags(document):
+        reported, derived, factor = flag["reported"], flag["derived"], flag["factor"]
+        if factor is not None and factor <= 0:
+            yield f"{at}/factor", "is not above 0"
+        elif factor is not None and None not in (reported, derived):
+            if abs(reported * factor - derived) > _SLACK * abs(derived):
+                yield f"{at}/factor", f"the printed value times {factor} is not the derived value"
+        elif flag["kind"] == "off_by_integer_factor":
+            yield f"{at}/factor", "an integer factor needs both values"
+
+
+def _flag_count(document: Document) -> Broken:
+    for at, flag in _flags(document):
+        if flag["kind"] in _COUNTED and flag["count"] is None:
+            yield f"{at}/count", f"{flag['kind']} needs the number of records"
+
+
+def _spike_counts(document: Document) -> Broken:
+    for at, summary in summaries(document):
+        for name, found in ((summary.get("spikes") or {}).get("metrics", {})).items():
+            here = at + pointer("spikes", "metrics", name)
+            if found["critical_count"] > found["count"]:
+                yield f"{here}/critical_count", "is more than all spikes"
+            if len(found["first"]) != min(found["count"], _TOLD):
+                yield f"{here}/first", f"lists {len(found['first'])} of {found['count']} spikes"
+            stated = summary["metrics"].get(name)
+            if stated is not None and stated["window"] == "all" and found["count"] > (stated["record_count"] or found["count"]):
+                yield f"{here}/count", "is more than the metric has records"
+
+
+def _spike_rises(document: Document) -> Broken:
+    for at, summary in summaries(document):
+        for name, found in ((summary.get("spikes") or {}).get("metrics", {})).items():
+            for number, spike in enumerate(found["first"]):
+                if not 0 < spike["average"] < spike["value"]:
+                    yield at + pointer("spikes", "metrics", name, "first", number), "does not rise over its average"
+
+
+ODDITY_RULES: tuple[Rule, ...] = (
+    Rule("flag_factor", PHASES, _flag_factor),
+    Rule("flag_count", PHASES, _flag_count),
+    Rule("spike_counts", PHASES, _spike_counts),
+    Rule("spike_rises", PHASES, _spike_rises),
+)
+
+
+_AMOUNTS = {"steps_per_s": "step_count", "tokens_per_s": "tokens", "samples_per_s": "samples"}
+_ASCENDING = ("p5_s", "p50_s", "p90_s", "p95_s", "p99_s")
+_LISTED = 20
+"""Most checkpoints that a receipt lists."""
+
+
+def _realised(document: Document) -> Broken:
+    for at, found, summary in _blocks(document, "realised"):
+        for rate, amount in _AMOUNTS.items():
+            wanted = ratio(found[amount], found["duration_s"])
+            if not close(found[rate], wanted):
+                yield f"{at}/{rate}", f"is {found[rate]}, but {amount} over duration_s is {wanted}"
+        steps = summary["steps"]
+        known = steps["first"] is not None and steps["last"] is not None
+        if found["step_count"] is not None and known and found["step_count"] != steps["last"] - steps["first"]:
+            yield f"{at}/step_count", f"is not the number of steps from {steps['first']} to {steps['last']}"
+
+
+def _step_times(document: Document) -> Broken:
+    for at, found, summary in _blocks(document, "step_times"):
+        for low, high in pairwise(_ASCENDING):
+            if found[low] > found[high]:
+                yield f"{at}/{low}", f"is above {high}"
+        printed = summary["metrics"].get("step_time_s")
+        if found["source"] != "printed":
+            if printed is not None:
+                yield f"{at}/source", "is timestamps though the records print their step time"
+        elif printed is None:
+            yield f"{at}/source", "is printed, but the phase has no printed step time"
+        elif printed["median"] is not None and not close(found["p50_s"], printed["median"]):
+            yield f"{at}/p50_s", f"is {found['p50_s']}, the phase's own median is {printed['median']}"
+
+
+def _identities(document: Document) -> Broken:
+    for at, found, _ in _blocks(document, "identities"):
+        names = [one["name"] for one in found]
+        for number, one in enumerate(found):
+            if names.index(one["name"]) != number:
+                yield f"{at}/{number}/name", "appears twice"
+            if not close(one["ratio"], ratio(one["left"], one["right"])):
+                yield f"{at}/{number}/ratio", "is not left over right"
+            elif one["holds"] is not True and one["ratio"] == 1:
+                yield f"{at}/{number}/holds", "is not true though both sides are equal"
+
+
+def _checkpoints(document: Document) -> Broken:
+    for at, found, summary in _blocks(document, "checkpoints"):
+        latest, last = found["latest"], found["latest"][-1]
+        if len(latest) != min(found["count"], _LISTED):
+            yield f"{at}/latest", f"lists {len(latest)} of {found['count']} checkpoints"
+        if found["last_step"] != last["step"]:
+            yield f"{at}/last_step", f"is {found['last_step']}, but the last listed checkpoint is of step {last['step']}"
+        if found["last_line"] < last["line_number"]:
+            yield f"{at}/last_line", "is before the last listed checkpoint"
+        durations = [one["duration_s"] for one in latest]
+        if found["count"] == len(latest) and (found["duration_s"] is None) != (None in durations):
+            yield f"{at}/duration_s", "does not follow from the listed checkpoints"
+        end = summary["steps"]["last"]
+        unsaved = found["unsaved_step_count"]
+        if unsaved is not None and end is not None and last["step"] is not None and unsaved > max(0, end - last["step"]):
+            yield f"{at}/unsaved_step_count", f"is more than the steps from {last['step']} to {end}"
+
+
+PROGRESS_RULES: tuple[Rule, ...] = (
+    Rule("realised_rates", PHASES, _realised),
+    Rule("step_time_spread", PHASES, _step_times),
+    Rule("identity_ratio", PHASES, _identities),
+    Rule("checkpoints_agree", PHASES, _checkpoints),
+)

@@ -1,0 +1,331 @@
+"""Name the cells of many rows at once.
+
+Rows whose texts have one form differ only in their digits, which are columns of integers (see ``scan.row_texts``).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from receipt_cli.events.naming.blocks import Stretch, place_rows, ranks_of, stretches
+from receipt_cli.events.naming.digits import read_part
+from receipt_cli.events.naming.notes import Notes
+from receipt_cli.events.rows import values_at
+from receipt_cli.grammar.model import Rule
+from receipt_cli.numeric.array_types import Floats, Integers, Mask
+from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.column import Cells
+from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
+from receipt_cli.scan.extraction import Span, convert, is_other, plan_columns
+from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
+
+PIECE = 1 << 17
+"""Texts that are named together."""
+Part = tuple[str, Span, "Integers"]
+"""A part of some texts: their form, where in it the part is, and the digits of the texts."""
+Key = tuple[bool, str]
+"""A figure: whether it is in a field, and the name of the field or of the key."""
+
+
+class _Columns:
+    """The columns of a rule whose cells are being named: of each record what it prints itself, and then what is named.
+
+    A record is known by the row that it begins with; the records come in order. It may have several values of a figure: of a
+    metric the first counts, else the last; the line is that of the first, 0 where the record prints it.
+    """
+
+    def __init__(self, notes: Notes, rule: Rule, columns: RuleColumns) -> None:
+        self.notes, self.rule, self.scanned = notes, rule, columns
+        self._first = {target: name for name, target in reversed([(n, f.target) for n, f in rule.fields.items()])}
+        self.rows = Cells[int]("q")
+        self.texts: defaultdict[str, TextColumn] = defaultdict(TextColumn)
+        """The texts of each field that are named, by the place of the record."""
+        self.printed = {True: columns.numbers, False: columns.unregistered}
+        """What records print themselves, by whether it is in fields."""
+        self.named: dict[bool, dict[str, NumberColumn]] = {True: {}, False: {}}
+
+    def figure(self, name: str) -> str:
+        """Return the first field that prints the figure of a field: fields of one target print one."""
+        return self._first[self.rule.fields[name].target]
+
+    def first_counts(self, name: str) -> bool:
+        """True for a field of a metric."""
+        return self.rule.fields[name].target[0] == "metric"
+
+    def extend(self, figure: Key, places: Integers, values: Floats, lines: Integers) -> None:
+        """Add the values of a figure of some records, ascending, at their ``places``."""
+        field, name = figure
+        column = self.named[field].setdefault(name, NumberColumn())
+        if column.lines is None and lines.any():
+            column.lines = Cells("q")
+            column.lines.extend_bytes(bytes(8 * len(column.values)))
+        if column.lines is not None:
+            column.lines.extend_array(lines)
+        if len(places):
+            follow = places[-1] - places[0] == len(places) - 1
+            column.extend_bytes(values.tobytes(), None if follow else places.tobytes(), int(places[0]))
+
+    def close(self) -> RuleColumns:
+        """Return the columns; those that no field has come as the records name them."""
+        rows, scanned, texts = self.rows, self.scanned, dict[str, TextColumn]()
+        for name, text in scanned.texts.items():
+            for row, value in zip(text.rows, text.values, strict=True):
+                place = bisect_left(rows, row)
+                if place < len(rows) and rows[place] == row:
+                    texts.setdefault(name, TextColumn()).append(place, value)
+        for name, text in self.texts.items():
+            texts.setdefault(name, TextColumn()).extend(text, 0)
+        at, line, rank = (part.picked(rows) for part in (scanned.at, scanned.line, scanned.rank))
+        numbers, others = ({name: one for name, one in named.items() if len(one.values)} for named in self.named.values())
+        firsts = {name: -1 if name in scanned.unregistered else column.rows[0] for name, column in others.items()}
+        others = {name: others[name] for name in sorted(others, key=firsts.__getitem__)}
+        return RuleColumns(at, line, rank, scanned.clock.picked(rows), numbers, texts, others)
+
+
+class _Part:
+    """What the texts of some records say, until it is in the order of the records.
+
+    The records begin at ``rows``. By text, ``records`` is the one that it is of, ``lines`` where that is, and ``own`` the line
+    that prints its values, if the record does not.
+    """
+
+    def __init__(self, made: _Columns, rows: Integers, records: Integers, lines: Integers, own: Integers | None) -> None:
+        self.made, self.rows, self.records, self.lines, self.own = made, rows, records, lines, own
+        self._found: dict[Key, list[tuple[Integers, Floats]]] = {}
+        self._begun: dict[Key, tuple[int, int]] = {}
+        self._texts: list[tuple[int, int, str, str]] = []
+        self.said: Counter[str] = Counter()
+        """How many texts have a number under each key that no field has, once the part is closed."""
+
+    def add(self, name: str, at: Integers, texts: Part, cell: int = 0, *, field: bool) -> None:
+        """Add what the texts ``at`` say in their ``cell``: in a field, or under a key that no field has."""
+        spec = self.made.rule.fields[name] if field else None
+        read = read_part(*texts, spec)
+        said, values = (at, read.values) if read.known is None else (at[read.known], read.values[read.known])
+        if len(said):
+            key = field, self.made.figure(name) if field else name
+            begun = int(said[0]), cell
+            self._begun[key] = min(self._begun.get(key, begun), begun)
+            self._found.setdefault(key, []).append((said, values))
+        for index, text in read.others:  # of a field alone
+            assert spec is not None
+            value, readable = convert(spec, text)
+            place = int(at[index])
+            if isinstance(value, str):
+                self._texts.append((place, cell, name, value))
+            elif not readable:
+                self.made.notes.unreadable(self.made.rule, name, text, int(self.lines[place]))
+
+    def close(self, wanted: Mask | None = None) -> None:
+        """Give the columns the records, or those of them that are ``wanted``."""
+        made = self.made
+        kept = np.ones(len(self.rows), np.bool_) if wanted is None else wanted
+        places = len(made.rows) - 1 + np.cumsum(kept)
+        printed = [(field, name) for field, columns in made.printed.items() for name in columns]
+        for figure in dict.fromkeys((*printed, *sorted(self._found, key=self._begun.__getitem__))):
+            records, values, lines = self._figures(figure)
+            mine = slice(None) if wanted is None else wanted[records]
+            made.extend(figure, places[records[mine]], values[mine], lines[mine])
+        for place, _, name, text in sorted(self._texts):
+            if kept[record := self.records[place]]:
+                made.texts[name].append(int(places[record]), text)
+        made.rows.extend_array(self.rows[kept])
+
+    def _figures(self, figure: Key) -> tuple[Integers, Floats, Integers]:
+        """Return the records that have a figure, ascending, their values of it, and the lines that print these."""
+        field, name = figure
+        parts = self._found.get(figure, [])
+        first = field and self.made.first_counts(name)
+        numbers, known = np.empty(len(self.records)), np.zeros(len(self.records), np.bool_)
+        for said, each in reversed(parts) if first else parts:
+            numbers[said], known[said] = each, True
+        at = np.flatnonzero(known)
+        if not field:
+            self.said[name] = len(at)
+        records, values = self.records[at].astype(np.int64, copy=False), numbers[at]
+        lines = np.broadcast_to(np.int64(0), len(at)) if self.own is None else self.own[at]
+        if (column := self.made.printed[field].get(name)) is not None:
+            index, printed = values_at(column, self.rows)
+            before = np.arange(len(printed)) if index is None else index
+            records, values = np.append(before, records), np.append(printed, values)
+            lines = np.append(np.zeros_like(before), lines)
+        if (records[1:] > records[:-1]).all():
+            return records, values, lines
+        order = np.argsort(records, kind="stable")
+        changes = np.flatnonzero(np.diff(records[order]))
+        firsts, lasts = order[np.append(0, changes + 1)], order[np.append(changes, len(order) - 1)]
+        return records[firsts], values[firsts if first else lasts], lines[firsts]
+
+
+def name_cells(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
+    """Return the columns of a rule with all cells named."""
+    if rule.table is not None:
+        return _name_table(notes, rule, columns)
+    return columns if rule.block is None else _name_blocks(notes, rule, columns)
+
+
+def _name_table(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
+    """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
+    spec, cells = rule.table, columns.cells
+    assert spec is not None
+    made = _Columns(notes, rule, columns)
+    headers, header = _distinct(columns.headers)
+    names = [*(text.split("\t") for text in headers), []]  # the last: of rows that no header is before
+    spans = {form: _cells_of(form)[spec.skip_cells :] for form in cells.forms}
+    counts, wanted = (np.array([len(each) for each in lists], np.int64) for lists in (spans.values(), names))
+    for begin, groups in cells.pieces(_ends(0, len(cells))):
+        rows, which = (held.whole()[begin : begin + PIECE] for held in (cells.rows, cells.which))
+        latest, last = np.searchsorted(columns.headers.rows.whole(), rows) - 1, np.full(len(rows), len(headers))
+        last[latest >= 0] = header.whole()[latest[latest >= 0]]
+        fits = counts[which] == wanted[last]
+        for line in columns.line.whole()[rows[~fits]].tolist():
+            notes.without_header(rule, line)
+        piece = _Part(made, rows[fits], np.cumsum(fits) - 1, columns.line.whole()[rows], None)
+        for form, every, all_digits in groups:
+            for number, at, digits in _divided(last, every, all_digits):
+                if len(spans[form]) != len(names[number]):
+                    continue
+                fields, others = plan_columns(spec, names[number])
+                for cell, (name, column) in enumerate(fields.items()):
+                    piece.add(name, at, (form, spans[form][column], digits), cell, field=True)
+                    notes.ledger.read[name] += len(at)
+                for column, name in others.items():
+                    piece.add(name, at, (form, spans[form][column], digits), column, field=False)
+        piece.close()
+        notes.ledger.other.update(piece.said)
+    return made.close()
+
+
+def _name_blocks(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
+    """Join the rows of each block to its opening line, or to the row that began it."""
+    spec, pairs = rule.block, columns.pairs
+    assert spec is not None
+    keys, key = _distinct(pairs, lambda form: form.partition("\t")[0])
+    ranks = np.asarray(ranks_of(rule, columns))
+    parts = list(stretches(spec, columns, ranks, PIECE))
+    pieces = pairs.pieces(end for _, texts in parts for end in _ends(texts.start, texts.stop))
+    made = _Columns(notes, rule, columns)
+    for part, texts in parts:
+        at, line = (cells.whole()[part] for cells in (columns.at, columns.line))
+        rows = Stretch(at, line, ranks[part], pairs.rows.whole()[texts] - part.start, key.whole()[texts])
+        blocks, openings = place_rows(spec, rows, notes.copied)
+        block = blocks[rows.texts]
+        held = block >= 0
+        for text in np.flatnonzero(~held).tolist():
+            row = rows.texts[text]
+            notes.orphan(rule, keys[rows.keys[text]], int(rows.at[row]), int(rows.line[row]))
+        notes.joined.extend_array(rows.at[rows.texts[held]])
+        first, same = _without_repeated(pairs, texts.start, block, rows.keys, len(keys), held)
+        complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
+        said = np.append(rows.line[openings], 0)[block]
+        records = _Part(made, openings + part.start, block, said, rows.line[rows.texts])
+        for _ in _ends(0, len(rows.texts)):
+            begin, groups = next(pieces)
+            for form, every, all_digits in groups:
+                cell = min(form.find("\t") + 1 or len(form), len(form)), len(form)
+                for number, mine, digits in _divided(rows.keys, begin - texts.start + every, all_digits):
+                    name = keys[number]
+                    begun, again = first[mine], same[mine]
+                    odd = held[mine] & ~again
+                    field = spec.keys.get(name)
+                    if field is not None:
+                        fresh = mine[begun]
+                        records.add(field, fresh, (form, cell, digits[begun]), field=True)
+                        _count(notes.ledger.read, field, int(again.sum()))
+                        if field in complete:
+                            complete[field][block[fresh]] = True
+                    elif is_other(spec, name):
+                        records.add(name, mine[begun], (form, cell, digits[begun]), field=False)
+                        _count(notes.ledger.other, name, _readable(form, cell, digits[again]))
+                    else:
+                        odd = held[mine]
+                    if name not in spec.ignore:
+                        _count(notes.ledger.dropped, name, _readable(form, cell, digits[odd]))
+        records.close(np.logical_and.reduce([np.ones(len(openings), np.bool_), *complete.values()]))
+    return made.close()
+
+
+def _ends(begin: int, end: int) -> list[int]:
+    """Return where pieces end that texts from ``begin`` to ``end`` are named in."""
+    return [*range(begin + PIECE, end, PIECE), *([end] if end > begin else [])]
+
+
+def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[str], Cells[int]]:
+    """Return the different texts, or the different beginnings of them that are such a ``part``, and which each has."""
+    numbers: dict[str, int] = {}
+    parts = {form: part(form) for form in texts.forms}
+    of_form = np.array([numbers.setdefault(text, len(numbers)) for text in parts.values()], np.int64)
+    found = Cells[int]("q")
+    if not any("0" in text for text in parts.values()):
+        for begin in range(0, len(texts), PIECE):
+            found.extend_array(of_form[texts.which.whole()[begin : begin + PIECE]])
+        return list(numbers), found
+    for begin, groups in texts.pieces(_ends(0, len(texts))):
+        piece = of_form[texts.which.whole()[begin : begin + PIECE]]
+        for form, at, all_digits in groups:
+            places = places_of(parts[form])
+            rows, which = _distinct_rows(all_digits[:, : len(places)])
+            known = [with_digits(parts[form], places, row) for row in rows.tolist()]
+            piece[at] = np.array([numbers.setdefault(text, len(numbers)) for text in known])[which]
+        found.extend_array(piece)
+    return list(numbers), found
+
+
+def _distinct_rows(digits: Integers) -> tuple[Integers, Integers]:
+    """Return the different rows of an array (int64 [n, k]), and which of them each is."""
+    if (digits == digits[0]).all():
+        return digits[:1], np.zeros(len(digits), np.int64)
+    rows, which = np.unique(digits, axis=0, return_inverse=True)
+    return rows, which.reshape(-1)
+
+
+def _cells_of(form: str) -> list[tuple[int, int]]:
+    """Return where the cells of a row of this form are."""
+    ends = [at for at, char in enumerate(f"{form}\t") if char == "\t"]
+    return list(zip([0, *(end + 1 for end in ends)], ends, strict=False))
+
+
+def _divided(ids: Integers, at: Integers, digits: Integers) -> Iterator[tuple[int, Integers, Integers]]:
+    """Yield by the number that ``ids`` has for a text: the texts among ``at``, and their digits."""
+    of = ids[at]
+    if (of == of[0]).all():
+        yield int(of[0]), at, digits
+        return
+    for number in distinct_values(of).tolist():
+        mine = of == number
+        yield number, at[mine], digits[mine]
+
+
+def _without_repeated(pairs: RowTexts, begin: int, block: Integers, key: Integers, keys: int, held: Mask) -> tuple[Mask, Mask]:
+    """Return which texts are the first with their key in a block that is ``held``, and which are these or print the same.
+
+    They are those of ``pairs`` from ``begin`` on.
+    """
+    places = np.flatnonzero(held)
+    codes = block[places].astype(np.int64) * keys + key[places]
+    ordered = np.sort(codes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return held, held
+    _, firsts, which = np.unique(codes, return_index=True, return_inverse=True)
+    first = np.zeros(len(held), np.bool_)
+    first[places[firsts]] = True
+    same = first.copy()
+    again = ~first[places]
+    repeated, model = places[again], places[firsts[which[again]]]
+    same[repeated] = [text == other for text, other in zip(pairs.at(begin + repeated), pairs.at(begin + model), strict=True)]
+    return first, same
+
+
+def _count(counter: Counter[str], name: str, number: int) -> None:
+    if number:
+        counter[name] += number
+
+
+def _readable(form: str, cell: tuple[int, int], digits: Integers) -> int:
+    """Return how many numbers a cell says that has no field."""
+    known = read_part(form, cell, digits, None).known
+    return len(digits) if known is None else int(known.sum())
