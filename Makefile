@@ -1,6 +1,6 @@
 # Every target works on a fresh clone with python3 (3.11 or newer), make and git; CI calls `make test`, and `make test-all` at night.
 #
-#   make test T=tests/unit/test_units.py     only these files (ruff and mypy are left out)
+#   make test T=tests/unit/analysis          only these files (ruff and mypy are left out)
 #   make test TESTS='suffix or percent'      only the tests that match, stopping at the first failure
 #   make test JOBS=8                         more workers than two
 

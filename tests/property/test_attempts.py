@@ -2,14 +2,13 @@
 
 import math
 import statistics
-import tempfile
 from collections.abc import Iterator
 from itertools import combinations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.receipts.production import Request, produce
+from tests.tools.logs import receipt_of
 
 Attempt = list[tuple[int, float]]
 numbers = st.floats(1e-3, 1e3).map(lambda value: round(value, 4))
@@ -50,10 +49,7 @@ def test_each_step_stands_once(attempts: list[Attempt], copies: int, noise: list
     for attempt in reversed(attempts):
         standing[:0] = [(n, loss) for n, loss in attempt if n < limit]
         limit = min(limit, attempt[0][0])
-    with tempfile.NamedTemporaryFile("w", suffix=".log") as file:
-        file.write(printed(attempts, copies, noise))
-        file.flush()
-        document = produce(Request(path=file.name)).document
+    document = receipt_of(printed(attempts, copies, noise))
     summary, problems = document["summary"], document["derivation"]["problems"]["first"]
     null = {tuple(field.split("/")[-2:]) for problem in problems for field in problem["fields"]}
     far = any(2 * abs(one - other) > max(one, other) for one, other in _at_the_same_step(attempts))

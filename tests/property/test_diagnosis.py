@@ -1,7 +1,5 @@
 """Whatever figures a log prints, the receipt is valid, and neither block says more than its figures bear."""
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import given, settings
@@ -9,8 +7,8 @@ from hypothesis import strategies as st
 
 from receipt_cli.analysis.bottleneck import FEEDING, PARTS, STEP
 from receipt_cli.documents.validate import validate_document
-from receipt_cli.receipts.production import Request, produce
 from tests.tools.examples import costly
+from tests.tools.logs import receipt_of
 
 TIMES = (*FEEDING, STEP, *PARTS)
 SIZES = (
@@ -37,10 +35,7 @@ def receipt(names: list[str], rows: list[tuple[int, list[str]]]) -> dict[str, An
         step += forward - 1 if forward == 0 else forward  # now and then a restart
         cells = " ".join(f"{name}={value}" for name, value in zip(names, values, strict=False))
         lines.append(f"[receipt] step={max(0, step)} loss=1.5 {cells}\n")
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "run.log")
-        path.write_text("".join(lines))
-        return produce(Request(path=str(path), workers=1)).document
+    return receipt_of("".join(lines))
 
 
 @settings(max_examples=costly(240))

@@ -17,7 +17,7 @@ from receipt_cli.comparison.contrasts import Run, contrast
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.importers.importing import import_document
 from receipt_cli.numeric.statistics import Statistic
-from receipt_cli.receipts.production import Request, produce
+from tests.tools.logs import receipt_of
 
 
 def mean(value: float) -> Statistic:
@@ -49,13 +49,12 @@ def hugging_face(first: int, last: int, planned: int, seconds: float) -> str:
 
 
 @pytest.mark.parametrize(("first", "last", "named"), [(10, 1000, False), (510, 1000, True), (10, 400, True)])
-def test_a_resume_and_an_early_stop_are_named_and_not_compared(first: int, last: int, named: bool, tmp_path: Path) -> None:
-    path = tmp_path / "run.log"
+def test_a_resume_and_an_early_stop_are_named_and_not_compared(first: int, last: int, named: bool) -> None:
     bars = [f"{100 * s // 1000:3d}%|# | {s}/1000 [00:10<00:10,  2.00it/s]" for s in range(first, last + 1, 10)]
     rows = hugging_face(first, last, 1000, 250.0).split("\n")
     losses = [row for row in rows if row.startswith("{'loss'")]
-    path.write_text("\n".join(line for pair in zip(losses, bars, strict=True) for line in pair) + "\n" + "\n".join(rows[-2:]))
-    document = produce(Request(path=str(path))).document
+    text = "\n".join(line for pair in zip(losses, bars, strict=True) for line in pair) + "\n" + "\n".join(rows[-2:])
+    document = receipt_of(text)
     kinds = [problem["kind"] for problem in document["derivation"]["problems"]["first"]]
     assert kinds.count("rate_contradicted") == 2 * named
     wanted = {"steps_per_s", "samples_per_s"} if named else set[str]()
@@ -84,15 +83,11 @@ def stamped(begin: datetime, seconds: float, records: int, skip_at: datetime | N
 
 @given(SPRING, st.integers(1, 300), st.integers(3, 60), st.integers(2, 60), st.booleans())
 def test_a_clock_that_skips_an_hour_gives_no_wall_time(
-    tmp_path_factory: pytest.TempPathFactory, day: tuple[int, int, int, int], seconds: int, before: int, after: int, weekday: bool
+    day: tuple[int, int, int, int], seconds: int, before: int, after: int, weekday: bool
 ) -> None:
     change = datetime(*day) + timedelta(days=2 * weekday)
-    path = tmp_path_factory.mktemp("clock") / "run.log"
     begin = change - timedelta(seconds=seconds * before - seconds // 2)
-    path.write_text(stamped(begin, seconds, before + after, change))
-    skipped = produce(Request(path=str(path))).document
-    path.write_text(stamped(begin, seconds, before + after, None))
-    plain = produce(Request(path=str(path))).document
+    skipped, plain = (receipt_of(stamped(begin, seconds, before + after, at)) for at in (change, None))
     named = [[p["kind"] for p in d["derivation"]["problems"]["first"]].count("clock_skip") for d in (skipped, plain)]
     assert named == [int(not weekday), 0]
     assert (skipped["goodput"] is None, skipped["summary"]["realised"] is None) == (not weekday, not weekday)

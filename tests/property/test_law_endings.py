@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.analysis.completed import Evidence, closes, ends_before_plan, is_completed
-from receipt_cli.receipts.production import Request, produce
+from tests.tools.logs import receipt_of
 
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = ("failed", "reached", "ended", "far", "stopped_early", "short", "spoken", "closing", "unread")
@@ -32,12 +31,6 @@ def trace(error: str, script: str = "train.py") -> str:
     return f'Traceback (most recent call last):\n  File "{script}", line 70, in <module>\n    main()\n{error}'
 
 
-def parsed(folder: Path, text: str, **options: Any) -> dict[str, Any]:
-    path = folder / "run.log"
-    path.write_text(text, "utf-8")
-    return produce(Request(path=str(path), **options)).document
-
-
 def reason(document: dict[str, Any]) -> str | None:
     return None if document["failure"] is None else str(document["failure"]["reason"])
 
@@ -55,9 +48,9 @@ def test_the_first_row_that_holds_decides() -> None:
 
 @FEW
 @given(plan=st.integers(20, 400), done=st.integers(3, 19), said=st.sampled_from(["", "done solving", "results: 4 of 9 better"]))
-def test_a_log_that_breaks_off_is_truncated_only_if_nothing_follows(tmp_path: Path, plan: int, done: int, said: str) -> None:
+def test_a_log_that_breaks_off_is_truncated_only_if_nothing_follows(plan: int, done: int, said: str) -> None:
     log = f"max_iters = {plan}\n" + "".join(STEP.format(n, 4 - n / 1000) for n in range(done))
-    document = parsed(tmp_path, log + (f"{said}\n" if said else ""))
+    document = receipt_of(log + (f"{said}\n" if said else ""))
     assert document["checks"]["completed"] is (None if said else False)
     assert reason(document) == (None if said else "truncated")
 
@@ -73,11 +66,11 @@ def test_a_cut_record_or_a_warning_closes_nothing(last: str) -> None:
 
 @FEW
 @given(first=st.sampled_from(ERRORS), second=st.sampled_from(("", *ERRORS)), opening=st.integers(1, 4))
-def test_a_failure_convicts_the_launch_that_it_ended(tmp_path: Path, first: str, second: str, opening: int) -> None:
+def test_a_failure_convicts_the_launch_that_it_ended(first: str, second: str, opening: int) -> None:
     names = ("args", "loading annotations", "index", "model")[:opening]
     banner = "".join(f"2026-01-0{{day}} 10:00:0{n} {name}: {n}{{day}}\n" for n, name in enumerate(names))
     log = banner.format(day=1) + trace(first) + banner.format(day=2) + (trace(second) if second else "epoch begins\n")
-    document = parsed(tmp_path, log)
+    document = receipt_of(log)
     assert document["checks"]["no_oom"] is (False if second == OOM else True if second else None)
     if second:
         assert document["failure"]["line_number"] == log.count("\n")
@@ -87,41 +80,41 @@ def test_a_failure_convicts_the_launch_that_it_ended(tmp_path: Path, first: str,
 
 @FEW
 @given(error=st.sampled_from(ERRORS), head=st.sampled_from(["Exception in thread Thread-2 (read):", "Exception ignored in: <x>"]))
-def test_an_exception_that_ends_no_process_convicts_nothing(tmp_path: Path, error: str, head: str) -> None:
+def test_an_exception_that_ends_no_process_convicts_nothing(error: str, head: str) -> None:
     steps = "".join(STEP.format(n, 4 - n / 1000) for n in range(5))
     for log in (f"{head}\n{trace(error)}{steps}", f"{steps}{head}\n{trace(error)}"):
-        document = parsed(tmp_path, log)
+        document = receipt_of(log)
         assert reason(document) in (None, "truncated")
         assert (document["checks"]["zero_exit_code"], document["checks"]["no_oom"]) == (None, None)
 
 
 @FEW
 @given(frames=st.integers(1, 3), named=st.booleans())
-def test_a_cut_traceback_proves_nothing_about_memory(tmp_path: Path, frames: int, named: bool) -> None:
+def test_a_cut_traceback_proves_nothing_about_memory(frames: int, named: bool) -> None:
     steps = "".join(STEP.format(n, 4 - n / 1000) for n in range(5))
     cut = "Traceback (most recent call last):\n" + '  File "a.py", line 3, in run\n    step()\n' * frames
-    document = parsed(tmp_path, steps + cut + ("KeyError: 'images'\n" if named else ""))
+    document = receipt_of(steps + cut + ("KeyError: 'images'\n" if named else ""))
     assert document["checks"]["no_oom"] is (True if named else None)
 
 
 @FEW
 @given(code=st.sampled_from([0, 1, 137]), end=st.booleans())
-def test_an_exit_code_of_zero_alone_completes_nothing(tmp_path: Path, code: int, end: bool) -> None:
+def test_an_exit_code_of_zero_alone_completes_nothing(code: int, end: bool) -> None:
     log = "max_iters = 6\n" + "".join(STEP.format(n, 4 - n / 1000) for n in range(7 if end else 3))
-    checks = parsed(tmp_path, log, exit_code=code)["checks"]
+    checks = receipt_of(log, exit_code=code)["checks"]
     assert checks["completed"] is (False if code else True if end else None)
     assert checks["zero_exit_code"] is (code == 0)
 
 
 @FEW
 @given(bad=st.integers(0, 4), count=st.integers(6, 12))
-def test_what_stands_for_a_loss_is_not_finite(tmp_path: Path, bad: int, count: int) -> None:
+def test_what_stands_for_a_loss_is_not_finite(bad: int, count: int) -> None:
     rows = [("0.0", "nan") if n >= count - bad else (f"{3 - n / 10:.2f}", "1.2") for n in range(count)]
     log = "".join(
         f"{{'loss': {loss}, 'grad_norm': {norm}, 'learning_rate': 0.0001, 'epoch': {n / 100:.2f}}}\n"
         for n, (loss, norm) in enumerate(rows, 1)
     )
-    document = parsed(tmp_path, log)
+    document = receipt_of(log)
     assert document["checks"]["finite_losses"] is (None if bad else True)
     kinds = [problem["kind"] for problem in document["derivation"]["problems"]["first"]]
     assert ("placeholder" in kinds) is bool(bad)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tools.examples import costly
@@ -14,7 +14,7 @@ WORDS = ("step", "epoch", "Update", "pass", "round", "xyz", "")
 FIGURES = ("loss", "reward", "T_a", "score", "qux", "")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(60), deadline=None)
+@settings(max_examples=costly(60), deadline=None)
 @given(
     word=st.sampled_from(WORDS),
     figure=st.sampled_from(FIGURES),
@@ -22,11 +22,9 @@ FIGURES = ("loss", "reward", "T_a", "score", "qux", "")
     count=st.integers(1, 12),
     rest=st.sampled_from(["", "Traceback (most recent call last):\nValueError: no\n", "Training complete\n"]),
 )
-def test_no_unknown_log_says_that_no_step_was_taken(
-    word: str, figure: str, joint: str, count: int, rest: str, tmp_path: Path
-) -> None:
+def test_no_unknown_log_says_that_no_step_was_taken(word: str, figure: str, joint: str, count: int, rest: str) -> None:
     lines = "".join(f"{word}{joint}{n} {figure}{joint}{4 - n / 50:.4f}\n" for n in range(count))
-    document = receipt_of(lines + rest, tmp_path)
+    document = receipt_of(lines + rest)
     assert document["checks"]["has_steps"] is not False
     if document["checks"]["has_steps"] is None:
         told = next(p for p in document["derivation"]["problems"]["first"] if p["kind"] == "no_step_recognised")
@@ -45,11 +43,9 @@ def test_no_unknown_log_says_that_no_step_was_taken(
         ("nanogpt/char-ok", True),
     ],
 )
-def test_false_is_proven_by_a_known_trainer_that_ended_before_anything_counted(
-    log: str, expected: bool | None, tmp_path: Path
-) -> None:
+def test_false_is_proven_by_a_known_trainer_that_ended_before_anything_counted(log: str, expected: bool | None) -> None:
     text = (ROOT / "fixtures" / "logs" / f"{log}.log").read_text("utf-8")
-    assert receipt_of(text, tmp_path)["checks"]["has_steps"] is expected
+    assert receipt_of(text)["checks"]["has_steps"] is expected
 
 
 FAILED = """Traceback (most recent call last):
@@ -93,10 +89,8 @@ CONFIGURED = "".join(f"option_{n} = value of {n}\n" for n in range(24))
         (IMPORT + "accuracy 0.91\n" + IMPORT, None),
     ],
 )
-def test_a_program_that_nobody_knows_failed_before_a_step_if_its_log_shows_its_beginning(
-    log: str, expected: bool | None, tmp_path: Path
-) -> None:
-    assert receipt_of(log, tmp_path)["checks"]["has_steps"] is expected
+def test_a_program_that_nobody_knows_failed_before_a_step_if_its_log_shows_its_beginning(log: str, expected: bool | None) -> None:
+    assert receipt_of(log)["checks"]["has_steps"] is expected
 
 
 CRASHED = sorted(
@@ -106,20 +100,20 @@ CRASHED = sorted(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(60), deadline=None)
+@settings(max_examples=costly(60), deadline=None)
 @given(path=st.sampled_from(CRASHED), back=st.integers(0, 40))
-def test_the_end_of_a_log_with_steps_never_proves_that_there_was_none(path: Path, back: int, tmp_path: Path) -> None:
+def test_the_end_of_a_log_with_steps_never_proves_that_there_was_none(path: Path, back: int) -> None:
     text = path.read_text("utf-8", "replace")
-    whole = receipt_of(text, tmp_path)
+    whole = receipt_of(text)
     lines = text[: text.rindex("Traceback (most recent")].splitlines(keepends=True)
     if whole["checks"]["has_steps"]:
         end = "".join(lines[-back:] if back else []) + text[text.rindex("Traceback (most recent") :]
-        assert receipt_of(end, tmp_path)["checks"]["has_steps"] is not False
+        assert receipt_of(end)["checks"]["has_steps"] is not False
 
 
-def test_a_known_trainer_whose_log_breaks_off_proves_nothing(tmp_path: Path) -> None:
+def test_a_known_trainer_whose_log_breaks_off_proves_nothing() -> None:
     text = (ROOT / "fixtures" / "logs" / "mmengine" / "crash-before-steps-console.log").read_text("utf-8")
-    document = receipt_of(text[: text.index("Traceback (most")], tmp_path)
+    document = receipt_of(text[: text.index("Traceback (most")])
     assert document["checks"]["has_steps"] is None
 
 
@@ -130,6 +124,6 @@ def test_a_known_trainer_whose_log_breaks_off_proves_nothing(tmp_path: Path) -> 
         ["Step 50, Loss: 4.8445", "Step 100, Loss: 4.0545"],
     ],
 )
-def test_one_or_two_records_of_an_unambiguous_form_are_read(lines: list[str], tmp_path: Path) -> None:
-    document = receipt_of("".join(f"{line}\n" for line in lines), tmp_path)
+def test_one_or_two_records_of_an_unambiguous_form_are_read(lines: list[str]) -> None:
+    document = receipt_of("".join(f"{line}\n" for line in lines))
     assert (document["checks"]["has_steps"], document["summary"]["steps"]["record_count"]) == (True, len(lines))

@@ -1,15 +1,14 @@
 """Law 9: a figure is read from every record that prints its label, whatever mark precedes it; else it is named."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import receipt_cli
 from tests.tools.examples import costly
+from tests.tools.logs import receipt_of
 
 COUNT = 30
 LOSSES = [f"{7.3846 - 0.1317 * n:.4f}" for n in range(COUNT)]
@@ -26,13 +25,8 @@ MARKS = ("* ", "! ", "> ", "✓ ", "✔ ", "⚠ ", "↓ ", "★ ", "🔥 ", "⠋
 NO_NUMBERS = ("?", "?????", "<hidden>", "#####", "err", ".", "oops")
 HEADS = ("2026-05-06 07:08:09,123 - INFO - ", "[rank0]: ", "INFO:root:")
 GLYPHS = ("⠙ ", "| ")
-quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(20), deadline=None)
+quick = settings(max_examples=costly(20), deadline=None)
 some = st.sets(st.integers(0, COUNT - 1), min_size=1, max_size=6)
-
-
-def stated(lines: list[str], path: Path) -> dict[str, Any]:
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return receipt_cli.read(path).receipt.to_dict()
 
 
 def losses(document: dict[str, Any]) -> dict[str, float | None]:
@@ -69,43 +63,39 @@ def withheld(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize("form", SCRIPTS)
 @quick
 @given(mark=st.sampled_from(MARKS), where=some)
-def test_a_mark_before_a_label_hides_no_figure(form: str, mark: str, where: set[int], tmp_path: Path) -> None:
-    path = tmp_path / "run.log"
-    wanted = stated(lines_of(form), path)
-    holds(wanted, stated(lines_of(form, lambda n: (mark if n in where else "", LOSSES[n])), path))
+def test_a_mark_before_a_label_hides_no_figure(form: str, mark: str, where: set[int]) -> None:
+    wanted = receipt_of(lines_of(form))
+    holds(wanted, receipt_of(lines_of(form, lambda n: (mark if n in where else "", LOSSES[n]))))
 
 
 @pytest.mark.parametrize("form", SHIPPED)
 @pytest.mark.parametrize("mark", [mark for mark in MARKS if mark not in ("- ", "> ")])
-def test_a_mark_before_a_label_hides_no_figure_of_a_known_trainer(form: str, mark: str, tmp_path: Path) -> None:
-    path = tmp_path / "run.log"
-    wanted = stated(lines_of(form), path)
-    assert losses(stated(lines_of(form, lambda n: ("" if n else mark, LOSSES[n])), path)) == losses(wanted)
+def test_a_mark_before_a_label_hides_no_figure_of_a_known_trainer(form: str, mark: str) -> None:
+    wanted = receipt_of(lines_of(form))
+    assert losses(receipt_of(lines_of(form, lambda n: ("" if n else mark, LOSSES[n])))) == losses(wanted)
 
 
 @pytest.mark.parametrize("form", PRINTED)
 @quick
 @given(data=st.data(), where=some)
-def test_a_head_on_some_lines_hides_no_figure(form: str, data: st.DataObject, where: set[int], tmp_path: Path) -> None:
+def test_a_head_on_some_lines_hides_no_figure(form: str, data: st.DataObject, where: set[int]) -> None:
     head = data.draw(st.sampled_from(HEADS + (GLYPHS if form in SHIPPED else ())))
-    path = tmp_path / "run.log"
-    wanted = stated(lines_of(form), path)
-    holds(wanted, stated([head + line if n in where else line for n, line in enumerate(lines_of(form))], path))
+    wanted = receipt_of(lines_of(form))
+    holds(wanted, receipt_of([head + line if n in where else line for n, line in enumerate(lines_of(form))]))
 
 
 @pytest.mark.parametrize("form", SCRIPTS)
 @pytest.mark.parametrize("head", GLYPHS)
-def test_a_glyph_before_a_line_of_a_script_hides_no_figure(form: str, head: str, tmp_path: Path) -> None:
-    path = tmp_path / "run.log"
-    wanted = stated(lines_of(form), path)
-    holds(wanted, stated([line if n else head + line for n, line in enumerate(lines_of(form))], path))
+def test_a_glyph_before_a_line_of_a_script_hides_no_figure(form: str, head: str) -> None:
+    wanted = receipt_of(lines_of(form))
+    holds(wanted, receipt_of([line if n else head + line for n, line in enumerate(lines_of(form))]))
 
 
 @pytest.mark.parametrize("form", ["nanochat", *SCRIPTS])
 @quick
 @given(text=st.sampled_from(NO_NUMBERS), where=st.sets(st.integers(1, COUNT - 1), min_size=1, max_size=2))
-def test_a_label_without_a_number_is_named(form: str, text: str, where: set[int], tmp_path: Path) -> None:
-    withheld(stated(lines_of(form, lambda n: ("", text if n in where else LOSSES[n])), tmp_path / "run.log"))
+def test_a_label_without_a_number_is_named(form: str, text: str, where: set[int]) -> None:
+    withheld(receipt_of(lines_of(form, lambda n: ("", text if n in where else LOSSES[n]))))
 
 
 @pytest.mark.parametrize(
@@ -115,5 +105,5 @@ def test_a_label_without_a_number_is_named(form: str, text: str, where: set[int]
         ("script", "e+"),
     ],
 )
-def test_a_label_without_a_number_is_named_of_a_strict_rule(form: str, text: str, tmp_path: Path) -> None:
-    withheld(stated(lines_of(form, lambda n: ("", LOSSES[n] if n != 5 else text)), tmp_path / "run.log"))
+def test_a_label_without_a_number_is_named_of_a_strict_rule(form: str, text: str) -> None:
+    withheld(receipt_of(lines_of(form, lambda n: ("", LOSSES[n] if n != 5 else text))))

@@ -1,17 +1,14 @@
 """Law 1 for learned rules: a record is read only if it begins as those records do that the rule was made from."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.derive import Derivation, derive
-from receipt_cli.io.source import Source
+from receipt_cli.derive import Derivation
 from tests.tools.examples import costly
+from tests.tools.logs import derived_of
 
 FORMS = (
     "step {n}: loss {x:.4f} lr 0.001",
@@ -36,12 +33,6 @@ def foreign(form: str, words: str, at: int, loss: float) -> str:
     return head + words + line.removeprefix(head) if line.startswith(head) else words + line
 
 
-def read(lines: list[str], folder: Path) -> Derivation:
-    path = folder / "run.log"
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return derive(Source(str(path)))
-
-
 def figures(derivation: Derivation) -> object:
     assert derivation.primary is not None
     summary = derivation.summaries[derivation.primary]
@@ -49,34 +40,32 @@ def figures(derivation: Derivation) -> object:
     return summary.first, summary.last, summary.record_count, summary.restart_count, loss.first, loss.last, loss.min, loss.max
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(60), deadline=None)
+@settings(max_examples=costly(60), deadline=None)
 @given(
     form=st.sampled_from(FORMS),
     words=st.sampled_from(WORDS),
     places=st.lists(st.integers(1, COUNT), min_size=1, max_size=3, unique=True),
     loss=st.sampled_from([0.0001, 77.7]),
 )
-def test_what_other_words_precede_is_no_record(form: str, words: str, places: list[int], loss: float, tmp_path: Path) -> None:
+def test_what_other_words_precede_is_no_record(form: str, words: str, places: list[int], loss: float) -> None:
     lines = printed(form)
-    wanted = figures(read(lines, tmp_path))
+    wanted = figures(derived_of(lines))
     for at in sorted(places, reverse=True):
         lines.insert(at - 1, foreign(form, words, at, loss))
-    derivation = read(lines, tmp_path)
+    derivation = derived_of(lines)
     assert figures(derivation) == wanted
     named = [problem for problem in derivation.problems[1] if problem.kind == "foreign_record"]
     assert [problem.detail.split()[0] for problem in named] in ([str(len(places))], [])  # an evaluation's is none
     assert named or words == "[calibration] "
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(30), deadline=None)
+@settings(max_examples=costly(30), deadline=None)
 @given(form=st.sampled_from(FORMS), words=st.sampled_from(WORDS), count=st.integers(3, 10), behind=st.booleans())
-def test_a_short_section_that_other_words_precede_is_no_stage(
-    form: str, words: str, count: int, behind: bool, tmp_path: Path
-) -> None:
+def test_a_short_section_that_other_words_precede_is_no_stage(form: str, words: str, count: int, behind: bool) -> None:
     lines = printed(form)
     section = [foreign(form, words, at, 77.7) for at in range(1, count + 1)]
-    plain = read(lines, tmp_path)
-    derivation = read([*lines, *section] if behind else [*section, *lines], tmp_path)
+    plain = derived_of(lines)
+    derivation = derived_of([*lines, *section] if behind else [*section, *lines])
     assert (figures(derivation), len(derivation.summaries)) == (figures(plain), 1)
     assert derivation.checks["completed"] in (plain.checks["completed"], None)
 
@@ -85,13 +74,13 @@ def test_a_short_section_that_other_words_precede_is_no_stage(
 @pytest.mark.parametrize(
     "form", ["Epoch:[{e}/4]{w}({b}/10), loss: {x:.4f}, lr: 0.1", "Epoch {e} {w}Iteration {n}  loss = {x:.4f}"]
 )
-def test_a_word_between_two_counters_tells_of_another_model(form: str, before: bool, tmp_path: Path) -> None:
+def test_a_word_between_two_counters_tells_of_another_model(form: str, before: bool) -> None:
     own, others = (
         [form.format(n=n, e=1 + (n - 1) // 10, b=1 + (n - 1) % 10, x=x or 4 - n / 50, w=word) for n in range(1, COUNT + 1)]
         for word, x in (("", 0), ("Teacher ", 0.0001))
     )
     lines = [line for pair in (zip(others, own, strict=True) if before else zip(own, others, strict=True)) for line in pair]
-    assert figures(read(lines, tmp_path)) == figures(read(own, tmp_path))
+    assert figures(derived_of(lines)) == figures(derived_of(own))
 
 
 @pytest.mark.parametrize(
@@ -102,23 +91,23 @@ def test_a_word_between_two_counters_tells_of_another_model(form: str, before: b
         ["step {n} | loss {x:.4f}", "dev step {n} | loss 0.5"],
     ],
 )
-def test_a_word_between_the_counter_and_the_figures_tells_of_what_they_are(lines: list[str], tmp_path: Path) -> None:
+def test_a_word_between_the_counter_and_the_figures_tells_of_what_they_are(lines: list[str]) -> None:
     every = [line.format(n=n, x=4 - n / 50) for n in range(COUNT) for line in lines]
-    assert figures(read(every, tmp_path)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
+    assert figures(derived_of(every)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
 
 
-def test_records_of_one_kind_may_begin_in_several_ways(tmp_path: Path) -> None:
+def test_records_of_one_kind_may_begin_in_several_ways() -> None:
     lines = [f"[{'gpu' if n % 2 else 'cpu'} 0] iter {n}: loss {4 - n / 50:.4f}" for n in range(COUNT)]
-    assert figures(read(lines, tmp_path)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
+    assert figures(derived_of(lines)) == (0, COUNT - 1, COUNT, 0, 4.0, 3.22, 3.22, 4.0)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(30), deadline=None)
+@settings(max_examples=costly(30), deadline=None)
 @given(form=st.sampled_from((FORMS[0], FORMS[1], FORMS[4])), at=st.integers(3, COUNT - 3))
-def test_a_record_torn_by_another_is_not_read_with_the_other_one_s_loss(form: str, at: int, tmp_path: Path) -> None:
+def test_a_record_torn_by_another_is_not_read_with_the_other_one_s_loss(form: str, at: int) -> None:
     lines = printed(form)
     torn, whole = lines[at], lines[at + 1]
     cut = torn.index(".", torn.lower().index("loss"))
-    derivation = read([*lines[:at], torn[:cut] + whole, torn[cut:], *lines[at + 2 :]], tmp_path)
+    derivation = derived_of([*lines[:at], torn[:cut] + whole, torn[cut:], *lines[at + 2 :]])
     assert derivation.primary is not None
     loss = derivation.summaries[derivation.primary].metrics["loss"]
     named = {field for problem in derivation.problems[1] for field in problem.fields}
@@ -127,59 +116,59 @@ def test_a_record_torn_by_another_is_not_read_with_the_other_one_s_loss(form: st
     assert named & {"/summary/steps/record_count", "/summary/metrics/loss/min"}
 
 
-def test_an_unread_record_behind_the_last_step_leaves_open_how_many_there_are(tmp_path: Path) -> None:
+def test_an_unread_record_behind_the_last_step_leaves_open_how_many_there_are() -> None:
     form = "Training Epoch: 0 Training Iteration: {n}  average_loss : {x:.4f}  learning_rate : 0.001"
     lines = [form.format(n=n, x=9 - n / 10) for n in range(1, 20)]
-    derivation = read([*lines, "Training Epoch: 0 Training Iteration: 20  final_loss : 7.1 None"], tmp_path)
+    derivation = derived_of([*lines, "Training Epoch: 0 Training Iteration: 20  final_loss : 7.1 None"])
     problem = next(problem for problem in derivation.problems[1] if problem.kind == "training_unread")
     assert problem.line_number == 20
     assert {"/summary/steps/record_count", "/summary/steps/last", "/summary/metrics/loss/last"} <= {*problem.fields}
-    again = read([*lines, "Training Epoch: 0 Training Iteration: 19  final_loss : 7.1 None"], tmp_path)
+    again = derived_of([*lines, "Training Epoch: 0 Training Iteration: 19  final_loss : 7.1 None"])
     assert not any(problem.kind == "training_unread" for problem in again.problems[1])
 
 
-def test_a_record_glued_behind_a_bar_is_read_as_the_others_are(tmp_path: Path) -> None:
+def test_a_record_glued_behind_a_bar_is_read_as_the_others_are() -> None:
     lines = [f"{{'loss': '{3 - n / 100:.3f}', 'grad_norm': '{5 + n % 7}.5', 'learning_rate': '1e-06'}}" for n in range(60)]
     lines[2] = "Train:   3%|▎         | 3/60 [04:37<7:07:39, 88.18s/it]" + lines[2]
-    derivation = read(lines, tmp_path)
+    derivation = derived_of(lines)
     assert derivation.primary is not None
     assert derivation.summaries[derivation.primary].record_count == 60
 
 
-def test_losses_beside_a_counter_that_begins_again_are_of_several_launches(tmp_path: Path) -> None:
+def test_losses_beside_a_counter_that_begins_again_are_of_several_launches() -> None:
     lines = list[str]()
     for launch in range(3):
         for n in range(100, 1100, 100):
             x = 9 - n / 500 - launch / 7
             lines += [f"[worker] progress: 1/1 step: {n}, speed: {16 + n / 1000} steps/s"]
             lines += [f"\tlm_loss: {x:.4f}, ppl: {math.exp(x):.4f}, loss: {x:.4f}"]
-    assert read(lines[:20], tmp_path).primary is not None
-    assert read(lines, tmp_path).primary is None
+    assert derived_of(lines[:20]).primary is not None
+    assert derived_of(lines).primary is None
 
 
 @pytest.mark.parametrize(("scale", "factor"), [("K", 1e3), ("M", 1e6), ("B", 1e9)])
-def test_a_letter_between_a_number_and_its_rate_says_its_magnitude(scale: str, factor: float, tmp_path: Path) -> None:
-    derivation = read([f"step {n} | loss {4 - n / 50:.4f} | 1.{20 + n}{scale} tok/s" for n in range(COUNT)], tmp_path)
+def test_a_letter_between_a_number_and_its_rate_says_its_magnitude(scale: str, factor: float) -> None:
+    derivation = derived_of([f"step {n} | loss {4 - n / 50:.4f} | 1.{20 + n}{scale} tok/s" for n in range(COUNT)])
     assert derivation.primary is not None
     rate = derivation.summaries[derivation.primary].metrics["tokens_per_s"]
     assert (rate.first, rate.last) == (1.2 * factor, 1.59 * factor)
 
 
-def test_a_letter_before_three_names_tells_the_validation_s(tmp_path: Path) -> None:
+def test_a_letter_before_three_names_tells_the_validation_s() -> None:
     form = "Epoch {n}: v_recons {v:.4f}  recons {x:.4f}  v_loss {v:.4f}  loss {x:.4f}  v_kl {v:.4f}  kl {x:.4f}"
-    derivation = read([form.format(n=n, x=4 - n / 50, v=5 - n / 60) for n in range(COUNT)], tmp_path)
+    derivation = derived_of([form.format(n=n, x=4 - n / 50, v=5 - n / 60) for n in range(COUNT)])
     assert derivation.primary is not None
     metrics = derivation.summaries[derivation.primary].metrics
     assert (metrics["loss"].first, metrics["val_loss"].first) == (4.0, 5.0)
     players = [f"Epoch {n}: p_loss {n / 7:.4f}  v_loss {3 - n / 60:.4f}  loss {4 - n / 50:.4f}" for n in range(COUNT)]
-    again = read(players, tmp_path)
+    again = derived_of(players)
     assert again.primary is None or "val_loss" not in again.summaries[again.primary].metrics
 
 
-def test_grad_beside_a_loss_and_a_learning_rate_is_the_gradient_norm(tmp_path: Path) -> None:
+def test_grad_beside_a_loss_and_a_learning_rate_is_the_gradient_norm() -> None:
     form = "Epoch 1 | Step {n}/99 | Loss: {x:.4f} | LR: 1.00e-06 | Grad: {g:.3f}"
     for least, wanted in ((0.2, 0.2), (-0.3, None)):
-        derivation = read([form.format(n=n, x=4 - n / 50, g=least + n / 30) for n in range(COUNT)], tmp_path)
+        derivation = derived_of([form.format(n=n, x=4 - n / 50, g=least + n / 30) for n in range(COUNT)])
         assert derivation.primary is not None
         norm = derivation.summaries[derivation.primary].metrics.get("grad_norm")
         assert (norm.first if norm is not None else None) == wanted
@@ -189,7 +178,7 @@ def test_grad_beside_a_loss_and_a_learning_rate_is_the_gradient_norm(tmp_path: P
     ("labels", "ambiguous"),
     [("loss {x} total_loss {y}", True), ("nll {x} ce {y}", True), ("loss {x} ce {y}", False), ("loss {x} total_loss {x}", False)],
 )
-def test_two_labels_that_may_be_the_loss_s_are_named(labels: str, ambiguous: bool, tmp_path: Path) -> None:
+def test_two_labels_that_may_be_the_loss_s_are_named(labels: str, ambiguous: bool) -> None:
     lines = [f"step {n} " + labels.format(x=f"{4 - n / 50:.4f}", y=f"{5 - n / 60:.4f}") for n in range(COUNT)]
-    problems = [problem for problem in read(lines, tmp_path).problems[1] if problem.kind == "loss_ambiguous"]
+    problems = [problem for problem in derived_of(lines).problems[1] if problem.kind == "loss_ambiguous"]
     assert [len(problem.fields) for problem in problems] == ([6] if ambiguous else [])

@@ -1,10 +1,9 @@
 """Law 3: the reading that explains the training owns the log; a line of another trainer takes over nothing."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tools.examples import costly
@@ -38,63 +37,63 @@ def figures(document: dict[str, Any]) -> object:
     return summary["steps"] | {"first_line": 0, "last_line": 0}, {key: loss[key] for key in ("first", "last", "min", "max")}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(60), deadline=None)
+@settings(max_examples=costly(60), deadline=None)
 @given(
     name=st.sampled_from([*TRAINERS, *OWN]),
     other=st.sampled_from([*TRAINERS]),
     at=st.integers(0, COUNT),
     count=st.integers(1, 6),
 )
-def test_quoted_lines_of_another_trainer_change_nothing(name: str, other: str, at: int, count: int, tmp_path: Path) -> None:
+def test_quoted_lines_of_another_trainer_change_nothing(name: str, other: str, at: int, count: int) -> None:
     own = {**TRAINERS, **OWN}[name]
     lines = printed(own)
     inside = 0 < at < COUNT
     if other == name or (count > 1 and not inside):
         return  # several before or behind the run may be a run of their own
-    wanted = figures(receipt_of(lines, tmp_path))
+    wanted = figures(receipt_of(lines))
     quoted = [TRAINERS[other].format(n=1000 + n, x=0.0001) for n in range(count if inside else 1)]
     place = at + len(lines) - COUNT if at else 0
-    assert figures(receipt_of([*lines[:place], *quoted, *lines[place:]], tmp_path)) == wanted
+    assert figures(receipt_of([*lines[:place], *quoted, *lines[place:]])) == wanted
 
 
 @pytest.mark.parametrize("known", [1, 2])
-def test_more_unread_steps_than_read_ones_own_the_log(known: int, tmp_path: Path) -> None:
+def test_more_unread_steps_than_read_ones_own_the_log(known: int) -> None:
     lines = [*printed(TRAINERS["nanogpt"])[:known], *printed(OWN["own steps"])]
-    document = receipt_of(lines, tmp_path)
+    document = receipt_of(lines)
     assert (document["summary"]["steps"]["record_count"], document["derivation"]["grammars"][0]["id"]) == (COUNT, "generic")
     competed = [(one["grammar"], one["record_count"]) for one in document["derivation"]["candidates"]]
     assert competed == [("generic", COUNT), ("nanogpt", known)]
 
 
-def test_steps_that_count_on_around_others_are_one_phase(tmp_path: Path) -> None:
+def test_steps_that_count_on_around_others_are_one_phase() -> None:
     steps, others = printed(TRAINERS["torchtitan"]), printed(TRAINERS["nanogpt"])[:9]
-    document = receipt_of([*steps[:12], *others, *steps[12:]], tmp_path)
+    document = receipt_of([*steps[:12], *others, *steps[12:]])
     assert [(phase["name"], phase["summary"]["steps"]["record_count"]) for phase in document["phases"]] == [(None, COUNT)]
 
 
 LOSSES = "step {n}, avg loss: {x:.6f}, normalized loss: {y:.6f}, ppl: {p:.4f}"
 
 
-def test_of_several_losses_the_one_whose_power_the_perplexity_is_stands(tmp_path: Path) -> None:
+def test_of_several_losses_the_one_whose_power_the_perplexity_is_stands() -> None:
     lines = [LOSSES.format(n=n, x=9 - n / 10, y=7.6 - n / 10, p=2.718281828459045 ** (9 - n / 10)) for n in range(20)]
-    loss = receipt_of(lines, tmp_path)["summary"]["metrics"]["loss"]
+    loss = receipt_of(lines)["summary"]["metrics"]["loss"]
     assert (loss["first"], loss["last"]) == (9, 7.1)
 
 
-def test_means_of_epochs_do_not_own_the_steps_between_them(tmp_path: Path) -> None:
+def test_means_of_epochs_do_not_own_the_steps_between_them() -> None:
     epochs = [f"Epoch {n} completed. Average loss: {4.7 - n / 10:.4f}" for n in range(1, 6)]
     lines = [epochs[0], "Step 50, Loss: 4.8445", *epochs[1:3], "Step 100, Loss: 6.0545", *epochs[3:]]
-    summary = receipt_of(lines, tmp_path)["summary"]
+    summary = receipt_of(lines)["summary"]
     assert (summary["steps"]["last"], summary["metrics"]["loss"]["last"]) == (100, 6.0545)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(30), deadline=None)
+@settings(max_examples=costly(30), deadline=None)
 @given(name=st.sampled_from(["nanogpt", "torchtitan"]), count=st.integers(0, 9), word=st.sampled_from(["finetune", "val", "B"]))
-def test_unread_records_behind_the_last_step_leave_the_end_open(name: str, count: int, word: str, tmp_path: Path) -> None:
+def test_unread_records_behind_the_last_step_leave_the_end_open(name: str, count: int, word: str) -> None:
     lines = printed(TRAINERS[name])
-    whole = receipt_of(lines, tmp_path)["checks"]["completed"]
+    whole = receipt_of(lines)["checks"]["completed"]
     others = [f"{word} pass: step {n}/200 my_loss {3 - n / 50:.4f} lr 0.1 {n}.5ms" for n in range(count)]
-    document = receipt_of([*lines, *others], tmp_path)
+    document = receipt_of([*lines, *others])
     unread = [p for p in document["derivation"]["problems"]["first"] if p["kind"] == "training_unread"]
     named = count >= 3 and word != "val"
     assert (document["checks"]["completed"], len(unread)) == ((None, 1) if named else (whole, 0))
@@ -103,10 +102,10 @@ def test_unread_records_behind_the_last_step_leave_the_end_open(name: str, count
 
 @pytest.mark.parametrize("end", ["\r", "\n"])
 @pytest.mark.parametrize("done", [0, 1, 2, 3])
-def test_a_bar_that_is_cut_behind_a_full_one_leaves_the_end_open(end: str, done: int, tmp_path: Path) -> None:
+def test_a_bar_that_is_cut_behind_a_full_one_leaves_the_end_open(end: str, done: int) -> None:
     bars = [bar("pretrain", n, 20, 6 - (n + more) / 100) for n in range(20) for more in (0, 1)]
     cut = [bar("finetune", n, 20, 0.9 - (n + more) / 100) for n in range(done) for more in (0, 1)]
-    document = receipt_of([end.join(["\r".join(bars), "\r".join(cut)])], tmp_path)
+    document = receipt_of([end.join(["\r".join(bars), "\r".join(cut)])])
     unread = [p["fields"] for p in document["derivation"]["problems"]["first"] if p["kind"] == "training_unread"]
     told = document["checks"]["completed"], document["summary"]["steps"]["last"]
     assert told == ((True, 19) if done < 2 else (None, None) if unread else (False, done - 1))

@@ -15,6 +15,7 @@ from receipt_cli.io.source import Source
 from receipt_cli.learn.learned import Learned, learn
 from receipt_cli.learn.shapes import MAX_SHAPES, Miner
 from tests.tools.examples import costly
+from tests.tools.logs import learned_of
 from tests.tools.timed import takes_less
 
 STEP = ("step", "iter", "Iteration", "global_step", "global step", "Update", "it")
@@ -62,12 +63,8 @@ def summary(learned: Learned | None) -> object:
     stride=st.sampled_from((1, 5, 10, 100)),
     losses=st.lists(st.floats(0.01, 20), min_size=2, max_size=9),
 )
-def test_a_trainer_that_nobody_knows_is_read(
-    made: tuple[str, bool], count: int, stride: int, losses: list[float], tmp_path: Path
-) -> None:
-    log = tmp_path / "run.log"
-    log.write_bytes(printed(made[0], count, stride, losses))
-    derivation = derive(Source(str(log)), Options(grammar="generic"))
+def test_a_trainer_that_nobody_knows_is_read(made: tuple[str, bool], count: int, stride: int, losses: list[float]) -> None:
+    derivation = learned_of(printed(made[0], count, stride, losses))
     assert derivation.primary is not None
     found = derivation.summaries[derivation.primary]
     last = losses[count % len(losses)]
@@ -84,7 +81,7 @@ def test_a_draft_passes_lint_and_reads_what_generic_reading_reads(made: tuple[st
     log.write_bytes(printed(made[0], count, 10, [3.5, 2.5, 1.5]))
     proposal = propose(str(log), "mine")
     assert lint_grammar(proposal.text, "mine.yaml") == []
-    assert covers(proposal.derivation, derive(Source(str(log)), Options(grammar="generic")))
+    assert covers(proposal.derivation, learned_of(log.read_bytes()))
     assert max(map(len, proposal.text.decode().split("\n"))) < 300
 
 
@@ -93,13 +90,11 @@ BANNERS = st.sampled_from(["start training", "Begin the training of resnet", "TR
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(banner=BANNERS, counts=st.lists(st.integers(4, 12), min_size=2, max_size=4))
-def test_of_launches_that_introduce_themselves_the_last_stands(banner: str, counts: list[int], tmp_path: Path) -> None:
+def test_of_launches_that_introduce_themselves_the_last_stands(banner: str, counts: list[int]) -> None:
     lines: list[str] = []
     for launch, count in enumerate(counts):
         lines += [banner, *(f"epoch: {n} end, loss: {9 - launch - n / 100:.3f}" for n in range(count)), "Killed"]
-    log = tmp_path / "run.log"
-    log.write_text("".join(f"{line}\n" for line in lines))
-    derivation = derive(Source(str(log)), Options(grammar="generic"))
+    derivation = learned_of(lines)
     assert derivation.primary is not None
     found = derivation.summaries[derivation.primary]
     assert (found.record_count, found.metrics["loss"].first) == (counts[-1], 10.0 - len(counts))
@@ -111,14 +106,12 @@ RESULTS = st.sampled_from(["Accuracy: 4{e}.5%, Avg loss: 9.{e}", "loss = 9.{e}, 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(herald=HERALDS, result=RESULTS, epochs=st.integers(2, 6), batches=st.integers(2, 8))
-def test_what_a_line_announces_is_no_training(herald: str, result: str, epochs: int, batches: int, tmp_path: Path) -> None:
+def test_what_a_line_announces_is_no_training(herald: str, result: str, epochs: int, batches: int) -> None:
     lines: list[str] = []
     for e in range(1, epochs + 1):
         lines += [f"Epoch {e}", *(f"loss: {4 - e / 10 - i / 100:.3f}  [{64 * i + 64}/ {640}]" for i in range(batches))]
         lines += [herald, result.format(e=e), ""]
-    log = tmp_path / "run.log"
-    log.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    derivation = derive(Source(str(log)), Options(grammar="generic"))
+    derivation = learned_of(lines)
     for summary_of in derivation.summaries:
         loss = summary_of.metrics.get("loss")
         assert summary_of.record_count in (0, epochs * batches) and (loss is None or (loss.max or 0) < 9)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 
 def torchspec(
@@ -50,12 +50,12 @@ def found(document: dict[str, Any]) -> dict[str, Any]:
         pytest.param({"infer": 0.0, "train": 0.0}, "balanced", "data takes 0.2 s of 1.6 s", id="no-capacities-were-measured"),
     ],
 )  # fmt: skip
-def test_where_inference_feeds_training(receipt_of: Receipt, given: dict[str, Any], verdict: str, says: str) -> None:
+def test_where_inference_feeds_training(given: dict[str, Any], verdict: str, says: str) -> None:
     block = found(receipt_of(torchspec(**given)))
     assert (block["verdict"], says in block["because"]) == (verdict, True), block
 
 
-def test_what_it_rests_on(receipt_of: Receipt) -> None:
+def test_what_it_rests_on() -> None:
     medians = found(receipt_of(torchspec(infer=8.0, train=10.0, wait=0.4, pool=lambda i: 100 - i)))["medians"]
     assert medians["dispatch_wait_ratio"] == 0.2
     assert medians["infer_over_train_ratio"] == 0.8
@@ -64,13 +64,13 @@ def test_what_it_rests_on(receipt_of: Receipt) -> None:
     assert (medians["step_time_s"], medians["compute_time_s"], medians["forward_time_s"]) == (1.6, 1.3, 0.5)
 
 
-def test_a_pool_that_only_swings_does_not_grow(receipt_of: Receipt) -> None:
+def test_a_pool_that_only_swings_does_not_grow() -> None:
     block = found(receipt_of(torchspec(pool=lambda i: (7 * i * i) % 40)))
     assert (block["verdict"], "grows" in block["because"]) == ("balanced", False)
 
 
 @pytest.mark.parametrize(("log", "verdict"), [("waits-for-inference-2026", "inference"), ("pool-grows-2026", "training")])
-def test_a_simulated_queue(receipt_of: Receipt, root: Path, log: str, verdict: str) -> None:
+def test_a_simulated_queue(root: Path, log: str, verdict: str) -> None:
     block = found(receipt_of((root / f"fixtures/logs/torchspec/{log}.log").read_bytes()))
     assert (block["verdict"], "the pool of samples grows" in block["because"]) == (verdict, verdict == "training")
 
@@ -108,12 +108,12 @@ NEW = (
         pytest.param(tuple(line.format(390, 100) for line in NEW), "data", 0.10025, id="the-slowest-rank-counts"),
     ],
 )
-def test_timers_of_megatron(receipt_of: Receipt, timers: tuple[str, ...], verdict: str, data: float) -> None:
+def test_timers_of_megatron(timers: tuple[str, ...], verdict: str, data: float) -> None:
     block = found(receipt_of(megatron(20, 410.5, *timers)))
     assert (block["verdict"], block["medians"]["data_time_s"]) == (verdict, data), block
 
 
-def test_timers_beside_a_setup_are_of_no_step(receipt_of: Receipt) -> None:
+def test_timers_beside_a_setup_are_of_no_step() -> None:
     setup = "(min, max) time across ranks (ms):\n    model-and-optimizer-setup ......................: (3283.61, 3283.61)\n"
     document = receipt_of(setup + megatron(20, 410.5, *(line.format(390, 4) for line in NEW)))
     assert document["summary"]["metrics"]["forward_backward_time_s"]["record_count"] == 18
@@ -142,21 +142,21 @@ def detectron2(n: int, time: str, data: str) -> str:
         pytest.param(4, "0.2000", "0.1001", "unknown", id="too-few-records"),
     ],
 )
-def test_data_time_within_a_step(receipt_of: Receipt, n: int, time: str, data: str, verdict: str) -> None:
+def test_data_time_within_a_step(n: int, time: str, data: str, verdict: str) -> None:
     block = found(receipt_of(detectron2(n, time, data)))
     assert block["verdict"] == verdict, block
 
 
-def test_no_figures_no_verdict(receipt_of: Receipt) -> None:
+def test_no_figures_no_verdict() -> None:
     assert receipt_of(megatron(20, 410.5))["summary"]["bottleneck"] is None
 
 
-def test_generation_that_takes_most_of_a_step(receipt_of: Receipt, root: Path) -> None:
+def test_generation_that_takes_most_of_a_step(root: Path) -> None:
     block = found(receipt_of((root / "fixtures/logs/verl/grpo-ray-2025.log").read_bytes()))
     assert (block["verdict"], round(block["medians"]["generation_time_ratio"], 2)) == ("inference", 0.59)
 
 
-def test_figures_beyond_float64_are_left_out(receipt_of: Receipt) -> None:
+def test_figures_beyond_float64_are_left_out() -> None:
     line = "[receipt] step={i} loss=1.5 data_time_s=1e+300 step_time_s=1e-300\n"
     block = found(receipt_of("".join(line.format(i=i) for i in range(20))))
     assert (block["verdict"], set(block["medians"])) == ("unknown", {"data_time_s", "step_time_s"})

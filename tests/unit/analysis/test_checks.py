@@ -3,7 +3,7 @@
 import pytest
 
 from receipt_cli.analysis.checks import CORE, Checks, healthy, outcome, proven
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of, toy_receipt
 
 STEPS = "".join(f"toy step {n} | loss=2.5 | time=0.5\n" for n in range(5))
 NAN = "toy step 5 | loss=nan | time=0.5\n"
@@ -44,44 +44,44 @@ FAULT = "ValueError: could not broadcast input array from shape (3,) into shape 
         (STEPS + TIMEOUT, None, (True, False, True, None)),  # of what died the rank that was waited for
     ],
 )
-def test_the_core_checks(toy_receipt: Receipt, log: str, exit_code: int | None, want: tuple[bool | None, ...]) -> None:
+def test_the_core_checks(log: str, exit_code: int | None, want: tuple[bool | None, ...]) -> None:
     checks = toy_receipt(log, exit_code)["checks"]
     assert tuple(checks[name] for name in CORE) == want
     assert list(checks)[:4] == list(CORE)
 
 
-def test_an_unknown_log_proves_nothing(receipt_of: Receipt) -> None:
+def test_an_unknown_log_proves_nothing() -> None:
     checks = receipt_of("hello\n")["checks"]
     assert (checks["finite_losses"], checks["zero_exit_code"], checks["no_oom"]) == (None, None, None)
     assert checks["has_steps"] is None
 
 
-def test_a_val_loss_counts_as_a_loss(receipt_of: Receipt) -> None:
+def test_a_val_loss_counts_as_a_loss() -> None:
     log = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(5))
     assert receipt_of(log + "step 5: train loss 2.5, val loss nan\n")["checks"]["finite_losses"] is False
 
 
-def test_a_cause_other_than_memory_leaves_the_kill_open(toy_receipt: Receipt) -> None:
+def test_a_cause_other_than_memory_leaves_the_kill_open() -> None:
     document = toy_receipt(STEPS + KILLED)
     assert document["failure"]["reason"] in ("killed", "truncated")
     assert document["checks"]["no_oom"] is None
 
 
 @pytest.mark.parametrize(("mfu", "want"), [("0.4", True), ("1.0", True), ("1.01", False)])
-def test_mfu_plausible(toy_receipt: Receipt, mfu: str, want: bool) -> None:
+def test_mfu_plausible(mfu: str, want: bool) -> None:
     log = "".join(f"toy step {n} | loss=2.5 | mfu={mfu if n == 3 else 0.4}\n" for n in range(5))
     assert toy_receipt(log + DONE)["checks"]["mfu_plausible"] is want
     assert toy_receipt(STEPS + DONE)["checks"]["mfu_plausible"] is None
 
 
-def test_completed(toy_receipt: Receipt) -> None:
+def test_completed() -> None:
     assert toy_receipt(STEPS + DONE)["checks"]["completed"] is True
     assert toy_receipt(STEPS)["checks"]["completed"] is None  # without a plan nothing says that more was to come
     assert toy_receipt(STEPS.replace(" | loss", "/9 | loss"))["checks"]["completed"] is False
     assert toy_receipt(STEPS + OOM)["checks"]["completed"] is False
 
 
-def test_no_throughput_decides(toy_receipt: Receipt) -> None:
+def test_no_throughput_decides() -> None:
     slow = "".join(f"toy step {n} | loss=2.5 | time=900 | tps=0.001\n" for n in range(5))
     assert healthy(toy_receipt(slow + DONE)["checks"])
 

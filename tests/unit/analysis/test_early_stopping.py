@@ -1,12 +1,11 @@
 """A training that stops before its plan, since its evaluations no longer improve, has ended; a plan alone does not convict it."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import receipt_cli
+from tests.tools.logs import receipt_of
 
 STOPPED = [
     "Early stopping triggered at epoch 12. Best val RMSE: 67.271",
@@ -66,16 +65,14 @@ NOT_STOPPED = [
 ]
 
 
-def ending(log: Path, *last: str) -> dict[str, Any]:
+def ending(*last: str) -> dict[str, Any]:
     lines = [f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f} val loss {2.6 * math.exp(-n / 9):.4f}" for n in range(1, 13)]
-    log.write_text("\n".join([*lines, *last, ""]))
-    document: dict[str, Any] = receipt_cli.read(log).receipt.to_dict()
-    return document
+    return receipt_of([*lines, *last])
 
 
 @pytest.mark.parametrize("line", STOPPED)
-def test_a_training_that_stopped_early_has_ended(line: str, tmp_path: Path) -> None:
-    document = ending(tmp_path / "run.log", line, "Best epoch: 7")
+def test_a_training_that_stopped_early_has_ended(line: str) -> None:
+    document = ending(line, "Best epoch: 7")
     assert document["failure"] is None
     assert document["checks"]["completed"] is True
 
@@ -107,11 +104,9 @@ BEHIND = {
 
 
 @pytest.mark.parametrize(("trainer", "indent"), [("keras", ""), ("hapi", ""), ("hapi", "    "), ("lightning", "")])
-def test_the_words_of_trainers(trainer: str, indent: str, tmp_path: Path) -> None:
+def test_the_words_of_trainers(trainer: str, indent: str) -> None:
     lines, last = BEHIND[trainer]
-    log = tmp_path / "run.log"
-    log.write_text("".join(f"{indent}{line}\n" for line in (*lines(), *last)))
-    document = receipt_cli.read(log).receipt.to_dict()
+    document = receipt_of(f"{indent}{line}" for line in (*lines(), *last))
     assert document["failure"] is None
     assert document["checks"]["completed"] is True
 
@@ -119,16 +114,14 @@ def test_the_words_of_trainers(trainer: str, indent: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "words", [{6: "Early stopping\n"}, dict.fromkeys(range(1, 13), "Done!\n")], ids=["in the middle", "each epoch"]
 )
-def test_one_that_went_on_has_not(words: dict[int, str], tmp_path: Path) -> None:
-    log = tmp_path / "run.log"
+def test_one_that_went_on_has_not(words: dict[int, str]) -> None:
     lines = [f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f}\n{words.get(n, '')}" for n in range(1, 13)]
-    log.write_text("".join(lines))
-    assert receipt_cli.read(log).receipt.to_dict()["failure"]["reason"] == "truncated"
+    assert receipt_of("".join(lines))["failure"]["reason"] == "truncated"
 
 
-def test_a_crash_behind_it_convicts(tmp_path: Path) -> None:
+def test_a_crash_behind_it_convicts() -> None:
     crash = ["Traceback (most recent call last):", '  File "a.py", line 3, in <module>', "    save()", "OSError: no space left"]
-    document = ending(tmp_path / "run.log", "Early stopping at epoch 12", *crash)
+    document = ending("Early stopping at epoch 12", *crash)
     assert document["failure"]["reason"] != "truncated"
     assert document["checks"]["completed"] is False
 
@@ -154,13 +147,13 @@ NOT_DONE = [
 
 
 @pytest.mark.parametrize("line", DONE)
-def test_a_script_that_says_that_it_is_done_is_not_called_truncated(line: str, tmp_path: Path) -> None:
-    document = ending(tmp_path / "run.log", line)
+def test_a_script_that_says_that_it_is_done_is_not_called_truncated(line: str) -> None:
+    document = ending(line)
     assert document["failure"] is None
     assert document["checks"]["completed"] is None
 
 
 @pytest.mark.parametrize("line", [*NOT_STOPPED, *NOT_DONE])
-def test_what_ends_no_training_leaves_the_end_open(line: str, tmp_path: Path) -> None:
-    document = ending(tmp_path / "run.log", line)
+def test_what_ends_no_training_leaves_the_end_open(line: str) -> None:
+    document = ending(line)
     assert (document["failure"], document["checks"]["completed"]) == (None, None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 HEAD = "max_iters = 500\n" + "".join(f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%\n" for n in range(20))
 
@@ -203,7 +203,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("want", "end"), ENDS.values(), ids=ENDS)
-def test_the_end_of_a_log_says_why(receipt_of: Receipt, want: str | None, end: str) -> None:
+def test_the_end_of_a_log_says_why(want: str | None, end: str) -> None:
     document = receipt_of(HEAD + end)
     if want is None:  # closing text that no marker knows proves neither that the run ended early nor that it did not
         assert document["failure"] is None and document["checks"]["completed"] is None
@@ -222,13 +222,11 @@ EPOCHS = [f"21:25:{n:02} INFO: Epoch {n}/8 | Loss: {1 / (n + 1):.5f} | Time: 485
         (EPOCHS[:8], None),  # counted from 0
     ],
 )
-def test_the_last_epoch_has_the_number_of_epochs_where_the_first_is_1(
-    receipt_of: Receipt, lines: list[str], reason: str | None
-) -> None:
+def test_the_last_epoch_has_the_number_of_epochs_where_the_first_is_1(lines: list[str], reason: str | None) -> None:
     assert ((receipt_of("\n".join(lines) + "\n")["failure"]) or {"reason": None})["reason"] == reason
 
 
 @pytest.mark.parametrize("step", [1, -1])
-def test_rows_of_numbers_may_be_steps(receipt_of: Receipt, step: int) -> None:
+def test_rows_of_numbers_may_be_steps(step: int) -> None:
     rows = [f"{n} {1 / (n + 1):.6f}" for n in range(30)][::step]
     assert receipt_of("\n".join(rows) + "\n")["checks"]["has_steps"] is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 STEPS = "".join(f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%\n" for n in range(20))
 HEAD = "Traceback (most recent call last):\n"
@@ -40,9 +40,7 @@ PACKAGES = (
         (["<frozen runpy>", "/opt/venv/bin/torchrun"], "/opt/venv/bin/torchrun", None),
     ],
 )
-def test_the_frame_is_below_the_folder_of_the_first_own_file(
-    receipt_of: Receipt, files: list[str], file: str, relative: str | None
-) -> None:
+def test_the_frame_is_below_the_folder_of_the_first_own_file(files: list[str], file: str, relative: str | None) -> None:
     frames = "".join(f'  File "{each}", line {number}, in run\n    go()\n' for number, each in enumerate(files, 1))
     frame = receipt_of(f"{STEPS}{HEAD}{frames}ValueError: bad shape\n")["failure"]["exception"]["frame"]
     assert (frame["file"], frame["relative"]) == (file, relative)
@@ -62,9 +60,7 @@ def test_the_frame_is_below_the_folder_of_the_first_own_file(
     ],
     ids=["plain", "chained", "caused", "remote", "actor", "own type", "packages", "no message"],
 )
-def test_the_message_says_why(
-    receipt_of: Receipt, end: str, kind: str, message: str | None, frame: tuple[str, int, str] | None
-) -> None:
+def test_the_message_says_why(end: str, kind: str, message: str | None, frame: tuple[str, int, str] | None) -> None:
     failure = receipt_of(STEPS + end)["failure"]
     raised = failure["exception"]
     assert (raised["type"], raised["message"]) == (kind, message)
@@ -88,7 +84,7 @@ def test_the_message_says_why(
     ],
     ids=["listed", "not announced", "too far"],
 )
-def test_the_first_root_error_is_the_message(receipt_of: Receipt, after: str, want: tuple[str, int]) -> None:
+def test_the_first_root_error_is_the_message(after: str, want: tuple[str, int]) -> None:
     end = HEAD + '  File "/src/train.py", line 9, in main\nerrors_impl.InvalidArgumentError: Graph execution error:\n'
     failure = receipt_of(STEPS + end + after)["failure"]
     raised = failure["exception"]
@@ -96,18 +92,18 @@ def test_the_first_root_error_is_the_message(receipt_of: Receipt, after: str, wa
 
 
 @pytest.mark.parametrize("tagged", [KEY[len(HEAD) :], RUNTIME[len(HEAD) :]])
-def test_a_rank_has_its_frames_where_the_head_is_not_in_the_log(receipt_of: Receipt, tagged: str) -> None:
+def test_a_rank_has_its_frames_where_the_head_is_not_in_the_log(tagged: str) -> None:
     end = HEAD + "".join(f"[rank4]: {line}\n" for line in tagged.splitlines())
     for text in (end, end.removeprefix(HEAD)):
         assert receipt_of(STEPS + text)["failure"]["exception"]["frame"] is not None
 
 
 @pytest.mark.parametrize("head", ["Rank 0 Epoch 1/2:   0%|          | 0/93 [00:00<?, ?it/s]", "[rank0]: ", ""])
-def test_a_frame_is_found_whatever_stands_before_the_head(receipt_of: Receipt, head: str) -> None:
+def test_a_frame_is_found_whatever_stands_before_the_head(head: str) -> None:
     assert receipt_of(STEPS + head + KEY)["failure"]["exception"]["frame"]["line"] == 4
 
 
-def test_a_secret_in_an_exception_is_masked(receipt_of: Receipt) -> None:
+def test_a_secret_in_an_exception_is_masked() -> None:
     secret = "hf_" + "Ab3" * 11
     end = HEAD + f'  File "/src/{secret}/train.py", line 9, in main\nValueError: token {secret} was refused\n'
     raised = receipt_of(STEPS + end)["failure"]["exception"]
@@ -123,7 +119,7 @@ def watchdog(rank: int, enqueued: int, completed: int, host: str = "") -> str:
     )
 
 
-def test_the_rank_behind_the_others_is_the_culprit(receipt_of: Receipt) -> None:
+def test_the_rank_behind_the_others_is_the_culprit() -> None:
     end = "".join(watchdog(rank, 7 if rank != 2 else 5, 4) for rank in range(4))
     failure = receipt_of(STEPS + end)["failure"]
     assert (failure["reason"], failure["culprit"]["rank"], failure["culprit"]["enqueued"]) == ("nccl_timeout", 2, 5)
@@ -131,13 +127,13 @@ def test_the_rank_behind_the_others_is_the_culprit(receipt_of: Receipt) -> None:
     assert {(v["reason"], v["enqueued"], v["completed"]) for v in failure["victims"]["first"]} == {("nccl_timeout", 7, 4)}
 
 
-def test_ranks_that_all_wait_name_no_culprit(receipt_of: Receipt) -> None:
+def test_ranks_that_all_wait_name_no_culprit() -> None:
     failure = receipt_of(STEPS + "".join(watchdog(rank, 7, 4) for rank in range(4)))["failure"]
     assert failure["culprit"] is None
     assert failure["victims"]["count"] == 0
 
 
-def test_an_error_of_one_rank_makes_the_others_victims(receipt_of: Receipt) -> None:
+def test_an_error_of_one_rank_makes_the_others_victims() -> None:
     own = "".join(f"node-7: [rank3]: {line}\n" for line in KEY.splitlines())
     end = own + "".join(watchdog(rank, 7, 6, f"node-{rank}: ") for rank in (0, 1, 2, 3))
     failure = receipt_of(STEPS + end)["failure"]
@@ -154,7 +150,7 @@ def torchrun(rank: int, code: int, host: str) -> str:
     )
 
 
-def test_the_launcher_names_culprit_and_victims(receipt_of: Receipt) -> None:
+def test_the_launcher_names_culprit_and_victims() -> None:
     end = (
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n===\ntrain.py FAILED\n---\nFailures:\n"
         f"{torchrun(9, -15, 'node2')}{torchrun(10, -15, 'node3')}---\nRoot Cause (first observed failure):\n"
@@ -185,7 +181,7 @@ OWN, INSTALLED = "train.py", "/opt/venv/lib/python3.11/site-packages/torch/optim
         ([], "Killed", None),
     ],
 )
-def test_whether_it_would_fail_again(receipt_of: Receipt, files: list[str], error: str, rule: str | None) -> None:
+def test_whether_it_would_fail_again(files: list[str], error: str, rule: str | None) -> None:
     frames = "".join(f'  File "{file}", line {n}, in run\n    run()\n' for n, file in enumerate(files, 3))
     head = "Traceback (most recent call last):\n" if files else ""
     retry = receipt_of(f"{STEPS}{head}{frames}{error}\n")["failure"]["retry"]
@@ -197,13 +193,13 @@ def stamped(second: int, line: str) -> str:
 
 
 @pytest.mark.parametrize(("silence", "stalled"), [(30, False), (290, False), (310, True), (1800, True)])
-def test_a_silence_longer_than_the_steps_allow_is_a_stall(receipt_of: Receipt, silence: int, stalled: bool) -> None:
+def test_a_silence_longer_than_the_steps_allow_is_a_stall(silence: int, stalled: bool) -> None:
     steps = "".join(stamped(10 * n, f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%") for n in range(20))
     progress = receipt_of(steps + stamped(190 + silence, "Received SIGTERM, stopping"))["failure"]["progress"]
     assert progress == {"line_number": 20, "step": 19, "silence_s": silence, "usual_s": 10, "stalled": stalled}
 
 
-def test_without_stamps_nobody_knows_of_a_stall(receipt_of: Receipt) -> None:
+def test_without_stamps_nobody_knows_of_a_stall() -> None:
     progress = receipt_of(STEPS + "Killed\n")["failure"]["progress"]
     assert progress == {"line_number": 20, "step": 19, "silence_s": None, "usual_s": None, "stalled": None}
 
@@ -220,7 +216,7 @@ JOB = "slurmstepd: error: *** JOB {} ON dgx-06 CANCELLED AT 2025-08-21T02:5{}:05
         (JOB.format(1, 0) + "loading\n" + JOB.format(2, 1) + "Killed\n", "killed", 3),
     ],
 )
-def test_the_end_of_an_earlier_job_is_not_that_of_the_last(receipt_of: Receipt, log: str, want: str, line: int) -> None:
+def test_the_end_of_an_earlier_job_is_not_that_of_the_last(log: str, want: str, line: int) -> None:
     failure = receipt_of(log)["failure"]
     assert (failure["reason"], failure["line_number"]) == (want, line)
 
@@ -242,7 +238,7 @@ START = HEAD + "  File \"main.py\", line {}, in {}\n    import torch\nModuleNotF
         (KEY + START.format(6, "<module>"), True),
     ],
 )
-def test_a_failed_start_behind_a_run_is_a_launch_of_its_own(receipt_of: Receipt, end: str, failed: bool) -> None:
+def test_a_failed_start_behind_a_run_is_a_launch_of_its_own(end: str, failed: bool) -> None:
     document = receipt_of(STEPS + end)
     kinds = [problem["kind"] for problem in document["derivation"]["problems"]["first"]]
     assert ("failed_start" in kinds) is not failed
@@ -253,7 +249,7 @@ def test_a_failed_start_behind_a_run_is_a_launch_of_its_own(receipt_of: Receipt,
 DOCKER = '{{"log":"{}\\n","stream":"stdout","time":"2026-01-02T03:04:{:02d}.123456789Z"}}\n'
 
 
-def test_docker_records_are_unpacked(receipt_of: Receipt) -> None:
+def test_docker_records_are_unpacked() -> None:
     lines = [line.replace("\\", "\\\\").replace('"', '\\"') for line in (STEPS + KEY).splitlines()]
     document = receipt_of("".join(DOCKER.format(line, n) for n, line in enumerate(lines)))
     failure = document["failure"]
@@ -263,7 +259,7 @@ def test_docker_records_are_unpacked(receipt_of: Receipt) -> None:
     assert failure["progress"]["silence_s"] == 4
 
 
-def test_what_was_interrupted_comes_before_the_launcher_that_says_so(receipt_of: Receipt) -> None:
+def test_what_was_interrupted_comes_before_the_launcher_that_says_so() -> None:
     launcher = "[2025-12-10 12:07:08,014] [INFO] [launch.py:344:sigkill_handler] Main process received SIGINT, exiting\n"
     failure = receipt_of(STEPS + launcher + HEAD + '  File "/src/train.py", line 9, in main\n    go()\nKeyboardInterrupt\n')[
         "failure"

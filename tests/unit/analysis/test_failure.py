@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of, toy_receipt
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 839.33 MiB. GPU 0 has a total capacity of 201.68 GiB.\n"
 NCCL = (
@@ -77,7 +77,7 @@ ENDS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_how_a_run_ended(toy_receipt: Receipt, name: str) -> None:
+def test_how_a_run_ended(name: str) -> None:
     log, wanted = ENDS[name]
     document = toy_receipt(log, wanted.get("exit_code"))
     failure, says = document["failure"] or {}, wanted.get("message", "")
@@ -91,7 +91,7 @@ def test_how_a_run_ended(toy_receipt: Receipt, name: str) -> None:
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_the_oom_of_one_rank_wins_over_the_timeouts_of_the_others(toy_receipt: Receipt, before: bool) -> None:
+def test_the_oom_of_one_rank_wins_over_the_timeouts_of_the_others(before: bool) -> None:
     noise = "".join(NCCL.format(rank=rank) for rank in range(1, 12))
     log = steps(0, 5) + (noise + OOM if before else OOM + noise) + CHILD
     failure = toy_receipt(log)["failure"]
@@ -110,7 +110,7 @@ def test_the_oom_of_one_rank_wins_over_the_timeouts_of_the_others(toy_receipt: R
         ("", 0),
     ],
 )
-def test_what_a_run_got_over_does_not_fail_it(toy_receipt: Receipt, rest: str, exit_code: int | None) -> None:
+def test_what_a_run_got_over_does_not_fail_it(rest: str, exit_code: int | None) -> None:
     document = toy_receipt(steps(0, 5) + TRACEBACK + rest, exit_code)
     assert reason(document) in (None, "truncated")
     assert "exception" in observed(document)
@@ -126,23 +126,23 @@ def test_what_a_run_got_over_does_not_fail_it(toy_receipt: Receipt, rest: str, e
         steps(5, 6) + "toy norm 5: 1.5\n",
     ],
 )
-def test_many_lines_about_one_step_are_one_step(toy_receipt: Receipt, noise: str) -> None:
+def test_many_lines_about_one_step_are_one_step(noise: str) -> None:
     assert reason(toy_receipt(steps(0, 5) + TRACEBACK + noise)) == "traceback"
 
 
 @pytest.mark.parametrize(("later", "want"), [(99, "cuda_oom"), (100, None)])
-def test_an_oom_needs_many_steps_to_be_got_over(toy_receipt: Receipt, later: int, want: str | None) -> None:
+def test_an_oom_needs_many_steps_to_be_got_over(later: int, want: str | None) -> None:
     assert reason(toy_receipt(steps(0, 5) + OOM + steps(5, 5 + later))) == want
 
 
-def test_a_failure_after_one_that_was_got_over(toy_receipt: Receipt) -> None:
+def test_a_failure_after_one_that_was_got_over() -> None:
     log = steps(0, 5) + TRACEBACK + steps(5, 20) + OOM
     failure = toy_receipt(log)["failure"]
     assert (failure["reason"], failure["line_number"]) == ("cuda_oom", log.count("\n"))
     assert "exception" not in [m["id"] for m in failure["markers"]]
 
 
-def test_the_line_of_a_failure_is_that_of_the_hit_that_counts(toy_receipt: Receipt) -> None:
+def test_the_line_of_a_failure_is_that_of_the_hit_that_counts() -> None:
     log = steps(0, 5) + TRACEBACK + steps(5, 20) + TRACEBACK
     failure = toy_receipt(log)["failure"]
     assert failure["line_number"] == log.count("\n")
@@ -150,7 +150,7 @@ def test_the_line_of_a_failure_is_that_of_the_hit_that_counts(toy_receipt: Recei
     assert (marker["count"], marker["first_line"], marker["last_line"]) == (2, 9, log.count("\n"))
 
 
-def test_an_oom_line_quoted_in_a_config_dump_of_a_run_that_finishes(toy_receipt: Receipt) -> None:
+def test_an_oom_line_quoted_in_a_config_dump_of_a_run_that_finishes() -> None:
     document = toy_receipt("known errors:\n" + OOM + steps(0, 5) + DONE)
     assert document["failure"] is None
     assert document["checks"]["no_oom"] is True
@@ -158,7 +158,7 @@ def test_an_oom_line_quoted_in_a_config_dump_of_a_run_that_finishes(toy_receipt:
     assert (marker["id"], marker["first_line"], marker["count"]) == ("cuda_out_of_memory", 2, 1)
 
 
-def test_a_trainer_without_an_end_line_is_not_truncated(receipt_of: Receipt) -> None:
+def test_a_trainer_without_an_end_line_is_not_truncated() -> None:
     log = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(5))
     document = receipt_of(log)
     assert (document["failure"], document["checks"]["completed"]) == (None, None)
@@ -166,7 +166,7 @@ def test_a_trainer_without_an_end_line_is_not_truncated(receipt_of: Receipt) -> 
     assert (reason(document), document["checks"]["completed"]) == ("truncated", False)
 
 
-def test_no_grammar_match(receipt_of: Receipt) -> None:
+def test_no_grammar_match() -> None:
     document = receipt_of("hello\nworld\n")
     assert document["failure"] is None
     assert (document["derivation"]["grammars"], document["checks"]["has_steps"]) == ([], None)
@@ -180,7 +180,7 @@ UNREAD = {
 
 
 @pytest.mark.parametrize("log", UNREAD.values(), ids=UNREAD)
-def test_how_a_log_of_unread_records_ended_is_unknown(receipt_of: Receipt, log: str) -> None:
+def test_how_a_log_of_unread_records_ended_is_unknown(log: str) -> None:
     document = receipt_of(log)
     assert (document["derivation"]["grammars"], document["checks"]["has_steps"]) == ([], None)
     for end in ("", "Training completed.\n", "Process finished with exit code 0\n"):
@@ -198,19 +198,17 @@ def test_how_a_log_of_unread_records_ended_is_unknown(receipt_of: Receipt, log: 
         ("KeyError: 'loss'", True),
     ],
 )
-def test_an_error_of_an_allocation_does_not_prove_that_memory_sufficed(
-    toy_receipt: Receipt, error: str, no_oom: bool | None
-) -> None:
+def test_an_error_of_an_allocation_does_not_prove_that_memory_sufficed(error: str, no_oom: bool | None) -> None:
     document = toy_receipt(steps(0, 5) + f'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n{error}\n')
     assert (reason(document), document["checks"]["no_oom"]) == ("traceback", no_oom)
 
 
-def test_what_an_unknown_log_shows(receipt_of: Receipt) -> None:
+def test_what_an_unknown_log_shows() -> None:
     document = receipt_of("hello\n" + OOM)
     assert (reason(document), document["failure"]["line_number"]) == ("cuda_oom", 2)
 
 
-def test_markers_and_messages_are_bounded(toy_receipt: Receipt) -> None:
+def test_markers_and_messages_are_bounded() -> None:
     log = steps(0, 5) + f"ValueError: {'x' * 100_000}\n" + OOM * 3000
     failure = toy_receipt(log)["failure"]
     assert len(failure["message"]) <= 2000
@@ -229,14 +227,14 @@ def test_markers_and_messages_are_bounded(toy_receipt: Receipt) -> None:
         (1, 1, False),
     ],
 )
-def test_a_plan_is_missed_where_a_line_is_missing(receipt_of: Receipt, stop: int, stride: int, want: bool | None) -> None:
+def test_a_plan_is_missed_where_a_line_is_missing(stop: int, stride: int, want: bool | None) -> None:
     log = "max_iters = 1000\n" + "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(0, stop, stride))
     document = receipt_of(log)
     assert document["checks"]["completed"] is want
     assert reason(document) == ("truncated" if want is False else None)
 
 
-def test_on_one_line_the_order_of_the_catalogue_decides(receipt_of: Receipt) -> None:
+def test_on_one_line_the_order_of_the_catalogue_decides() -> None:
     log = "[rank1]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
     document = receipt_of("hello\n" + log)
     assert reason(document) == "cuda_error"
@@ -254,13 +252,13 @@ WANDB = "wandb: Waiting for W&B process to finish... (success).\n"
         (steps(0, 5, plan="/50") + WANDB + steps(5, 50, plan="/50"), True),  # all planned steps were done
     ],
 )
-def test_a_good_end_before_the_last_steps_proves_nothing(toy_receipt: Receipt, log: str, completed: bool | None) -> None:
+def test_a_good_end_before_the_last_steps_proves_nothing(log: str, completed: bool | None) -> None:
     document = toy_receipt(log)
     assert document["checks"]["completed"] is completed
     assert document["failure"] is None
 
 
-def test_a_failed_end_of_an_attempt_is_not_that_of_the_next(toy_receipt: Receipt) -> None:
+def test_a_failed_end_of_an_attempt_is_not_that_of_the_next() -> None:
     first = steps(0, 5) + "toy ended: aborted\n"
     assert toy_receipt(first + steps(0, 5) + DONE)["failure"] is None
     assert reason(toy_receipt(first + steps(0, 5))) is None
@@ -302,9 +300,7 @@ def summary(culprit: str, *others: str) -> str:
         (child(9, 137, NO_TEXT), (), "killed", "exit code 137"),
     ],
 )  # fmt: skip
-def test_the_launcher_names_the_rank_that_failed_first(
-    toy_receipt: Receipt, culprit: str, others: tuple[str, ...], want: str, message: str
-) -> None:
+def test_the_launcher_names_the_rank_that_failed_first(culprit: str, others: tuple[str, ...], want: str, message: str) -> None:
     log = steps(0, 5) + summary(culprit, *others)
     document = toy_receipt(log)
     failure = document["failure"]
@@ -315,18 +311,18 @@ def test_the_launcher_names_the_rank_that_failed_first(
     assert document["checks"]["zero_exit_code"] is False
 
 
-def test_a_rank_that_was_told_to_stop_is_no_culprit_while_another_is(toy_receipt: Receipt) -> None:
+def test_a_rank_that_was_told_to_stop_is_no_culprit_while_another_is() -> None:
     told = child(9, -15, "Signal 15 (SIGTERM) received by PID 4109")
     log = steps(0, 5) + summary(told) + summary(child(3, 1, NO_TEXT))
     assert "rank 3 " in toy_receipt(log)["failure"]["message"]
 
 
-def test_an_exception_says_more_than_the_launcher(toy_receipt: Receipt) -> None:
+def test_an_exception_says_more_than_the_launcher() -> None:
     failure = toy_receipt(steps(0, 5) + TRACEBACK + summary(child(6, 1, NO_TEXT)))["failure"]
     assert (failure["reason"], failure["line_number"]) == ("traceback", 9)
 
 
-def test_the_first_error_of_the_rank_that_failed_first(toy_receipt: Receipt) -> None:
+def test_the_first_error_of_the_rank_that_failed_first() -> None:
     log = steps(0, 5) + "[rank0]: ConnectionResetError: [Errno 104] Connection reset by peer\n[rank3]: KeyError: 'images'\n"
     assert toy_receipt(log)["failure"]["line_number"] == 6
     failure = toy_receipt(log + summary(child(3, 1, NO_TEXT)))["failure"]
@@ -334,7 +330,7 @@ def test_the_first_error_of_the_rank_that_failed_first(toy_receipt: Receipt) -> 
     assert toy_receipt(log + summary(child(5, 1, NO_TEXT)))["failure"]["line_number"] == 6
 
 
-def test_a_watchdog_that_aborts_its_own_rank_is_the_cause(toy_receipt: Receipt) -> None:
+def test_a_watchdog_that_aborts_its_own_rank_is_the_cause() -> None:
     abort = "terminate called after throwing an instance of 'c10::DistBackendError'\n"
     died = child(3, -6, "Signal 6 (SIGABRT) received by PID 4103")
     assert reason(toy_receipt(steps(0, 5) + abort + summary(died))) == "nccl_error"
@@ -353,14 +349,14 @@ def test_a_watchdog_that_aborts_its_own_rank_is_the_cause(toy_receipt: Receipt) 
         (1, "unknown"),
     ],
 )
-def test_an_exit_code_of_a_signal(toy_receipt: Receipt, code: int, want: str) -> None:
+def test_an_exit_code_of_a_signal(code: int, want: str) -> None:
     failure = toy_receipt(steps(0, 5), code)["failure"]
     assert (failure["reason"], failure["message"]) == (want, f"exit code {code}")
     assert reason(toy_receipt(steps(0, 5) + f"trainer-0 exited with code {code}\n")) == want
     assert toy_receipt(steps(0, 5), code)["checks"]["no_oom"] is None
 
 
-def test_a_log_that_goes_on_after_its_error_failed_if_its_exit_code_says_so(receipt_of: Receipt) -> None:
+def test_a_log_that_goes_on_after_its_error_failed_if_its_exit_code_says_so() -> None:
     quiet = "cleaning up\n" * 300
     log = "hello\n" + TRACEBACK
     assert receipt_of(log + quiet)["failure"] is None
@@ -368,7 +364,7 @@ def test_a_log_that_goes_on_after_its_error_failed_if_its_exit_code_says_so(rece
     assert reason(receipt_of("##[error]Process completed with exit code 1.\n" + log + quiet)) == "unknown"
 
 
-def test_what_fails_long_after_a_run_that_did_its_plan(toy_receipt: Receipt) -> None:
+def test_what_fails_long_after_a_run_that_did_its_plan() -> None:
     quiet = "$ tail results.txt\n" * 300
     assert toy_receipt(steps(1, 11, plan="/10") + TRACEBACK + quiet)["failure"] is None
     assert reason(toy_receipt(steps(1, 11, plan="/10") + TRACEBACK)) == "traceback"
@@ -390,7 +386,7 @@ def rising(*losses: float) -> str:
         ([-1.0 - n for n in range(20)] + [90.0] * 20, False),  # a reward, or a loss below zero
     ],
 )
-def test_a_finite_loss_that_diverges_is_observed(toy_receipt: Receipt, losses: list[float], want: bool) -> None:
+def test_a_finite_loss_that_diverges_is_observed(losses: list[float], want: bool) -> None:
     document = toy_receipt(rising(*losses) + DONE)
     assert document["failure"] is None
     assert document["checks"]["finite_losses"] is True
@@ -398,7 +394,7 @@ def test_a_finite_loss_that_diverges_is_observed(toy_receipt: Receipt, losses: l
 
 
 @pytest.mark.parametrize("said", ["Training completed and model saved.\n", "[INFO] Total training time: 21.5 s\n"])
-def test_a_script_that_says_that_it_is_done(toy_receipt: Receipt, said: str) -> None:
+def test_a_script_that_says_that_it_is_done(said: str) -> None:
     assert toy_receipt(steps(0, 5, plan="/50"))["checks"]["completed"] is False
     document = toy_receipt(steps(0, 5) + said)
     assert (document["failure"], document["checks"]["completed"]) == (None, None)
@@ -422,13 +418,13 @@ def test_a_script_that_says_that_it_is_done(toy_receipt: Receipt, said: str) -> 
         ("KeyboardInterrupt", "interrupted"),
     ],
 )
-def test_an_exception_that_complains_of_a_loss_that_was_nan_before(toy_receipt: Receipt, error: str, want: str) -> None:
+def test_an_exception_that_complains_of_a_loss_that_was_nan_before(error: str, want: str) -> None:
     failure = toy_receipt(steps(0, 5) + steps(5, 9, loss="nan") + error + "\n")["failure"]
     assert (failure["reason"], failure["line_number"]) == (want, 6 if want == "nan_loss" else 10)
     assert reason(toy_receipt(steps(0, 5) + error + "\n")) in ("traceback", "interrupted")
 
 
-def test_the_loss_of_evaluations_counts_where_none_other_is_printed(receipt_of: Receipt) -> None:
+def test_the_loss_of_evaluations_counts_where_none_other_is_printed() -> None:
     log = "".join(f"step:{n}/30 train_time:{n * 95}ms step_avg:95.00ms\n" for n in range(1, 31))
     evals = "step:{n}/30 val_loss:{loss} train_time:{t}ms step_avg:95.00ms\n"
     log = evals.format(n=0, loss="10.8", t=0) + log + evals.format(n=30, loss="nan", t=2850)
@@ -437,7 +433,7 @@ def test_the_loss_of_evaluations_counts_where_none_other_is_printed(receipt_of: 
 
 
 @pytest.mark.parametrize(("epochs", "want"), [(9, "cuda_oom"), (10, "truncated")])
-def test_an_oom_is_got_over_in_fewer_epochs_than_steps(receipt_of: Receipt, epochs: int, want: str) -> None:
+def test_an_oom_is_got_over_in_fewer_epochs_than_steps(epochs: int, want: str) -> None:
     bars = "Epoch {n}/40\n60/60 - 3s - 42ms/step - accuracy: 0.8000 - loss: 0.5000\n"
     log = OOM + "".join(bars.format(n=n) for n in range(1, epochs + 1))
     assert reason(receipt_of(log)) == want

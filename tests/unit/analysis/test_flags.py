@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 GRAMMAR = r"""
 grammar: figures
@@ -67,7 +67,7 @@ def steps(count: int = 30, **values: str) -> str:
 
 
 @pytest.fixture
-def summary_of(receipt_of: Receipt) -> Callable[..., dict[str, Any]]:
+def summary_of() -> Callable[..., dict[str, Any]]:
     """Return the summary of a log in the format above; ``definition`` is that of its MFU."""
 
     def make(log: str, definition: str | None = None) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def test_a_trainer_that_does_not_know_its_device(summary_of: Summary) -> None:
     assert [(f["kind"], f["count"]) for f in flags] == [("peak_unknown", 30)]
 
 
-def test_throughput_is_consistent_whatever_the_mfu(receipt_of: Receipt) -> None:
+def test_throughput_is_consistent_whatever_the_mfu() -> None:
     log = TOKENS + "fact flops 6e10\nfact world 8\n" + steps(tps="16384", mfu="0.3")
     document = receipt_of(log, grammar=GRAMMAR.replace(" DEFINITION", ", definition: peak_fixed_989e12"))
     assert [c["consistent"] for c in document["summary"]["consistency"]] == [True, False]

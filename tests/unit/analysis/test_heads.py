@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.metamorphic import heads as table
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 STEPS = [f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%" for n in range(20)]
 TRACEBACK = [
@@ -73,7 +73,7 @@ def log(head: str, *parts: list[str]) -> str:
 
 
 @pytest.mark.parametrize("head", HEADS, ids=repr)
-def test_a_traceback_is_found_behind_every_head_of_step_lines(receipt_of: Receipt, head: str) -> None:
+def test_a_traceback_is_found_behind_every_head_of_step_lines(head: str) -> None:
     document = receipt_of(log(head, STEPS, TRACEBACK))
     assert document["summary"]["steps"]["record_count"] == len(STEPS)
     failure = document["failure"]
@@ -90,7 +90,7 @@ def test_a_traceback_is_found_behind_every_head_of_step_lines(receipt_of: Receip
 
 
 @pytest.mark.parametrize("head", HEADS, ids=repr)
-def test_the_same_traceback_that_steps_follow_is_none(receipt_of: Receipt, head: str) -> None:
+def test_the_same_traceback_that_steps_follow_is_none(head: str) -> None:
     more = [line.replace("iter ", "iter 2") for line in STEPS]
     document = receipt_of(log(head, STEPS, TRACEBACK, more))
     assert document["failure"] is None or document["failure"]["reason"] == "truncated"
@@ -140,14 +140,14 @@ DEATH = ["ray.exceptions.RayTaskError(ValueError): ray::TaskRunner.run() (pid=54
         ([*TRACEBACK, *[f"line {n}" for n in range(250)]], "traceback"),
     ],
 )
-def test_what_a_logger_or_a_worker_prints_of_an_error_ends_nothing(receipt_of: Receipt, end: list[str], want: str | None) -> None:
+def test_what_a_logger_or_a_worker_prints_of_an_error_ends_nothing(end: list[str], want: str | None) -> None:
     document = receipt_of(log("", STEPS, end))
     reason = (document["failure"] or {}).get("reason")
     assert reason == want if want else reason in (None, "truncated")
     assert want or document["checks"]["zero_exit_code"] is None
 
 
-def test_a_run_of_few_steps_that_goes_on_printing_got_over_its_error(receipt_of: Receipt) -> None:
+def test_a_run_of_few_steps_that_goes_on_printing_got_over_its_error() -> None:
     between = [f"rollout {n}" for n in range(300)]
     few = [line for n in range(4) for line in (STEPS[n], *between)]
     document = receipt_of(log("", few, TRACEBACK, between))
@@ -171,7 +171,7 @@ def test_a_run_of_few_steps_that_goes_on_printing_got_over_its_error(receipt_of:
         'the docs say "RuntimeError: CUDA error: device-side assert triggered" is a bug',
     ],
 )
-def test_a_word_that_only_mentions_a_failure_is_observed(receipt_of: Receipt, line: str) -> None:
+def test_a_word_that_only_mentions_a_failure_is_observed(line: str) -> None:
     for log_ in ([line, *STEPS], [*STEPS, line]):
         document = receipt_of("\n".join(log_) + "\n")
         assert document["failure"] is None
@@ -190,11 +190,11 @@ def test_a_word_that_only_mentions_a_failure_is_observed(receipt_of: Receipt, li
         ("2026-01-02 03:04:13,500 - root - ERROR - Killed", "killed"),
     ],
 )
-def test_an_error_in_other_words_is_no_mention(receipt_of: Receipt, line: str, want: str) -> None:
+def test_an_error_in_other_words_is_no_mention(line: str, want: str) -> None:
     assert receipt_of("\n".join([*STEPS, line]) + "\n")["failure"]["reason"] == want
 
 
-def test_copies_of_lines_part_no_error_from_what_explains_it(receipt_of: Receipt) -> None:
+def test_copies_of_lines_part_no_error_from_what_explains_it() -> None:
     deep = [*REPORT[:2], *TRACEBACK[1:-1] * 12, *REPORT[len(TRACEBACK) :]]
     text = log("", STEPS, [*deep, *ON])
     lines = text.splitlines(keepends=True)

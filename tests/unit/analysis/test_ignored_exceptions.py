@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 SESSION = "<bound method Session.__del__ of <tensorflow.python.client.session.Session object at 0x7f82ac2479b0>>"
 HEADINGS = [
@@ -57,13 +57,13 @@ def ending(document: dict[str, Any]) -> tuple[str | None, bool | None]:
 
 @pytest.mark.parametrize("trace", [TRACE, NEWER, CHAINED], ids=["old", "new", "chained"])
 @pytest.mark.parametrize("heading", HEADINGS)
-def test_an_ignored_exception_behind_a_finished_run(receipt_of: Receipt, heading: str, trace: Iterable[str]) -> None:
+def test_an_ignored_exception_behind_a_finished_run(heading: str, trace: Iterable[str]) -> None:
     document = receipt_of(run(12, "Finish", heading, *trace))
     assert ending(document) == (None, True)
     assert document["checks"]["zero_exit_code"] is None
 
 
-def test_what_was_ignored_is_still_observed(receipt_of: Receipt) -> None:
+def test_what_was_ignored_is_still_observed() -> None:
     document = receipt_of(run(12, HEADINGS[0], *TRACE))
     assert {"ignored_exception", "exception"} <= {seen["id"] for seen in document["derivation"]["observed"]}
 
@@ -80,19 +80,19 @@ def test_what_was_ignored_is_still_observed(receipt_of: Receipt) -> None:
     ],
     ids=["indented", "ranks", "behind a bar", "three times", "without a traceback", "blank line"],
 )
-def test_forms_of_an_ignored_exception(receipt_of: Receipt, layout: Callable[..., list[str]]) -> None:
+def test_forms_of_an_ignored_exception(layout: Callable[..., list[str]]) -> None:
     assert ending(receipt_of(run(12, *layout(HEADINGS[0], TRACE)))) == (None, True)
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_a_crash_beside_an_ignored_exception_convicts(receipt_of: Receipt, before: bool) -> None:
+def test_a_crash_beside_an_ignored_exception_convicts(before: bool) -> None:
     ignored = (HEADINGS[0], *TRACE)
     document = receipt_of(run(5, *(*CRASH, *ignored) if before else (*ignored, *CRASH)))
     assert document["failure"]["reason"] == "traceback"
     assert document["failure"]["message"] == "KeyError: 'images'"
 
 
-def test_the_rest_of_a_log_is_no_part_of_it(receipt_of: Receipt) -> None:
+def test_the_rest_of_a_log_is_no_part_of_it() -> None:
     document = receipt_of(run(5, HEADINGS[0], *TRACE[:-1], "queue.Empty", "Killed"))
     assert document["failure"]["reason"] == "killed"
     document = receipt_of(run(5, HEADINGS[0], *TRACE, "srun: error: node4: task 0: Exited with exit code 1"))
@@ -100,18 +100,18 @@ def test_the_rest_of_a_log_is_no_part_of_it(receipt_of: Receipt) -> None:
 
 
 @pytest.mark.parametrize(("epochs", "completed"), [(5, None), (12, True)])
-def test_a_ctrl_c_that_python_ignored_is_no_reason(receipt_of: Receipt, epochs: int, completed: bool | None) -> None:
+def test_a_ctrl_c_that_python_ignored_is_no_reason(epochs: int, completed: bool | None) -> None:
     shutdown = "Exception ignored in: <module 'threading' from '/usr/lib/python3.10/threading.py'>"
     frames = ("Traceback (most recent call last):", '  File "/usr/lib/python3.10/threading.py", line 1567, in _shutdown')
     assert ending(receipt_of(run(epochs, shutdown, *frames, "    lock.acquire()", "KeyboardInterrupt: "))) == (None, completed)
 
 
-def test_output_that_could_not_be_written_is_no_ignored_exception(receipt_of: Receipt) -> None:
+def test_output_that_could_not_be_written_is_no_ignored_exception() -> None:
     stdout = "Exception ignored in: <_io.TextIOWrapper name='<stdout>' mode='w' encoding='utf-8'>"
     assert ending(receipt_of(run(5, stdout, "BrokenPipeError: [Errno 32] Broken pipe")))[0] == "traceback"
 
 
-def test_an_exception_in_a_thread_is_no_reason(receipt_of: Receipt) -> None:
+def test_an_exception_in_a_thread_is_no_reason() -> None:
     assert ending(receipt_of(run(5, "Exception in thread Thread-3 (learn):", *TRACE))) == (None, None)
     assert ending(receipt_of(run(5, "Exception in thread Thread-3 (learn):", *TRACE, *CRASH)))[0] == "traceback"
 
@@ -165,7 +165,7 @@ QUOTED = {
 
 
 @pytest.mark.parametrize("end", QUOTED.values(), ids=QUOTED)
-def test_an_error_whose_message_holds_the_traceback_of_a_ctrl_c(receipt_of: Receipt, end: Iterable[str]) -> None:
+def test_an_error_whose_message_holds_the_traceback_of_a_ctrl_c(end: Iterable[str]) -> None:
     document = receipt_of(run(5, *end))
     assert document["failure"]["reason"] == "interrupted"
     assert document["failure"]["category"] == "signal"
@@ -181,16 +181,16 @@ def test_an_error_whose_message_holds_the_traceback_of_a_ctrl_c(receipt_of: Rece
     ],
     ids=["another process", "another error within", "interleaved", "no frames"],
 )
-def test_an_error_before_a_ctrl_c_is_still_the_failure(receipt_of: Receipt, end: Iterable[str]) -> None:
+def test_an_error_before_a_ctrl_c_is_still_the_failure(end: Iterable[str]) -> None:
     assert receipt_of(run(5, *end))["failure"]["reason"] == "traceback"
 
 
 @pytest.mark.parametrize(("said", "want"), [("SystemExit: 130", "interrupted"), ("SystemExit: 143", "killed")])
-def test_an_exit_with_the_code_of_a_signal(receipt_of: Receipt, said: str, want: str) -> None:
+def test_an_exit_with_the_code_of_a_signal(said: str, want: str) -> None:
     assert receipt_of(run(5, *CRASH[:2], "RuntimeError: the callback raised:", *FRAMES, said))["failure"]["reason"] == want
 
 
-def test_the_error_of_a_loader_worker_counts_in_a_thread(receipt_of: Receipt) -> None:
+def test_the_error_of_a_loader_worker_counts_in_a_thread() -> None:
     worker = "KeyError: 'DataLoader worker(1) caught KeyError with message:\\nTraceback (most recent call last)"
     end = (HEADINGS[-1], *TRACE[:2], worker, *CRASH[:2], "SystemError: (Fatal) Blocking queue is killed")
     assert receipt_of(run(5, *end))["failure"]["message"] == worker

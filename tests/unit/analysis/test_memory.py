@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 MIB = 2**20
 STEP = (
@@ -64,13 +64,13 @@ def noisy(level: float, share: float) -> Callable[[int], float]:
     ],
 )  # fmt: skip
 def test_the_reading(
-    receipt_of: Receipt, allocated: Callable[[int], float], reserved: Callable[[int], float], reading: str, growing: str | None
+    allocated: Callable[[int], float], reserved: Callable[[int], float], reading: str, growing: str | None
 ) -> None:
     found = story(receipt_of(megatron(allocated, reserved)))
     assert (found["reading"], found["growing"]) == (reading, growing), found
 
 
-def test_the_figures(receipt_of: Receipt) -> None:
+def test_the_figures() -> None:
     figures = story(receipt_of(megatron(lambda i: 1000 + i, lambda i: 2000 + 2 * i, n=100)))["figures"]
     assert figures["allocated_first_bytes"] == 1011 * MIB  # ten steps warm up
     assert figures["allocated_last_bytes"] == figures["allocated_max_bytes"] == 1100 * MIB
@@ -78,14 +78,14 @@ def test_the_figures(receipt_of: Receipt) -> None:
     assert figures["peak_allocated_last_bytes"] == 1101 * MIB
 
 
-def test_the_peaks_of_ranks(receipt_of: Receipt) -> None:
+def test_the_peaks_of_ranks() -> None:
     found = story(receipt_of(megatron(lambda i: 1000, lambda i: 2000, ranks=(0, 3, 7))))
     assert (found["figures"]["rank_peak_min_bytes"], found["figures"]["rank_peak_max_bytes"]) == (2000 * MIB, 2007 * MIB)
     assert found["figures"]["allocated_last_bytes"] == 1000 * MIB  # of one rank, never of several in turn
     assert found["reading"] == "steady"
 
 
-def test_too_few_values(receipt_of: Receipt) -> None:
+def test_too_few_values() -> None:
     found = story(receipt_of(megatron(lambda i: 1000 * i, lambda i: 2000 * i, n=7)))
     assert (found["reading"], found["because"]) == (
         "unknown",
@@ -93,7 +93,7 @@ def test_too_few_values(receipt_of: Receipt) -> None:
     )
 
 
-def test_a_restart_ends_the_course(receipt_of: Receipt) -> None:
+def test_a_restart_ends_the_course() -> None:
     first = megatron(lambda i: 1000 + 20 * i, lambda i: 3000)
     second = "".join(STEP.format(i=i, n=40) + MEMORY.format(rank=0, i=i, a=500 + i, ma=600 + i, r=3000) for i in range(31, 41))
     found = story(receipt_of(first + second))
@@ -101,7 +101,7 @@ def test_a_restart_ends_the_course(receipt_of: Receipt) -> None:
     assert not [name for name in found["figures"] if "slope" in name]
 
 
-def test_the_hook_of_cppmega(receipt_of: Receipt) -> None:
+def test_the_hook_of_cppmega() -> None:
     hook = "[mem_profile] step_{i}_post: alloc={a:.3f} GiB reserved=40.000 GiB max_alloc={a:.3f} GiB max_reserved=40.000 GiB\n"
     setup = hook.replace("step_{i}_post", "after_setup_model_and_optimizer").format(a=3)
     log = setup + "".join(hook.format(i=i, a=10 + i / 2) + STEP.format(i=i, n=30) for i in range(1, 31))
@@ -110,13 +110,13 @@ def test_the_hook_of_cppmega(receipt_of: Receipt) -> None:
     assert found["figures"]["allocated_slope_bytes_per_step"] == 2**29
 
 
-def test_one_kind_alone_is_no_story(receipt_of: Receipt) -> None:
+def test_one_kind_alone_is_no_story() -> None:
     document = receipt_of("".join(TITAN.format(i=i, m=10 + i) for i in range(1, 30)))
     assert document["summary"]["metrics"]["peak_memory_reserved_bytes"]["record_count"] == 27
     assert document["summary"]["memory"] is None
 
 
-def test_what_the_allocator_counts(receipt_of: Receipt) -> None:
+def test_what_the_allocator_counts() -> None:
     retries = "[titan] 2025-07-01 10:00:00,000 - root - WARNING - {n} CUDA memory allocation retries.\n"
     log = "".join(TITAN.format(i=i, m=10) + (retries.format(n=i - 9) if i > 9 else "") for i in range(1, 30))
     refused = "[titan] 2025-07-01 10:00:00,000 - root - WARNING - 2 CUDA OOM errors thrown.\n"
@@ -125,7 +125,7 @@ def test_what_the_allocator_counts(receipt_of: Receipt) -> None:
     assert found["reading"] == "unknown"
 
 
-def test_counts_since_the_last_record_add_up(receipt_of: Receipt) -> None:
+def test_counts_since_the_last_record_add_up() -> None:
     step = (
         "[2025-01-02 03:04:05,678] [INFO] [logging.py:96:log_dist] [Rank 0] step={i}, skipped=0, lr=[0.001], mom=[(0.9, 0.999)]\n"
     )
@@ -145,13 +145,13 @@ def test_counts_since_the_last_record_add_up(receipt_of: Receipt) -> None:
         pytest.param("2.00 GiB", "900.00 MiB", "steady", "too little, wherever it lay", id="nothing-was-left"),
     ],
 )
-def test_what_it_says_where_it_ran_out(receipt_of: Receipt, asked: str, idle: str, reading: str, says: str) -> None:
+def test_what_it_says_where_it_ran_out(asked: str, idle: str, reading: str, says: str) -> None:
     found = story(receipt_of(megatron(lambda i: 1000, lambda i: 2000) + OOM.format(asked=asked, idle=idle), exit_code=1))
     assert (found["reading"], says in found["because"]) == (reading, True), found
     assert (found["figures"]["oom_requested_bytes"], found["figures"]["oom_allocated_bytes"]) == (2 * 2**30, 60 * 2**30)
 
 
-def test_the_spelling_before_2023(receipt_of: Receipt) -> None:
+def test_the_spelling_before_2023() -> None:
     message = (
         "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 15.90 GiB total capacity; 10.00 GiB already "
         "allocated; 9.88 MiB free; 15.00 GiB reserved in total by PyTorch)\n"
@@ -160,12 +160,12 @@ def test_the_spelling_before_2023(receipt_of: Receipt) -> None:
     assert (found["reading"], found["figures"]["oom_reserved_unallocated_bytes"]) == ("fragmentation", 5 * 2**30)
 
 
-def test_growth_stands_whatever_was_idle(receipt_of: Receipt) -> None:
+def test_growth_stands_whatever_was_idle() -> None:
     log = megatron(lambda i: 1000 + 50 * i, lambda i: 4000) + OOM.format(asked="2.00 GiB", idle="16.00 GiB")
     assert story(receipt_of(log, exit_code=1))["reading"] == "growth"
 
 
-def test_the_table_of_the_allocator(receipt_of: Receipt) -> None:
+def test_the_table_of_the_allocator() -> None:
     step = (
         "2024-01-02 03:04:{i:02d} | INFO | train_inner | epoch 001:     {i} / 99 loss=9.0, nll_loss=8.5, ppl=362, wps=1000, "
         "ups=2, wpb=500, bsz=16, num_updates={i}, lr=0.001, gnorm=1.0, train_wall=1, wall=10\n"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 NEWER = (
     "Snapshotting to binary proto file ./output/poly_iter_{0}.caffemodel",
@@ -33,7 +33,7 @@ def caffe(forms: tuple[str, str], saved: tuple[int, ...], last: int, *end: str) 
 
 
 @pytest.mark.parametrize("forms", [NEWER, HDF5, OLDER], ids=["newer", "HDF5", "older"])
-def test_a_snapshot_of_caffe_is_of_the_iteration_in_its_name(receipt_of: Receipt, forms: tuple[str, str]) -> None:
+def test_a_snapshot_of_caffe_is_of_the_iteration_in_its_name(forms: tuple[str, str]) -> None:
     saved = receipt_of(caffe(forms, (1000, 2000, 3000), 3500))["summary"]["checkpoints"]
     assert [one["step"] for one in saved["latest"]] == [1000, 2000, 3000]
     assert saved["count"] == 3
@@ -41,19 +41,19 @@ def test_a_snapshot_of_caffe_is_of_the_iteration_in_its_name(receipt_of: Receipt
 
 
 @pytest.mark.parametrize("forms", [NEWER, HDF5, OLDER], ids=["newer", "HDF5", "older"])
-def test_a_checkpoint_of_the_last_planned_step_is_the_end(receipt_of: Receipt, forms: tuple[str, str]) -> None:
+def test_a_checkpoint_of_the_last_planned_step_is_the_end(forms: tuple[str, str]) -> None:
     document = receipt_of(caffe(forms, (2000, 4000), 3500, "Solving done ..."))
     assert document["summary"]["checkpoints"]["last_step"] == 4000
     assert document["checks"]["completed"] is True
     assert document["failure"] is None
 
 
-def test_one_of_a_step_before_it_is_not(receipt_of: Receipt) -> None:
+def test_one_of_a_step_before_it_is_not() -> None:
     document = receipt_of(caffe(NEWER, (2000, 3500), 3000))
     assert document["failure"]["reason"] == "truncated"
 
 
-def test_records_behind_it_count(receipt_of: Receipt) -> None:
+def test_records_behind_it_count() -> None:
     resumed = caffe(NEWER, (4000,), 3500) + "I0615 05:05:01.569707  1860 solver.cpp:228] Iteration 500, loss = 2.70000\n"
     assert receipt_of(resumed)["checks"]["completed"] is not True
 
@@ -87,13 +87,13 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("grammar", "record", "line", "want"), NAMED)
-def test_a_checkpoint_between_two_records(receipt_of: Receipt, grammar: str, record: str, line: str, want: int) -> None:
+def test_a_checkpoint_between_two_records(grammar: str, record: str, line: str, want: int) -> None:
     lines = [record.format(at // 20, at) for at in range(20, 401, 20)]
     document = receipt_of("\n".join([*lines[:4], line, *lines[4:], ""]), grammar=f"{grammar}@v2")
     assert document["summary"]["checkpoints"]["last_step"] == want
 
 
-def test_a_last_line_without_a_step_is_of_the_checkpoint_before_it(receipt_of: Receipt) -> None:
+def test_a_last_line_without_a_step_is_of_the_checkpoint_before_it() -> None:
     lines = [HF.format(at // 20, at) for at in range(20, 401, 20)]
     saved = ["Saving model checkpoint to out/checkpoint-412", "Saving model checkpoint to out"]
     checkpoints = receipt_of("\n".join([*lines, *saved, ""]), grammar="hf-trainer@v2")["summary"]["checkpoints"]
@@ -105,7 +105,7 @@ def fields_of(document: dict[str, Any], kind: str) -> set[str]:
     return {field.rpartition("/summary/")[2] for problem in problems if problem["kind"] == kind for field in problem["fields"]}
 
 
-def test_what_is_unsaved_is_unknown_where_another_checkpoint_begins(receipt_of: Receipt) -> None:
+def test_what_is_unsaved_is_unknown_where_another_checkpoint_begins() -> None:
     lines = [MM.format(at // 20, at) for at in range(20, 301, 20)]
     lines.insert(5, "2026-11-21 07:37:51,581 - mmdet - INFO - Saving checkpoint at 100 iterations")
     document = receipt_of("\n".join([*lines, "writing checkpoint shards of the optimizer", ""]), grammar="mmcv@v2")
@@ -113,7 +113,7 @@ def test_what_is_unsaved_is_unknown_where_another_checkpoint_begins(receipt_of: 
     assert fields_of(document, "checkpoint_begun") == {"checkpoints/unsaved_step_count", "checkpoints/unsaved_time_s"}
 
 
-def test_a_checkpoint_of_a_step_far_ahead_is_of_no_known_step(receipt_of: Receipt) -> None:
+def test_a_checkpoint_of_a_step_far_ahead_is_of_no_known_step() -> None:
     lines = [*(D2.format(at // 20, at) for at in range(20, 301, 20)), D2.format(16, 90_000)]
     line = "[03/05 09:12:51 fvcore.common.checkpoint]: Saving checkpoint to ./output/model_best.pth"
     document = receipt_of("\n".join([*lines, line, ""]), grammar="detectron2@v2")

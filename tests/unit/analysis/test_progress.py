@@ -8,7 +8,7 @@ import pytest
 
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.numeric.statistics import quantiles
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 START = datetime(2026, 3, 8, 11, 0, 0)
 
@@ -54,7 +54,7 @@ def identities(document: dict[str, Any]) -> dict[str, Any]:
     return {one["name"]: one for one in document["summary"]["identities"]}
 
 
-def test_realised_throughput_has_the_silence_in_its_divisor(receipt_of: Receipt) -> None:
+def test_realised_throughput_has_the_silence_in_its_divisor() -> None:
     document = receipt_of(megatron([10.0] * 30 + [310.0] + [10.0] * 29))
     found = document["summary"]["realised"]
     assert (found["duration_s"], found["step_count"], found["samples"]) == (900.0, 60, 60 * 128.0)
@@ -63,14 +63,14 @@ def test_realised_throughput_has_the_silence_in_its_divisor(receipt_of: Receipt)
 
 
 @pytest.mark.parametrize(("pause", "holds"), [(12.0, True), (600.0, False)])
-def test_the_printed_rate_is_realised_unless_the_steps_waited(receipt_of: Receipt, pause: float, holds: bool) -> None:
+def test_the_printed_rate_is_realised_unless_the_steps_waited(pause: float, holds: bool) -> None:
     log = forgather([12.0] * 20 + [pause] + [12.0] * 20, 1638400 / 12)
     one = identities(receipt_of(log))["realised_tokens_per_s"]
     assert one["holds"] is holds
     assert one["left"] == round(1638400 / 12) and one["right"] == pytest.approx(41 * 1638400 / (40 * 12 + pause), rel=1e-3)
 
 
-def test_stamps_of_whole_seconds_do_not_show_a_short_run(receipt_of: Receipt) -> None:
+def test_stamps_of_whole_seconds_do_not_show_a_short_run() -> None:
     assert receipt_of(megatron([1.0] * 19))["summary"]["realised"] is None
     assert receipt_of(megatron([1.0] * 20))["summary"]["realised"]["duration_s"] == 20.0
 
@@ -90,17 +90,17 @@ def nanochat(accumulation: int, dt_ms: float = 500.0, *, total_of: float = 1.0) 
 
 
 @pytest.mark.parametrize(("accumulation", "holds"), [(1, True), (2, False)])
-def test_tokens_of_a_step(receipt_of: Receipt, accumulation: int, holds: bool) -> None:
+def test_tokens_of_a_step(accumulation: int, holds: bool) -> None:
     one = identities(receipt_of(nanochat(accumulation)))["tokens_of_a_step"]
     assert (one["right"], one["holds"]) == (262_144.0, holds)
 
 
 @pytest.mark.parametrize(("total_of", "holds"), [(1.0, True), (0.5, False)])
-def test_step_times_add_up_to_the_printed_total(receipt_of: Receipt, total_of: float, holds: bool) -> None:
+def test_step_times_add_up_to_the_printed_total(total_of: float, holds: bool) -> None:
     assert identities(receipt_of(nanochat(1, total_of=total_of)))["sum_of_step_times"]["holds"] is holds
 
 
-def test_the_tail_of_the_step_times(receipt_of: Receipt) -> None:
+def test_the_tail_of_the_step_times() -> None:
     found = receipt_of(megatron([10.0] * 90 + [60.0] + [10.0] * 9))["summary"]["step_times"]
     assert (found["source"], found["record_count"], found["p50_s"], found["p99_s"]) == ("printed", 91, 10.0, 10.0)
     stamped = forgather([12.0] * 30 + [120.0] + [12.0] * 9, 1e5)
@@ -117,7 +117,7 @@ def test_quantiles_are_those_of_numpy() -> None:
     assert quantiles([3.0], shares) == [3.0] * 5
 
 
-def test_checkpoints(receipt_of: Receipt) -> None:
+def test_checkpoints() -> None:
     saved = "  successfully saved checkpoint at iteration {:7d} to out\n".format
     log = megatron([10.0] * 10 + [40.0] + [10.0] * 9, lines={5: saved(5), 11: saved(11)})
     found = receipt_of(log)["summary"]["checkpoints"]
@@ -127,14 +127,14 @@ def test_checkpoints(receipt_of: Receipt) -> None:
     assert found["last_line"] == found["latest"][1]["line_number"]
 
 
-def test_lines_about_one_checkpoint_count_once(receipt_of: Receipt) -> None:
+def test_lines_about_one_checkpoint_count_once() -> None:
     saved = "".join(f"[rank{rank}]:   successfully saved checkpoint at iteration       5 to out\n" for rank in range(4))
     found = receipt_of(megatron([10.0] * 12, lines={5: saved}))["summary"]["checkpoints"]
     assert (found["count"], found["last_step"]) == (1, 5)
 
 
 @pytest.mark.parametrize("count", [30, 300])
-def test_a_rank_that_is_slower_straggles(receipt_of: Receipt, count: int) -> None:
+def test_a_rank_that_is_slower_straggles(count: int) -> None:
     lines = [
         f"[rank{rank}]: [receipt] step={step}/{count} loss={5 - step / 1000} "
         f"step_time_s={1.5 if rank == 2 else 1.0 + step % 2 / 100}\n"
@@ -157,9 +157,7 @@ def test_a_rank_that_is_slower_straggles(receipt_of: Receipt, count: int) -> Non
         (3.4, 4.7, 2.1, 24, "unknown"),  # it waits though samples are there
     ],
 )
-def test_an_empty_pool_that_training_waits_for_decides(
-    receipt_of: Receipt, rate: float, arrived: float, wait: float, pool: int, verdict: str
-) -> None:
+def test_an_empty_pool_that_training_waits_for_decides(rate: float, arrived: float, wait: float, pool: int, verdict: str) -> None:
     assert receipt_of(torchspec(rate, arrived, wait, pool))["summary"]["bottleneck"]["verdict"] == verdict
 
 
@@ -171,7 +169,7 @@ TRAINERS = {
 
 
 @pytest.mark.parametrize(("name", "key"), [("trl", "rewards/acc"), ("custom", "my_score"), ("kto", "logps/chosen")])
-def test_a_closing_mean_is_no_record(receipt_of: Receipt, name: str, key: str) -> None:
+def test_a_closing_mean_is_no_record(name: str, key: str) -> None:
     lines = [TRAINERS[name].format(loss=1 - i / 10, score=0.5 + i / 10, epoch=i / 4) for i in range(1, 5)]
     lines.append(f"{{'train_runtime': 10.0, 'train_samples_per_second': 1.0, 'train_loss': 0.75, '{key}': 0.75, 'epoch': 1.0}}\n")
     summary = receipt_of("".join(lines))["summary"]
@@ -182,7 +180,7 @@ def test_a_closing_mean_is_no_record(receipt_of: Receipt, name: str, key: str) -
 
 
 @pytest.mark.parametrize("records", [40, 30_000])
-def test_the_peak_of_a_device_is_compared_in_logs_of_any_length(receipt_of: Receipt, records: int) -> None:
+def test_the_peak_of_a_device_is_compared_in_logs_of_any_length(records: int) -> None:
     head = "[titan] 2026-05-09 21:25:00,000 - root - INFO - "
     peak = f"{head}CUDA capacity: NVIDIA H100 80GB HBM3 with 79.11GiB memory\n"
     peak += f"{head}Peak FLOPS used for computing MFU: 9.890e+14\n"

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from receipt_cli.analysis.spikes import FACTORS, LEAST, WINDOW, spikes_of
-
-pytestmark = pytest.mark.usefixtures("one_engine")
-
-Receipt = Callable[..., dict[str, Any]]
+from tests.tools.logs import receipt_of
 
 
 def spikes_in(values: list[float]) -> tuple[int, int, list[tuple[int, float, float]]] | None:
@@ -60,7 +55,7 @@ def nanochat(count: int, **at: tuple[str, str]) -> str:
     return "".join(rows)
 
 
-def test_a_receipt_tells_of_spikes_with_their_steps(receipt_of: Receipt) -> None:
+def test_a_receipt_tells_of_spikes_with_their_steps() -> None:
     log = nanochat(60, s30=("7.0", "5.5"), s40=("3.1", "70.0"))
     spikes = receipt_of(log)["summary"]["spikes"]
     assert spikes["rule"] == "spikes/2" and spikes["marked_count"] is None
@@ -71,7 +66,7 @@ def test_a_receipt_tells_of_spikes_with_their_steps(receipt_of: Receipt) -> None
     assert [s["average"] for s in loss["first"]] == [3.1]
 
 
-def test_marks_of_the_trainer_are_counted(receipt_of: Receipt) -> None:
+def test_marks_of_the_trainer_are_counted() -> None:
     marks = "[GRAD SPIKE WARNING] gnorm 5.5\n[GRAD SPIKE CRITICAL] gnorm 70.0\n"
     document = receipt_of(nanochat(60) + marks)
     assert document["summary"]["spikes"]["marked_count"] == 2
@@ -83,12 +78,12 @@ def test_marks_of_the_trainer_are_counted(receipt_of: Receipt) -> None:
     assert document["failure"]["reason"] == "truncated"  # the log ends before the run
 
 
-def test_too_few_records_say_nothing(receipt_of: Receipt) -> None:
+def test_too_few_records_say_nothing() -> None:
     assert receipt_of(nanochat(LEAST))["summary"]["spikes"] is None
     assert set(receipt_of(nanochat(LEAST + 1))["summary"]["spikes"]["metrics"]) == set(FACTORS)
 
 
-def test_only_the_first_are_told_and_all_are_counted(receipt_of: Receipt) -> None:
+def test_only_the_first_are_told_and_all_are_counted() -> None:
     log = nanochat(3000, **{f"s{n}": ("3.1", "9.0") for n in range(100, 3000, 100)})
     norm = receipt_of(log)["summary"]["spikes"]["metrics"]["grad_norm"]
     assert norm["count"] == 29 and [s["step"] for s in norm["first"]] == list(range(100, 2100, 100))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of, toy_receipt
 
 NANOCHAT = (
     "step {n:05d}/00100 ({n}.00%) | loss: 3.0 | lrm: 1.00 | dt: 500.00ms | tok/sec: {rate:,} | mfu: 40.00 | total time: 0.02m\n"
@@ -24,12 +24,12 @@ def steps(numbers: Iterable[int], **values: str) -> str:
 @pytest.mark.parametrize(
     ("n", "warmup"), [(1, 0), (2, 0), (3, 1), (9, 1), (10, 1), (19, 1), (20, 2), (99, 9), (100, 10), (109, 10), (1000, 10)]
 )
-def test_the_warm_up_of_n_records(toy_receipt: Receipt, n: int, warmup: int) -> None:
+def test_the_warm_up_of_n_records(n: int, warmup: int) -> None:
     state = toy_receipt(steps(range(n)))["summary"]["steady_state"]
     assert state == {"rule": "steady/1", "record_count": n - warmup, "excluded_warmup": warmup, "excluded_implausible": 0}
 
 
-def test_the_warm_up_is_left_out_of_times_and_not_of_losses(toy_receipt: Receipt) -> None:
+def test_the_warm_up_is_left_out_of_times_and_not_of_losses() -> None:
     log = "".join(f"toy step {n} | loss={9 - n} | time={9 if n == 0 else 1}\n" for n in range(5))
     metrics = toy_receipt(log)["summary"]["metrics"]
     assert (metrics["loss"]["window"], metrics["loss"]["record_count"], metrics["loss"]["max"]) == ("all", 5, 9)
@@ -38,12 +38,12 @@ def test_the_warm_up_is_left_out_of_times_and_not_of_losses(toy_receipt: Receipt
     assert (time["first"], time["last"]) == (9.0, 1.0)  # as printed, whatever the window
 
 
-def test_every_attempt_warms_up(toy_receipt: Receipt) -> None:
+def test_every_attempt_warms_up() -> None:
     state = toy_receipt(steps(range(20)) + steps(range(10, 30)))["summary"]["steady_state"]
     assert (state["record_count"], state["excluded_warmup"]) == (27, 1 + 2)  # 10 and 20 records stand
 
 
-def test_an_mfu_above_one_excludes_itself_alone(toy_receipt: Receipt) -> None:
+def test_an_mfu_above_one_excludes_itself_alone() -> None:
     log = steps(range(5), mfu="0.4") + steps([5], mfu="1.2", time="0.4") + steps([6], mfu="1.0")
     document = toy_receipt(log)
     assert document["summary"]["steady_state"]["excluded_implausible"] == 0
@@ -56,19 +56,19 @@ def test_an_mfu_above_one_excludes_itself_alone(toy_receipt: Receipt) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "implausible"), [("0.004", 1), ("0.005", 0), ("50.0", 0)])
-def test_a_step_time_under_a_hundredth_of_the_median_is_implausible(toy_receipt: Receipt, seconds: str, implausible: int) -> None:
+def test_a_step_time_under_a_hundredth_of_the_median_is_implausible(seconds: str, implausible: int) -> None:
     document = toy_receipt(steps(range(10)) + steps([10], time=seconds))
     assert document["summary"]["steady_state"]["excluded_implausible"] == implausible
     assert document["summary"]["metrics"]["step_time_s"]["last"] == float(seconds)
     assert document["summary"]["metrics"]["loss"]["record_count"] == 11
 
 
-def test_a_printed_total_is_the_parameter_count(toy_receipt: Receipt) -> None:
+def test_a_printed_total_is_the_parameter_count() -> None:
     summary = toy_receipt("toy model 1234567\n" + steps(range(3)) + "toy done in 12.5 s\n")["summary"]
     assert (summary["parameter_count"], summary["training_time_s"]) == (1234567, 12.5)
 
 
-def test_nothing_is_said_where_nothing_was_printed(toy_receipt: Receipt) -> None:
+def test_nothing_is_said_where_nothing_was_printed() -> None:
     summary = toy_receipt(steps(range(3)))["summary"]
     assert (summary["parameter_count"], summary["training_time_s"], summary["steps"]["planned"]) == (None, None, None)
     assert summary["derived"] == {} and summary["consistency"] == []
@@ -92,12 +92,12 @@ def world(tensor: int, pipeline: int) -> str:
         (world(2, 1) + shard(0, 0, 500) + " Total number of parameters in billions: 7.25\n", 7_250_000_000),
     ],
 )
-def test_shards_are_a_parameter_count_only_where_they_add_up(receipt_of: Receipt, head: str, count: int | None) -> None:
+def test_shards_are_a_parameter_count_only_where_they_add_up(head: str, count: int | None) -> None:
     log = head + "".join(MEGATRON.format(n=n, ms="500.0", batch=8) for n in range(1, 5))
     assert receipt_of(log)["summary"]["parameter_count"] == count
 
 
-def test_tokens_per_s_from_batch_and_step_time(toy_receipt: Receipt) -> None:
+def test_tokens_per_s_from_batch_and_step_time() -> None:
     summary = toy_receipt("toy batch 8 x 1024\n" + steps(range(10), tps="16384"))["summary"]
     derived = summary["derived"]["tokens_per_s"]
     assert (derived["median"], derived["record_count"], derived["window"]) == (16384.0, 9, "steady")
@@ -109,14 +109,14 @@ def test_tokens_per_s_from_batch_and_step_time(toy_receipt: Receipt) -> None:
 
 
 @pytest.mark.parametrize(("reported", "consistent"), [("16500", True), ("8192", False), ("32768", False)])
-def test_a_reported_rate_that_is_off_is_said_and_kept(toy_receipt: Receipt, reported: str, consistent: bool) -> None:
+def test_a_reported_rate_that_is_off_is_said_and_kept(reported: str, consistent: bool) -> None:
     document = toy_receipt("toy batch 8 x 1024\n" + steps(range(10), tps=reported))
     assert document["summary"]["metrics"]["tokens_per_s"]["median"] == float(reported)
     assert document["summary"]["consistency"][0]["ratio"] == float(reported) / 16384
     assert document["checks"]["throughput_consistent"] is consistent
 
 
-def test_the_first_nanochat_divides_by_the_gradient_accumulation(receipt_of: Receipt) -> None:
+def test_the_first_nanochat_divides_by_the_gradient_accumulation() -> None:
     head = "Total batch size 524,288 => gradient accumulation steps: 4\n"
     document = receipt_of(head + "".join(NANOCHAT.format(n=n, rate=524288 * 2 // 4) for n in range(20)))
     assert document["derivation"]["grammars"][0]["version"] == 1
@@ -127,14 +127,14 @@ def test_the_first_nanochat_divides_by_the_gradient_accumulation(receipt_of: Rec
     }  # fmt: skip
 
 
-def test_the_next_nanochat_does_not(receipt_of: Receipt) -> None:
+def test_the_next_nanochat_does_not() -> None:
     head = "Total batch size 524,288 => gradient accumulation steps: 4\n"
     document = receipt_of(head + "".join(NANOCHAT.format(n=n, rate=1048576) for n in range(20)))
     assert document["derivation"]["grammars"][0]["version"] > 1
     assert document["summary"]["consistency"][0]["consistent"] is True
 
 
-def test_batches_that_ramp_up_are_each_steps_own(receipt_of: Receipt) -> None:
+def test_batches_that_ramp_up_are_each_steps_own() -> None:
     sizes = [16, 16, 32, 32, 64, 64]
     head = "  seq_length ...................................... 2048\n  global_batch_size ............... 64\n"
     log = head + "".join(MEGATRON.format(n=n + 1, ms="1000.0", batch=size) for n, size in enumerate(sizes))
@@ -144,14 +144,14 @@ def test_batches_that_ramp_up_are_each_steps_own(receipt_of: Receipt) -> None:
     assert derived["inputs"] == {"sequence_length": 2048.0}
 
 
-def test_metrics_outside_the_registry_keep_their_printed_name(toy_receipt: Receipt) -> None:
+def test_metrics_outside_the_registry_keep_their_printed_name() -> None:
     summary = toy_receipt("".join(f"toy step {n} | loss=1 | rewards/margins={n}\n" for n in range(4)))["summary"]
     found = summary["other_metrics"]["rewards/margins"]
     assert (found["record_count"], found["mean"], found["last"]) == (4, 1.5, 3.0)
     assert "rewards/margins" not in summary["metrics"]
 
 
-def test_evaluations_stand_in_the_same_map(toy_receipt: Receipt) -> None:
+def test_evaluations_stand_in_the_same_map() -> None:
     metrics = toy_receipt(steps(range(3)) + "toy eval 2: 3.5\n" + steps(range(3, 6)) + "toy eval 5: 2.5\n")["summary"]["metrics"]
     val = metrics["val_loss"]
     assert (val["record_count"], val["first"], val["last"], val["window"]) == (2, 3.5, 2.5, "all")
@@ -183,7 +183,7 @@ WILD = ["nan", "inf", "-inf", "-1", "0", "1e308", "1e-320", "1e400", "1"]
 
 
 @pytest.mark.parametrize("head", [f"{a} {b} {a}" for a in WILD for b in ("inf", "1e308", "8")])
-def test_a_number_beyond_all_sense_is_left_out(receipt_of: Receipt, head: str) -> None:
+def test_a_number_beyond_all_sense_is_left_out(head: str) -> None:
     columns = zip(WILD, reversed(WILD), WILD[3:] + WILD[:3], strict=True)
     rows = [f"bare step {n}: {v} {w} {v} {u}\n" for n, (v, w, u) in enumerate(columns)]
     document = receipt_of(f"bare model {head}\n" + "".join(rows) * 2, BARE)  # valid, or it would not be made
@@ -193,7 +193,7 @@ def test_a_number_beyond_all_sense_is_left_out(receipt_of: Receipt, head: str) -
         assert all(math.isfinite(v) for s in part.values() for v in s.values() if isinstance(v, float))
 
 
-def test_a_step_that_a_float_cannot_hold_is_no_step(receipt_of: Receipt) -> None:
+def test_a_step_that_a_float_cannot_hold_is_no_step() -> None:
     document = receipt_of("bare step 99999999999999999999999: 2.5 1 1 1\n", BARE)
     assert (document["summary"]["steps"]["record_count"], document["summary"]["steps"]["first"]) == (1, None)
     assert document["derivation"]["problems"]["first"][0]["kind"] == "unreadable_value"

@@ -9,7 +9,7 @@ from receipt_cli.authoring.explain import explain_log
 from receipt_cli.derive import read_log
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of, toy_receipt
 
 NANOGPT = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))
 TITAN = "step: {n}  loss:  6.5  grad_norm: 1.5  memory: 1.00GiB(1.00%)  tps: 100  tflops: 9.02  mfu: 42.44%\n"
@@ -36,7 +36,7 @@ def lines(document: dict[str, Any]) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("line", "name"), [(TITAN, "torchtitan"), (MEGATRON, "megatron-lm"), (HF, "hf-trainer"), (NANOCHAT, "nanochat")]
 )
-def test_trainers_are_recognised(receipt_of: Receipt, line: str, name: str) -> None:
+def test_trainers_are_recognised(line: str, name: str) -> None:
     document = receipt_of("".join(line.format(n=n) for n in range(1, 7)))
     assert [g["id"] for g in document["derivation"]["grammars"]] == [name]
     assert document["summary"]["steps"]["record_count"] == 6
@@ -44,38 +44,38 @@ def test_trainers_are_recognised(receipt_of: Receipt, line: str, name: str) -> N
 
 
 @pytest.mark.parametrize("head", ["", "[rank0]:", "2026-01-02T03:04:05.678Z ", "\ufeff", "\x1b[32m", "0: "])
-def test_envelopes_change_nothing(receipt_of: Receipt, head: str) -> None:
+def test_envelopes_change_nothing(head: str) -> None:
     document = receipt_of("".join(head + line + "\n" for line in NANOGPT.splitlines()))
     assert chosen(document) == [("nanogpt", "only_version")]
     assert document["summary"]["steps"]["record_count"] == 6
 
 
-def test_the_source_of_a_trainer_is_no_run(receipt_of: Receipt) -> None:
+def test_the_source_of_a_trainer_is_no_run() -> None:
     source = 'print(f"iter {iter_num}: loss {lossf:.4f}, time {dt*1000:.2f}ms, mfu {running_mfu*100:.2f}%")\n'
     document = receipt_of(source * 5)
     assert chosen(document) == []
     assert (document["failure"], document["checks"]["has_steps"]) == (None, None)
 
 
-def test_a_stated_grammar_decides(receipt_of: Receipt) -> None:
+def test_a_stated_grammar_decides() -> None:
     document = receipt_of(NANOGPT, "nanogpt@v1")
     assert chosen(document) == [("nanogpt", "option")]
     assert document["derivation"]["options"]["grammar"] == "nanogpt@v1"
     assert chosen(receipt_of(NANOGPT, "megatron-lm")) == []  # it explains no line of this log
 
 
-def test_without_evidence_the_version_is_a_default(receipt_of: Receipt) -> None:
+def test_without_evidence_the_version_is_a_default() -> None:
     document = receipt_of("".join(NANOCHAT.format(n=n) for n in range(6)))
     [(name, by)] = chosen(document)
     assert (name, by in ("default", "evidence")) == ("nanochat", True)
 
 
-def test_a_few_lines_of_another_trainer_are_no_second_one(receipt_of: Receipt) -> None:
+def test_a_few_lines_of_another_trainer_are_no_second_one() -> None:
     document = receipt_of(NANOGPT + "".join(TITAN.format(n=n) for n in (1, 2)))
     assert chosen(document) == [("nanogpt", "only_version")]
 
 
-def test_every_line_is_accounted_for(toy_receipt: Receipt) -> None:
+def test_every_line_is_accounted_for() -> None:
     log = (
         b"toy step 0 | loss=2.5\n\n   \ntoy saving\nhello\ntoy bar 1/9 loss=2.0\rtoy bar 2/9 loss=1.0\n"
         b"\xff\xfe\xfa broken\ntoy eval 2: 3.5\ntoy done in 1.0 s\nlast without an end"
@@ -87,18 +87,18 @@ def test_every_line_is_accounted_for(toy_receipt: Receipt) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_line_ends_change_no_figure(toy_receipt: Receipt, end: str) -> None:
+def test_line_ends_change_no_figure(end: str) -> None:
     log = "".join(f"toy step {n} | loss={n}{end}" for n in range(5))
     document = toy_receipt(log)
     assert lines(document)["matched"] == 5
     assert document["summary"]["metrics"]["loss"]["mean"] == 2.0
 
 
-def test_the_count_holds_for_an_unknown_log(receipt_of: Receipt) -> None:
+def test_the_count_holds_for_an_unknown_log() -> None:
     assert lines(receipt_of("hello\n\nworld\n")) == {"matched": 0, "ignored": 1, "unmatched": 2, "undecodable": 0}
 
 
-def test_near_misses_are_counted_and_shown(toy_receipt: Receipt) -> None:
+def test_near_misses_are_counted_and_shown() -> None:
     log = "toy step 0 | loss=2.5\n" + "".join(f"toy eval {n} -> 3.5\n" for n in range(200)) + "toy done in 1.0 s\n"
     document = toy_receipt(log)
     near = document["derivation"]["near_misses"]
@@ -108,13 +108,13 @@ def test_near_misses_are_counted_and_shown(toy_receipt: Receipt) -> None:
     assert lines(document)["unmatched"] == 200
 
 
-def test_a_clean_log_has_no_near_misses(toy_receipt: Receipt) -> None:
+def test_a_clean_log_has_no_near_misses() -> None:
     derivation = toy_receipt("toy step 0 | loss=2.5\ntoy saving\n")["derivation"]
     nothing = {"count": 0, "first": []}
     assert (derivation["near_misses"], derivation["problems"]) == (nothing, {**nothing, "kinds": {}})
 
 
-def test_nul_bytes_are_a_problem_and_not_the_end(toy_receipt: Receipt) -> None:
+def test_nul_bytes_are_a_problem_and_not_the_end() -> None:
     document = toy_receipt(b"toy step 0 | loss=2.5\n" + b"\0" * 512 + b"toy step 1 | loss=1.5\n")
     assert document["summary"]["steps"]["record_count"] == 2
     assert [p["kind"] for p in document["derivation"]["problems"]["first"]] == ["nul_bytes"]

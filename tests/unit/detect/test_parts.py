@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.derive import Options, derive, read_log
+from receipt_cli.derive import read_log
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.receipts.production import Request, produce_all
+from tests.tools.logs import derived_of
 
 
 def nanogpt(count: int = 6, loss: float = 2.5) -> str:
@@ -123,8 +124,6 @@ def test_a_pipe_has_the_same_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [launch.line for launch in piped.launches] == [launch.line for launch in filed.launches] == [1, 7, 16]
 
 
-def test_one_grammar_that_is_asked_for_reads_its_part_alone(tmp_path: Path) -> None:
-    path = tmp_path / "run.log"
-    path.write_text(nanogpt() + titan())
-    derivation = derive(Source(str(path)), Options(grammar="nanogpt"))
+def test_one_grammar_that_is_asked_for_reads_its_part_alone() -> None:
+    derivation = derived_of(nanogpt() + titan(), "nanogpt")
     assert (derivation.launch.count, derivation.summaries[0].record_count) == (1, 6)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 STEPS = {
     "detectron2": "[03/05 09:12:45 d2.utils.events]:  eta: 0:41:17  iter: {i}  total_loss: 2.318  time: 0.2104  data_time: 0.0051"
@@ -66,7 +66,7 @@ TITAN = "[rank0]:[titan] 2025-07-31 14:56:10,460 - root - INFO - "
         ),
     ],
 )
-def test_what_a_line_says_of_the_run(receipt_of: Receipt, trainer: str, line: str, want: dict[str, Any]) -> None:
+def test_what_a_line_says_of_the_run(trainer: str, line: str, want: dict[str, Any]) -> None:
     log = line + "\n" + "".join(STEPS[trainer].format(i=i) + "\n" for i in range(1, 6))
     document = receipt_of(log)
     assert document["derivation"]["grammars"][0]["id"] == trainer

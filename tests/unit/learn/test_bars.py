@@ -4,7 +4,6 @@ A bar whose unit is scaled prints ``3.00/171`` and ``88.0/171``, and is often in
 does not know its total prints ``15it``, as does one that goes on behind it.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,23 +34,23 @@ def nested(epochs: int, steps: int, head: str = "") -> tuple[str, list[float]]:
     return "\n".join(lines) + "\n", losses
 
 
-def read(tmp_path: Path, text: str) -> dict[str, Any]:
-    return receipt_of(text, tmp_path)["summary"]
+def read(text: str) -> dict[str, Any]:
+    return receipt_of(text)["summary"]
 
 
 @pytest.mark.parametrize(("epochs", "steps", "head"), [(10, 171, "2025-06-14 22:56:55 - INFO - "), (5, 120, ""), (8, 300, "")])
-def test_the_epochs_of_nested_bars_are_the_records(epochs: int, steps: int, head: str, tmp_path: Path) -> None:
+def test_the_epochs_of_nested_bars_are_the_records(epochs: int, steps: int, head: str) -> None:
     text, losses = nested(epochs, steps, head)
-    summary = read(tmp_path, text)
+    summary = read(text)
     found = summary["steps"]
     assert (found["first"], found["last"], found["planned"], found["record_count"]) == (1, epochs, epochs, epochs)
     assert (summary["metrics"]["loss"]["first"], summary["metrics"]["loss"]["last"]) == (losses[0], losses[-1])
 
 
 @pytest.mark.parametrize("steps", [40, 171, 700])
-def test_a_scaled_bar_counts_whole_steps(steps: int, tmp_path: Path) -> None:
+def test_a_scaled_bar_counts_whole_steps(steps: int) -> None:
     lines = [bar(scaled(n), steps, 100 * n // steps, "batch", f", loss={4 - n / steps:.4f}") for n in range(1, steps + 1)]
-    summary = read(tmp_path, "\n".join(lines) + "\n")
+    summary = read("\n".join(lines) + "\n")
     found = summary["steps"]
     assert (found["first"], found["last"], found["planned"], found["record_count"]) == (1, steps, steps, steps)
     assert summary["metrics"]["loss"]["last"] == 3.0
@@ -62,18 +61,18 @@ def open_bar(name: str, count: int, loss: float) -> str:
 
 
 @pytest.mark.parametrize("name", ["", "Training: ", "Pretraining the decoder: "])
-def test_a_bar_without_a_total_counts(name: str, tmp_path: Path) -> None:
+def test_a_bar_without_a_total_counts(name: str) -> None:
     frames = [open_bar(name, n, 90 - n - again / 10) for n in range(1, 51) for again in (0, 1)]
-    summary = read(tmp_path, "\n".join(frames) + "\n")
+    summary = read("\n".join(frames) + "\n")
     found = summary["steps"]
     assert (found["first"], found["last"], found["planned"], found["record_count"]) == (1, 50, None, 50)
     assert (summary["metrics"]["loss"]["first"], summary["metrics"]["loss"]["last"]) == (88.9, 39.9)
 
 
 @pytest.mark.parametrize("name", ["Epoch {}: ", "Epoch {}/3: ", "train | epoch {} | "])
-def test_its_records_are_those_of_numbered_epochs(name: str, tmp_path: Path) -> None:
+def test_its_records_are_those_of_numbered_epochs(name: str) -> None:
     lines = [open_bar(name.format(epoch), n, 99 - 20 * epoch - n / 9) for epoch in (1, 2, 3) for n in range(1, 31)]
-    summary = read(tmp_path, "\n".join(lines) + "\n")
+    summary = read("\n".join(lines) + "\n")
     assert (summary["steps"]["last"], summary["steps"]["record_count"]) == (None, 90)
     assert (summary["metrics"]["epoch"]["last"], summary["metrics"]["loss"]["last"]) == (3, 35.67)
 
@@ -87,7 +86,7 @@ def test_they_are_not_counted_where_a_step_has_several_frames(name: str) -> None
 
 @pytest.mark.parametrize("name", ["Validation: ", "Testing: ", "Evaluating: "])
 @pytest.mark.parametrize("total", [None, 50])
-def test_a_bar_of_a_validation_is_no_training(name: str, total: int | None, tmp_path: Path) -> None:
+def test_a_bar_of_a_validation_is_no_training(name: str, total: int | None) -> None:
     losses = [(n, 90 - n) for n in range(1, 51)]
     frames = [
         name + bar(str(n), total, 2 * n, "it", f", loss={loss:.2f}") if total is not None else open_bar(name, n, loss)
@@ -97,7 +96,7 @@ def test_a_bar_of_a_validation_is_no_training(name: str, total: int | None, tmp_
 
 
 @pytest.mark.parametrize("name", ["[fold_1] {}/10: ", "[run 3] {}/10: ", "cell 7 [{}/10] "])
-def test_bars_that_go_on_behind_their_total_are_not_read_up_to_it(name: str, tmp_path: Path) -> None:
+def test_bars_that_go_on_behind_their_total_are_not_read_up_to_it(name: str) -> None:
     lines = []
     for epoch in range(1, 11):
         head = name.format(epoch)
@@ -105,5 +104,5 @@ def test_bars_that_go_on_behind_their_total_are_not_read_up_to_it(name: str, tmp
             frame = bar(str(n), 14, 100 * n // 14, "it", f", loss={99 - 5 * epoch - n / 10:.2f}") if n <= 14 else ""
             lines.append(head + frame if frame else open_bar(head, n, 99 - 5 * epoch - n / 10))
         lines.append(f"Epoch {epoch} Loss: {95 - 5 * epoch:.4f}")
-    summary = read(tmp_path, "\n".join(lines) + "\n")
+    summary = read("\n".join(lines) + "\n")
     assert (summary["steps"]["last"], summary["steps"]["record_count"], summary["metrics"]["loss"]["last"]) == (10, 10, 45)

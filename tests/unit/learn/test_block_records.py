@@ -18,8 +18,8 @@ def epochs(*templates: str, first: int = 1) -> list[str]:
     return [t.format(e=first + k, x=4 - k / 10, v=5 - k / 10, n=EPOCHS) for k in range(EPOCHS) for t in templates]
 
 
-def read(lines: list[str], folder: Path) -> Derivation:
-    return learned_of(["loading", *lines, "done"], folder)
+def read(lines: list[str]) -> Derivation:
+    return learned_of(["loading", *lines, "done"])
 
 
 def figures(derivation: Derivation) -> dict[str, object]:
@@ -74,9 +74,9 @@ BLOCKS: dict[str, tuple[list[str], dict[str, object]]] = {
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-def test_a_block_is_a_record(name: str, tmp_path: Path) -> None:
+def test_a_block_is_a_record(name: str) -> None:
     lines, wanted = BLOCKS[name]
-    found = figures(read(lines, tmp_path))
+    found = figures(read(lines))
     assert {key: found.get(key) for key in wanted} == wanted
     assert "val_loss" in wanted or "val_loss" not in found
 
@@ -101,8 +101,8 @@ def test_a_block_makes_a_draft_that_lints(name: str, tmp_path: Path) -> None:
         ("WARNING:root:Epoch {e} loss {x:.2f}", LOSS),
     ],
 )
-def test_words_of_other_languages_and_heads_that_no_blank_ends(line: str, loss: object, tmp_path: Path) -> None:
-    found = figures(read(epochs(line), tmp_path))
+def test_words_of_other_languages_and_heads_that_no_blank_ends(line: str, loss: object) -> None:
+    found = figures(read(epochs(line)))
     assert found["loss"] == loss
     assert found["steps"] in {(9, 1, 9, 9), (9, 1, 9, None)}
 
@@ -118,20 +118,20 @@ def several_a_heading() -> Iterator[str]:
         yield from ("train loss: 3.5", "train loss: 3.4", "train loss: 3.3")
 
 
-def test_the_summary_of_an_epoch_is_no_record(tmp_path: Path) -> None:
+def test_the_summary_of_an_epoch_is_no_record() -> None:
     steps = [f"[{{e}}, {i}/3] - box_loss: 0.5 lr: {i}.0" for i in range(1, 4)]
-    found = figures(read(epochs("Epoch {e}", *steps, "avg. train_loss {x:.2f}"), tmp_path))
+    found = figures(read(epochs("Epoch {e}", *steps, "avg. train_loss {x:.2f}")))
     assert found["steps"] == (27, 1, 27, None)
     assert "loss" not in found
 
 
-def test_lines_of_no_single_epoch_have_no_step(tmp_path: Path) -> None:
-    found = figures(read([*out_of_turn()], tmp_path))
+def test_lines_of_no_single_epoch_have_no_step() -> None:
+    found = figures(read([*out_of_turn()]))
     assert (found["steps"], found["loss"]) == ((9, None, None, None), (4.0, 3.2))
 
 
-def test_the_only_loss_of_a_record_is_that_of_training(tmp_path: Path) -> None:
-    found = figures(read(epochs("Epoch {e} @ 10:27 PM : {x:.2f} C.E. Loss, 94.5% Accuracy"), tmp_path))
+def test_the_only_loss_of_a_record_is_that_of_training() -> None:
+    found = figures(read(epochs("Epoch {e} @ 10:27 PM : {x:.2f} C.E. Loss, 94.5% Accuracy")))
     assert (found["loss"], found["accuracy"]) == (LOSS, (0.945, 0.945))
 
 
@@ -148,15 +148,15 @@ def test_the_only_loss_of_a_record_is_that_of_training(tmp_path: Path) -> None:
         ("epoch {e} box_loss={x:.2f} cls_loss=0.5", {"box_loss": LOSS, "cls_loss": (0.5, 0.5)}),
     ],
 )
-def test_losses_without_a_total_and_scores_are_other_metrics(line: str, others: dict[str, object], tmp_path: Path) -> None:
-    found = figures(read(epochs(line), tmp_path))
+def test_losses_without_a_total_and_scores_are_other_metrics(line: str, others: dict[str, object]) -> None:
+    found = figures(read(epochs(line)))
     assert {key: found.get(key) for key in others} == others
     assert found["steps"] in {(9, 1, 9, 9), (9, 1, 9, None)}
     assert "loss" not in found
 
 
-def test_records_without_a_counter_are_counted_where_a_loop_prints_its_time(tmp_path: Path) -> None:
-    found = figures(read(epochs("rl_loss: {x:.2f}, time: 10{e}.5, reward: 0.5"), tmp_path))
+def test_records_without_a_counter_are_counted_where_a_loop_prints_its_time() -> None:
+    found = figures(read(epochs("rl_loss: {x:.2f}, time: 10{e}.5, reward: 0.5")))
     assert found == {"steps": (9, None, None, None), "rl_loss": LOSS, "time": (101.5, 109.5), "reward": (0.5, 0.5)}
 
 
@@ -169,5 +169,5 @@ def test_records_without_a_counter_are_counted_where_a_loop_prints_its_time(tmp_
     ],
     ids=["hardly varies", "setting", "weight"],
 )
-def test_what_is_no_record(lines: list[str], tmp_path: Path) -> None:
-    assert not read(lines, tmp_path).detection.chosen
+def test_what_is_no_record(lines: list[str]) -> None:
+    assert not read(lines).detection.chosen

@@ -1,17 +1,16 @@
 """The counter of records: by step, by step inside an epoch, by epoch, or none."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import cast
 
 import pytest
 
-import receipt_cli
 from receipt_cli.detect.generic import load_generic
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
 from receipt_cli.learn.readings import Reading, read_shape
 from receipt_cli.learn.shapes import Miner
+from tests.tools.logs import receipt_of
 
 LOSSES = [f"{3 - n / 50:.4f}" for n in range(60)]
 
@@ -37,7 +36,7 @@ def test_records_are_counted_by_the_column_that_rises(lines: list[str], want: tu
     assert mode(lines) == want
 
 
-def test_the_main_reading_of_many_is_not_asked_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_main_reading_of_many_is_not_asked_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Group] = []
     main = vars(Group)["main"]
 
@@ -47,9 +46,6 @@ def test_the_main_reading_of_many_is_not_asked_for_each(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(Group, "main", property(counted))
     words = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot")
-    log = tmp_path / "run.log"
-    log.write_text(
-        "".join(f"step {n} loss {5 - n / 100} of {' '.join(words[n // 6**k % 6] for k in range(4))}\n" for n in range(300))
-    )
-    assert receipt_cli.read(log).receipt["summary"]["steps"]["record_count"] == 300
+    log = [f"step {n} loss {5 - n / 100} of {' '.join(words[n // 6**k % 6] for k in range(4))}" for n in range(300)]
+    assert receipt_of(log)["summary"]["steps"]["record_count"] == 300
     assert len(asked) < 40

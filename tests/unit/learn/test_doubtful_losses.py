@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,8 +43,8 @@ LOSSES: dict[str, tuple[Line, list[str]]] = {
 }
 
 
-def read(tmp_path: Path, lines: list[str]) -> dict[str, Any]:
-    return receipt_of(lines, tmp_path)["summary"]
+def read(lines: list[str]) -> dict[str, Any]:
+    return receipt_of(lines)["summary"]
 
 
 def printed(line: Line) -> tuple[list[str], list[list[str]]]:
@@ -64,19 +63,19 @@ def printed(line: Line) -> tuple[list[str], list[list[str]]]:
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_what_may_be_a_part_is_no_loss(name: str, tmp_path: Path) -> None:
+def test_what_may_be_a_part_is_no_loss(name: str) -> None:
     line, others = PARTS[name]
-    summary = read(tmp_path, printed(line)[0])
+    summary = read(printed(line)[0])
     assert summary["steps"]["record_count"] == 60
     assert "loss" not in summary["metrics"]
     assert set(others) <= set(summary["other_metrics"])
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_what_nothing_speaks_against_is_the_loss(name: str, tmp_path: Path) -> None:
+def test_what_nothing_speaks_against_is_the_loss(name: str) -> None:
     line, others = LOSSES[name]
     lines, figures = printed(line)
-    summary = read(tmp_path, lines)
+    summary = read(lines)
     loss = summary["metrics"]["loss"]
     assert (loss["first"], loss["last"]) == (float(figures[0][0]), float(figures[-1][0]))
     assert set(others) <= set(summary["other_metrics"])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import receipt_cli
+from tests.tools.logs import receipt_of
 
 HEADINGS = ["Epoch: {e:04d}", "Epoch {e}/{E}", "===== Epoch {e} ====="]
 STEPS = [
@@ -44,9 +45,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("heading", "row", "evaluation"), ROWS)
-def test_a_launch_that_was_cut_leaves_a_heading_without_its_losses(
-    heading: str, row: str, evaluation: str, tmp_path: Path
-) -> None:
+def test_a_launch_that_was_cut_leaves_a_heading_without_its_losses(heading: str, row: str, evaluation: str) -> None:
     lines: list[str] = []
     for launch in range(1, 7):
         for epoch in range(1, 41):
@@ -55,11 +54,9 @@ def test_a_launch_that_was_cut_leaves_a_heading_without_its_losses(
                 break
             loss = 3 / epoch + launch
             lines += [row.format(loss=loss), evaluation.format(val=loss + 0.5), "checkpoint written"]
-    path = tmp_path / "train.log"
-    path.write_text("\n".join(lines) + "\n")
-    run = receipt_cli.read(path)
-    assert run.receipt.to_dict()["summary"]["steps"]["record_count"] == 40
-    assert (run.metrics["loss"].last, run.metrics["val_loss"].last) == (6.075, 6.575)
+    summary = receipt_of(lines)["summary"]
+    assert summary["steps"]["record_count"] == 40
+    assert [summary["metrics"][name]["last"] for name in ("loss", "val_loss")] == [6.075, 6.575]
 
 
 BARS = [
@@ -71,7 +68,7 @@ BARS = [
 
 @pytest.mark.parametrize(("drawn", "evaluated", "row"), BARS)
 @pytest.mark.parametrize("redrawn", [True, False])
-def test_the_bar_before_a_loss_tells_its_epoch(drawn: str, evaluated: str, row: str, redrawn: bool, tmp_path: Path) -> None:
+def test_the_bar_before_a_loss_tells_its_epoch(drawn: str, evaluated: str, row: str, redrawn: bool) -> None:
     def bar(text: str, total: int) -> str:
         counts = range(total + 1) if redrawn else [total]
         return "\r".join(
@@ -86,9 +83,6 @@ def test_the_bar_before_a_loss_tells_its_epoch(drawn: str, evaluated: str, row: 
             *([bar(evaluated.format(**names), 5)] if evaluated else []),
             row.format(**names),
         ]
-    path = tmp_path / "train.log"
-    path.write_text("\n".join(lines) + "\n")
-    run = receipt_cli.read(path)
-    steps = run.receipt.to_dict()["summary"]["steps"]
-    assert (steps["first"], steps["last"], steps["record_count"]) == (1, 12, 12)
-    assert (run.metrics["loss"].last, run.metrics["val_loss"].last) == (0.25, 0.75)
+    summary = receipt_of(lines)["summary"]
+    assert [summary["steps"][name] for name in ("first", "last", "record_count")] == [1, 12, 12]
+    assert [summary["metrics"][name]["last"] for name in ("loss", "val_loss")] == [0.25, 0.75]

@@ -1,12 +1,11 @@
 """Lines of an evaluation in own scripts: its loss is the validation's, and never one of training."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import receipt_cli
+from tests.tools.logs import receipt_of
 
 EPOCHS = 20
 TRAINING = "Epoch {e} train loss {loss:.4f}"
@@ -66,7 +65,7 @@ TESTS = ["Test loss: {val:.4f}", "Test set: Average loss: {val:.4f}, Accuracy: 9
 BATCHES = "val --- Current batch:{b}/400  loss:{val:.4f}"
 
 
-def metrics(log: Path, *lines: str) -> dict[str, Any]:
+def metrics(*lines: str) -> dict[str, Any]:
     """Return the metrics of a log with these lines for each epoch, after its records were counted."""
     text = ""
     for epoch in range(1, EPOCHS + 1):
@@ -74,8 +73,7 @@ def metrics(log: Path, *lines: str) -> dict[str, Any]:
         values = {"e": epoch, "loss": loss, "val": 7.6 * math.exp(-epoch / 90), "acc": 1 - math.exp(-epoch / 5)}
         for line in lines:
             text += "".join(line.format(**values, b=b) + "\n" for b in ((200, 400) if "{b}" in line else (0,)))
-    log.write_text(text)
-    summary = receipt_cli.read(log).receipt.to_dict()["summary"]
+    summary = receipt_of(text)["summary"]
     assert summary["steps"]["record_count"] == EPOCHS * (1 + ("{b}" in lines[0]))
     found: dict[str, Any] = summary["metrics"]
     assert (found["loss"]["first"], found["loss"]["last"]) == (2.2072, 0.1736)
@@ -83,39 +81,39 @@ def metrics(log: Path, *lines: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("line", EVALUATIONS)
-def test_a_line_of_an_evaluation_beside_the_records(line: str, tmp_path: Path) -> None:
-    found = metrics(tmp_path / "run.log", TRAINING, line)
+def test_a_line_of_an_evaluation_beside_the_records(line: str) -> None:
+    found = metrics(TRAINING, line)
     assert (found["val_loss"]["first"], found["val_loss"]["last"]) == (7.516, 6.0856)
 
 
 @pytest.mark.parametrize("training, evaluation", PAIRS)
-def test_a_line_of_the_same_form_for_both(training: str, evaluation: str, tmp_path: Path) -> None:
-    found = metrics(tmp_path / "run.log", training, evaluation)
+def test_a_line_of_the_same_form_for_both(training: str, evaluation: str) -> None:
+    found = metrics(training, evaluation)
     assert (found["val_loss"]["first"], found["val_loss"]["last"]) == (7.516, 6.0856)
 
 
 @pytest.mark.parametrize("line", ONE_LINE)
-def test_the_validation_is_called_as_the_training_on_its_line(line: str, tmp_path: Path) -> None:
-    found = metrics(tmp_path / "run.log", line)
+def test_the_validation_is_called_as_the_training_on_its_line(line: str) -> None:
+    found = metrics(line)
     assert (found["val_loss"]["first"], found["val_loss"]["last"]) == (7.516, 6.0856)
 
 
 @pytest.mark.parametrize("summary", SUMMARIES)
 @pytest.mark.parametrize("step", STEPS)
-def test_the_summary_of_an_epoch_behind_its_steps(step: str, summary: str, tmp_path: Path) -> None:
-    found = metrics(tmp_path / "run.log", step, summary)
+def test_the_summary_of_an_epoch_behind_its_steps(step: str, summary: str) -> None:
+    found = metrics(step, summary)
     assert (found["val_loss"]["first"], found["val_loss"]["last"]) == (7.516, 6.0856)
 
 
 @pytest.mark.parametrize("line", TESTS)
-def test_a_test_is_no_validation(line: str, tmp_path: Path) -> None:
-    assert "val_loss" not in metrics(tmp_path / "run.log", TRAINING, line)
+def test_a_test_is_no_validation(line: str) -> None:
+    assert "val_loss" not in metrics(TRAINING, line)
 
 
-def test_the_batches_of_an_evaluation_are_none(tmp_path: Path) -> None:
-    assert "val_loss" not in metrics(tmp_path / "run.log", TRAINING, BATCHES)
+def test_the_batches_of_an_evaluation_are_none() -> None:
+    assert "val_loss" not in metrics(TRAINING, BATCHES)
 
 
-def test_two_evaluations_that_cannot_be_told_apart_are_left_out(tmp_path: Path) -> None:
-    found = metrics(tmp_path / "run.log", TRAINING, "Validation A: loss {val:.4f}", "Validation B: loss {loss:.4f}")
+def test_two_evaluations_that_cannot_be_told_apart_are_left_out() -> None:
+    found = metrics(TRAINING, "Validation A: loss {val:.4f}", "Validation B: loss {loss:.4f}")
     assert "val_loss" not in found

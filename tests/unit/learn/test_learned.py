@@ -19,6 +19,7 @@ from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.learn.learned import learn
 from receipt_cli.learn.vocabulary import load_vocabulary
+from tests.tools.logs import derived_of, learned_of
 
 Figures = tuple[int, int | None, int | None, float | None, float | None]
 
@@ -26,10 +27,6 @@ Figures = tuple[int, int | None, int | None, float | None, float | None]
 def write(path: Path, lines: Iterable[str]) -> str:
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return str(path)
-
-
-def read(path: str) -> Derivation:
-    return derive(Source(path), Options(grammar="generic"))
 
 
 def figures(derivation: Derivation) -> Figures | None:
@@ -85,22 +82,22 @@ STEPS: dict[str, tuple[str, Figures]] = {
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_records_of_training_are_read(name: str, tmp_path: Path) -> None:
+def test_records_of_training_are_read(name: str) -> None:
     template, wanted = STEPS[name]
     lines = ["loading", *formatted(template, 20), "done"]
-    assert figures(read(write(tmp_path / "log", lines))) == wanted
+    assert figures(learned_of(lines)) == wanted
 
 
-def test_a_bar_before_each_record_counts_them(tmp_path: Path) -> None:
+def test_a_bar_before_each_record_counts_them() -> None:
     bars = formatted("{n}%|##  | {n}/20 [00:01<00:09, 3.9s/it]Training loss: {x:.2f}", 20, start=0)
-    assert figures(read(write(tmp_path / "log", bars))) == (20, 0, 19, 4.0, 3.81)
+    assert figures(learned_of(bars)) == (20, 0, 19, 4.0, 3.81)
 
 
-def test_of_a_bar_that_shows_numbers_before_it_counts_on_the_steps_are_read(tmp_path: Path) -> None:
+def test_of_a_bar_that_shows_numbers_before_it_counts_on_the_steps_are_read() -> None:
     drawn = [f"[Adam] Tot:{4 - n / 100:.3f} PDE:{1 - n / 999:.3f}: 5%|#   | {n}/900 [00:01<00:09, 3.9it/s]" for n in range(40)]
     late = [line.replace(f"| {n}/", f"| {n + 1}/") for n, line in enumerate(drawn)]
     lines = [line for pair in zip(drawn, late, strict=True) for line in pair]
-    assert figures(read(write(tmp_path / "log", lines))) == (40, 1, 40, None, None)
+    assert figures(learned_of(lines)) == (40, 1, 40, None, None)
 
 
 LATE = {
@@ -114,10 +111,10 @@ LATE = {
 
 
 @pytest.mark.parametrize("name", LATE)
-def test_a_bar_that_shows_a_loss_before_it_counts_has_one_record_a_step(name: str, tmp_path: Path) -> None:
+def test_a_bar_that_shows_a_loss_before_it_counts_has_one_record_a_step(name: str) -> None:
     drawn = [(e, n, 4 - (20 * e + n) / 100) for e in range(3) for n in range(20)]
     bars = [LATE[name].format(e=e, n=n + done, p=5 * (n + done), x=x) for e, n, x in drawn for done in (0, 1)]
-    assert figures(read(write(tmp_path / "log", ["\r".join(["loading", *bars])]))) == (60, 0, 59, 4.0, 3.41)
+    assert figures(learned_of(["\r".join(["loading", *bars])])) == (60, 0, 59, 4.0, 3.41)
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -153,43 +150,43 @@ QUIET = {
 @pytest.mark.parametrize("name", QUIET)
 def test_what_is_no_record_of_training_is_left_alone(name: str, tmp_path: Path) -> None:
     path = write(tmp_path / "log", QUIET[name])
-    derivation = read(path)
+    derivation = learned_of(QUIET[name])
     assert not derivation.detection.chosen
     assert figures(derivation) in (None, (0, None, None, None, None))
     proposal = propose(path, "mine")
     assert proposal.questions and lint_grammar(proposal.text, "mine.yaml") == []
 
 
-def test_an_evaluation_of_the_same_shape_is_not_training(tmp_path: Path) -> None:
+def test_an_evaluation_of_the_same_shape_is_not_training() -> None:
     train, test = formatted("step {n} loss {x:.2f} lr 0.1", 20), formatted("step {n} loss 9.99 lr 0.1 (eval)", 20)
     lines = [line for pair in zip(train, test, strict=True) for line in pair]
-    assert figures(read(write(tmp_path / "log", lines))) == (20, 1, 20, 4.0, 3.81)
+    assert figures(learned_of(lines)) == (20, 1, 20, 4.0, 3.81)
 
 
-def test_the_epoch_may_stand_on_a_line_of_its_own(tmp_path: Path) -> None:
+def test_the_epoch_may_stand_on_a_line_of_its_own() -> None:
     lines = [
         line
         for epoch in range(1, 7)
         for line in (f"Epoch {epoch}/6", f"14/14 - 0s - loss: {4 - epoch / 10:.2f} - accuracy: 0.5 - lr: 0.1")
     ]
-    assert figures(read(write(tmp_path / "log", lines))) == (6, 1, 6, 3.9, 3.4)
+    assert figures(learned_of(lines)) == (6, 1, 6, 3.9, 3.4)
 
 
 def test_records_may_stand_on_several_lines(tmp_path: Path) -> None:
     lines = [line for n in range(1, 9) for line in (f"[batch={n}/8]:", "    time: 0.5", f"    train/loss: {4 - n / 10:.1f}")]
     path = write(tmp_path / "log", lines)
-    assert figures(read(path)) == (8, 1, 8, 3.9, 3.2)
+    assert figures(learned_of(lines)) == (8, 1, 8, 3.9, 3.2)
     assert lint_grammar(propose(path, "mine").text, "mine.yaml") == []
 
 
-def test_a_later_stage_has_its_own_rule(tmp_path: Path) -> None:
+def test_a_later_stage_has_its_own_rule() -> None:
     lines = [*formatted("step {n}/20 | loss: {x:.2f} | lr: 0.1", 20), *formatted("Step {n} | Training loss: 1.5 | lr: 0.1", 8)]
-    assert figures(read(write(tmp_path / "log", lines))) == (20, 1, 20, 4.0, 3.81)
+    assert figures(learned_of(lines)) == (20, 1, 20, 4.0, 3.81)
 
 
-def test_units_are_read_where_the_log_states_them(tmp_path: Path) -> None:
+def test_units_are_read_where_the_log_states_them() -> None:
     template = "step {n} loss {x:.2f} step time 12.5ms mfu 41.5% 1,250 tok/s | tps 99 | time 7"
-    derivation = read(write(tmp_path / "log", formatted(template, 20)))
+    derivation = learned_of(formatted(template, 20))
     metrics = derivation.summaries[derivation.primary or 0].metrics
     assert {name: metrics[name].last for name in ("step_time_s", "mfu_ratio", "tokens_per_s")} == {
         "step_time_s": 0.0125,
@@ -199,8 +196,8 @@ def test_units_are_read_where_the_log_states_them(tmp_path: Path) -> None:
     assert "tokens_per_s_per_device" not in metrics
 
 
-def test_the_receipt_says_how_it_was_read(tmp_path: Path) -> None:
-    derivation = derive(Source(write(tmp_path / "log", formatted("tick it {n} train_ce {x:.2f} lr 0.1", 20))))
+def test_the_receipt_says_how_it_was_read() -> None:
+    derivation = derived_of(formatted("tick it {n} train_ce {x:.2f} lr 0.1", 20))
     chosen = [(c.grammar.id, c.grammar.version, c.grammar.sha256) for c in derivation.detection.chosen]
     assert chosen == [("generic", 1, load_generic().sha256)]
     assert [p.kind for p in derivation.problems[1]] == ["generic_reading"]

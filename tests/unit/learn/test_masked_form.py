@@ -2,7 +2,6 @@
 
 import random
 import re
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -10,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipt_cli.definitions.failure_markers import load_catalogue
-from receipt_cli.derive import derive
 from receipt_cli.detect.choose import detect
 from receipt_cli.detect.generic import leaves_lines, load_generic
 from receipt_cli.grammar.catalog import shipped
-from receipt_cli.io.source import Source
 from receipt_cli.learn import shapes as mining
 from receipt_cli.learn import tokens
 from receipt_cli.learn.learned import learn
@@ -24,6 +21,7 @@ from receipt_cli.learn.tokens import MAX_CORE, core_start, read_token, shape, sp
 from receipt_cli.records import envelope
 from receipt_cli.records.envelope import MASK, read_rank
 from receipt_cli.scan.engine import Engine
+from tests.tools.logs import derived_of
 
 HEADS = (
     b"", b"[rank3]: ", b"2026-01-02 03:04:05,678 - train - INFO - ", b"f1: ", b"f2: ", b"12: ", b"node-17: ",
@@ -166,11 +164,9 @@ def test_a_benchmark_that_explains_a_log_leaves_nothing_to_learn(more: list[str]
     assert leaves_lines(engine, body, detect(engine, body)) is left
 
 
-def test_learned_lines_without_a_loss_do_not_stand_before_a_benchmarks_steps(tmp_path: Path) -> None:
+def test_learned_lines_without_a_loss_do_not_stand_before_a_benchmarks_steps() -> None:
     noise = [f"loading shard {n} of the data" for n in range(9)]
-    log = tmp_path / "run.log"
-    log.write_text("".join(f"{line}\n" for line in [*noise, *mllog(40)]), "utf-8")
-    derivation = derive(Source(str(log)))
+    derivation = derived_of([*noise, *mllog(40)])
     assert derivation.primary is not None
     summary = derivation.summaries[derivation.primary]
     assert (summary.record_count, summary.metrics["loss"].first) == (40, 2.999)

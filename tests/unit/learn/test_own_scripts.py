@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from receipt_cli.derive import derive
-from receipt_cli.io.source import Source
+from tests.tools.logs import derived_of
 
 TABLE: dict[str, dict[str, Any]] = {
     row["name"]: row for row in yaml.safe_load((Path(__file__).parent / "own_scripts.yaml").read_text("utf-8"))
@@ -51,11 +50,10 @@ def printed(row: dict[str, Any]) -> tuple[str, list[float]]:
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_a_log_of_an_own_script_is_read(name: str, tmp_path: Path) -> None:
+def test_a_log_of_an_own_script_is_read(name: str) -> None:
     row = TABLE[name]
     text, losses = printed(row)
-    (tmp_path / "run.log").write_text(text, "utf-8", newline="")
-    derivation = derive(Source(str(tmp_path / "run.log")))
+    derivation = derived_of(text)
     assert derivation.primary is not None, text[:2000]
     summary = derivation.summaries[derivation.primary]
     loss = summary.metrics.get("loss")

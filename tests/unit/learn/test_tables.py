@@ -1,9 +1,7 @@
 """Rows of numbers under a header: CSV, tabs and columns of blanks."""
 
-from pathlib import Path
-
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tools.logs import learned_of
@@ -11,8 +9,8 @@ from tests.tools.logs import learned_of
 ROWS = 12
 
 
-def figures(text: str, folder: Path) -> dict[str, object] | None:
-    derivation = learned_of(text, folder)
+def figures(text: str) -> dict[str, object] | None:
+    derivation = learned_of(text)
     if derivation.primary is None:
         return None
     summary = derivation.summaries[derivation.primary]
@@ -58,32 +56,32 @@ TABLES: dict[str, tuple[str, dict[str, object]]] = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_rows_of_a_table_are_records(name: str, tmp_path: Path) -> None:
+def test_the_rows_of_a_table_are_records(name: str) -> None:
     text, wanted = TABLES[name]
-    assert figures(text, tmp_path) == wanted
+    assert figures(text) == wanted
 
 
 @pytest.mark.parametrize("head", ["[rank0]: ", "2026-05-06 07:08:09,123 - train - INFO - ", "trainer-0  | ", "0.200123 "])
 @pytest.mark.parametrize("name", ["CSV", "tabs and no counter"])
-def test_the_rows_of_a_table_are_records_behind_heads(name: str, head: str, tmp_path: Path) -> None:
+def test_the_rows_of_a_table_are_records_behind_heads(name: str, head: str) -> None:
     text, wanted = TABLES[name]
     if head != "0.200123 " or "\t" in text:  # before ``5,0.9`` seconds could be a cell
-        assert figures("".join(head + line for line in text.splitlines(keepends=True)), tmp_path) == wanted
+        assert figures("".join(head + line for line in text.splitlines(keepends=True))) == wanted
 
 
 @pytest.mark.parametrize("head", ["[rank0]: ", "2026-05-06T07:08:09.1Z stdout F "])
 @pytest.mark.parametrize("name", ["CSV", "columns", "tabs and no counter"])
-def test_the_redraws_of_a_line_are_rows_behind_its_one_head(name: str, head: str, tmp_path: Path) -> None:
+def test_the_redraws_of_a_line_are_rows_behind_its_one_head(name: str, head: str) -> None:
     text, wanted = TABLES[name]
     lines = text.splitlines()[1:-1]
-    assert figures(head + "\r".join(lines) + "\n", tmp_path) == wanted
+    assert figures(head + "\r".join(lines) + "\n") == wanted
 
 
 @pytest.mark.parametrize("head", ["[rank0]: ", "INFO:root:", "[1,0]<stdout>:", "2026-05-06 07:08:09 - train - INFO - ", "  "])
 @pytest.mark.parametrize("rule", ["-----{}------", "#####{}#####"])
-def test_a_number_in_a_rule_counts_epochs_behind_heads(head: str, rule: str, tmp_path: Path) -> None:
+def test_a_number_in_a_rule_counts_epochs_behind_heads(head: str, rule: str) -> None:
     lines = [line for n in range(12) for line in (rule.format(n), f"train_mean loss: {4 - n / 10:.1f}", "test_accuracy: 0.5")]
-    found = figures("".join(f"{head}{line}\n" for line in lines), tmp_path)
+    found = figures("".join(f"{head}{line}\n" for line in lines))
     assert (found["steps"], found["loss"]) == ((12, 0, 11), LOSS)
 
 
@@ -99,20 +97,20 @@ def test_a_number_in_a_rule_counts_epochs_behind_heads(head: str, rule: str, tmp
         "".join(f"{n},{4 - n / 10}\n" for n in range(ROWS)),
     ],
 )
-def test_a_table_of_something_else_is_left_alone(text: str, tmp_path: Path) -> None:
-    assert figures(text, tmp_path) is None
+def test_a_table_of_something_else_is_left_alone(text: str) -> None:
+    assert figures(text) is None
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(
     separator=st.sampled_from([",", ", ", "\t", "   "]),
     names=st.permutations(["step", "loss", "lr", "alpha"]),
     losses=st.lists(st.floats(0.01, 9).map(lambda x: float(f"{x:.4f}")), min_size=8, max_size=40, unique=True),
 )
-def test_any_order_of_columns_is_read(separator: str, names: list[str], losses: list[float], tmp_path: Path) -> None:
+def test_any_order_of_columns_is_read(separator: str, names: list[str], losses: list[float]) -> None:
     lines = [separator.join(names)]
     for n, loss in enumerate(losses, start=1):
         row = {"step": str(n), "loss": f"{loss:.4f}", "lr": "1e-3", "alpha": f"{n / 7:.3f}"}
         lines.append(separator.join(row[name] for name in names))
-    found = figures("\n".join(lines) + "\n", tmp_path)
+    found = figures("\n".join(lines) + "\n")
     assert (found["steps"], found["loss"]) == ((len(losses), 1, len(losses)), (losses[0], losses[-1]))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from tests.unit.conftest import Receipt
         ("reader_cost: 0.02 secs", "data_time_s", 0.02),
     ],
 )
-def test_a_time_has_the_unit_behind_it(receipt_of: Receipt, printed: str, metric: str, seconds: float) -> None:
+def test_a_time_has_the_unit_behind_it(printed: str, metric: str, seconds: float) -> None:
     log = "".join(f"engine: iter {n}/400 loss: {3 - n / 50:.4f} {printed}\n" for n in range(10, 50))
     summary = receipt_of(log)["summary"]
     assert summary["metrics"][metric]["last"] == pytest.approx(seconds)
@@ -22,6 +22,6 @@ def test_a_time_has_the_unit_behind_it(receipt_of: Receipt, printed: str, metric
 
 
 @pytest.mark.parametrize("printed", ["batch_cost: 0.31", "batch_cost: 0.31 sets", "batch_cost: 0.31 of 3"])
-def test_a_cost_without_a_unit_is_no_time(receipt_of: Receipt, printed: str) -> None:
+def test_a_cost_without_a_unit_is_no_time(printed: str) -> None:
     log = "".join(f"engine: iter {n}/400 loss: {3 - n / 50:.4f} {printed}\n" for n in range(10, 50))
     assert "step_time_s" not in receipt_of(log)["summary"]["metrics"]

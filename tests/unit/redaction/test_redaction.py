@@ -7,7 +7,7 @@ import pytest
 
 from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import clean, log_tail, mask_texts, safe_names, safe_text
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of, toy_receipt
 
 LETTERS = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"  # made up, as everything here: 32 characters
 SECRETS = {
@@ -164,13 +164,13 @@ def test_the_tail_is_at_most_8_kib(line: bytes) -> None:
     assert all(is_clean(text) for text in tail)
 
 
-def test_the_tail_of_a_receipt(toy_receipt: Receipt) -> None:
+def test_the_tail_of_a_receipt() -> None:
     log = "".join(f"\x1b[32mtoy step {n} | loss=2.5\x1b[0m\n" for n in range(100))
     tail = toy_receipt(log, exit_code=1)["failure"]["log_tail"]
     assert tail == [f"toy step {n} | loss=2.5" for n in range(50, 100)]
 
 
-def test_a_secret_cut_by_the_limit_of_an_excerpt_is_masked(toy_receipt: Receipt) -> None:
+def test_a_secret_cut_by_the_limit_of_an_excerpt_is_masked() -> None:
     secret = "hf_" + LETTERS
     for pad in range(280, 540, 7):
         text = json.dumps(toy_receipt(f"toy step 0 | loss=2.5\nValueError: {'x' * pad} {secret}\n"))
@@ -178,7 +178,7 @@ def test_a_secret_cut_by_the_limit_of_an_excerpt_is_masked(toy_receipt: Receipt)
         assert secret[:9] not in text
 
 
-def test_a_secret_cut_by_the_start_of_the_tail_does_not_show(toy_receipt: Receipt) -> None:
+def test_a_secret_cut_by_the_start_of_the_tail_does_not_show() -> None:
     secret = "hf_" + LETTERS
     for after in range(32 * 1024 - 40, 32 * 1024 + 4, 3):
         log = f"toy step 0 | loss=2.5\n{secret} {'y ' * (after // 2)}{'z' * (after % 2)}"
@@ -201,7 +201,7 @@ def test_what_began_long_before_the_last_lines_is_masked_in_them() -> None:
 @pytest.mark.parametrize(
     ("printed", "want"), [("a\x01b\u202e hf_" + LETTERS, "ab [redacted:hf]"), ("\x01", None), ("x" * 900, "x" * 500)]
 )
-def test_the_name_of_a_phase_is_text_of_the_log(receipt_of: Receipt, printed: str, want: str | None) -> None:
+def test_the_name_of_a_phase_is_text_of_the_log(printed: str, want: str | None) -> None:
     grammar = r"""
 grammar: staged
 version: 1

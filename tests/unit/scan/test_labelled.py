@@ -1,7 +1,6 @@
 """Labelled numbers that no rule reads: kept under their label, dropped and counted where the label says too little."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.scan.extraction import labelled
+from tests.tools.logs import receipt_of, written
 
 ROOT = Path(__file__).resolve().parents[3]
 NANOGPT = "iter {0}: loss {1:.4f}, time 10.00ms, mfu 0.02%{2}\n"
@@ -17,12 +17,6 @@ MEGATRON = (
     "global batch size:   128 | lm loss: {1:.6E} | loss scale: 1.0 |{2}\n"
 )
 GENERIC = "step={0} loss={1:.3f} grad_norm=1.2{2}\n"
-
-
-def document(folder: Path, text: str) -> dict[str, Any]:
-    path = folder / "run.log"
-    path.write_text(text, "utf-8")
-    return produce(Request(str(path))).document
 
 
 @pytest.mark.parametrize("line", [NANOGPT, MEGATRON, GENERIC])
@@ -35,8 +29,8 @@ def document(folder: Path, text: str) -> dict[str, Any]:
         (" speed: 12.5it/s", "speed (it/s)", 12.5),
     ],
 )
-def test_what_no_rule_names_is_kept(tmp_path: Path, line: str, more: str, key: str, value: float) -> None:
-    found = document(tmp_path, "".join(line.format(n, 4 - n / 50, more.format(n)) for n in range(40)))
+def test_what_no_rule_names_is_kept(line: str, more: str, key: str, value: float) -> None:
+    found = receipt_of("".join(line.format(n, 4 - n / 50, more.format(n)) for n in range(40)))
     assert found["summary"]["metrics"]["loss"]["record_count"] == 40
     assert found["summary"]["other_metrics"][key]["last"] == value
     cells = found["derivation"]["cells"]
@@ -45,51 +39,51 @@ def test_what_no_rule_names_is_kept(tmp_path: Path, line: str, more: str, key: s
 
 
 @pytest.mark.parametrize("line", [NANOGPT, MEGATRON, GENERIC])
-def test_a_label_that_is_printed_twice_is_dropped_and_counted(tmp_path: Path, line: str) -> None:
-    found = document(tmp_path, "".join(line.format(n, 4 - n / 50, " acc=0.5 (acc=0.7)") for n in range(40)))
+def test_a_label_that_is_printed_twice_is_dropped_and_counted(line: str) -> None:
+    log = "".join(line.format(n, 4 - n / 50, " acc=0.5 (acc=0.7)") for n in range(40))
+    found = receipt_of(log)
     assert "acc" not in found["summary"]["other_metrics"]
     assert found["derivation"]["cells"]["dropped"] == {"count": 80, "by_key": {"acc": 80}}
-    path = str(tmp_path / "run.log")
-    assert not produce(Request(path)).clean
+    assert not written(log, "run.log", lambda path: produce(Request(path)).clean)
 
 
 @pytest.mark.parametrize("line", [NANOGPT, MEGATRON, GENERIC])
 @pytest.mark.parametrize(
     "printed", [" [a] acc=0.5 [b] acc=0.7", " | a: acc=0.5 foo=2 | b: acc=0.7 foo=2.5", " (a) acc: 0.5, (b) acc: 0.7"]
 )
-def test_a_label_that_is_printed_twice_below_headings_has_theirs(tmp_path: Path, line: str, printed: str) -> None:
-    found = document(tmp_path, "".join(line.format(n, 4 - n / 50, printed) for n in range(40)))
+def test_a_label_that_is_printed_twice_below_headings_has_theirs(line: str, printed: str) -> None:
+    found = receipt_of("".join(line.format(n, 4 - n / 50, printed) for n in range(40)))
     others = found["summary"]["other_metrics"]
     assert (others["a/acc"]["last"], others["b/acc"]["last"], others["b/acc"]["record_count"]) == (0.5, 0.7, 40)
     assert found["derivation"]["cells"]["dropped"]["count"] == 0
 
 
-def test_one_heading_twice_parts_nothing(tmp_path: Path) -> None:
-    found = document(tmp_path, "".join(NANOGPT.format(n, 4 - n / 50, " [a] acc=0.5 acc=0.7") for n in range(40)))
+def test_one_heading_twice_parts_nothing() -> None:
+    found = receipt_of("".join(NANOGPT.format(n, 4 - n / 50, " [a] acc=0.5 acc=0.7") for n in range(40)))
     assert found["derivation"]["cells"]["dropped"] == {"count": 80, "by_key": {"acc": 80}}
 
 
-def test_places_in_source_files_bars_and_what_is_read_are_no_cells(tmp_path: Path) -> None:
+def test_places_in_source_files_bars_and_what_is_read_are_no_cells() -> None:
     text = "".join(NANOGPT.format(n, 4 - n / 50, f" [model.py:112] Training: {n}%|### | at 10:20:30") for n in range(40))
-    found = document(tmp_path, text)
+    found = receipt_of(text)
     assert found["summary"]["other_metrics"] == {}
     assert found["derivation"]["cells"]["read"]["by_key"] == {"step": 40, "loss": 40, "step_time": 40, "mfu": 40}
 
 
-def test_what_an_evaluation_prints_more_is_its_own(tmp_path: Path) -> None:
+def test_what_an_evaluation_prints_more_is_its_own() -> None:
     text = (ROOT / "fixtures/logs/mmcv/epochs-cpu.log").read_text("utf-8")
-    others = document(tmp_path, text)["summary"]["other_metrics"]
+    others = receipt_of(text)["summary"]["other_metrics"]
     assert others["acc"]["record_count"] == 30 and others["eval/acc"]["record_count"] == 6
 
 
-def test_a_loss_that_vanished_is_told_and_no_other_metric_is_shown_as_it(tmp_path: Path) -> None:
+def test_a_loss_that_vanished_is_told_and_no_other_metric_is_shown_as_it() -> None:
     text = "".join(MEGATRON.format(n, 4 - n / 50, "").replace("lm loss:", "renamed thing:") for n in range(10, 500, 10))
     text += " validation loss at iteration 490 | lm loss value: 3.9E+00 | lm loss PPL: 4.9E+01 | \n"
-    found = document(tmp_path, text)
+    found = receipt_of(text)
     assert "loss" not in found["summary"]["metrics"] and found["summary"]["metrics"]["val_loss"]["last"] == 3.9
     assert found["summary"]["other_metrics"]["renamed thing"]["record_count"] == 49
     assert [problem["kind"] for problem in found["derivation"]["problems"]["first"]] == ["loss_missing"]
-    assert not produce(Request(str(tmp_path / "run.log"))).clean
+    assert not written(text, "run.log", lambda path: produce(Request(path)).clean)
 
 
 PIECES = st.sampled_from(
@@ -117,15 +111,15 @@ def test_labels_before_numbers_are_all_labels_there_are(record: bytes, start: in
         (" 12.5 it/s queue: 2", {"queue": 2}),
     ],
 )
-def test_a_device_and_a_unit_are_no_labels(tmp_path: Path, line: str, more: str, kept: dict[str, float]) -> None:
-    found = document(tmp_path, "".join(line.format(n, 5 - n / 10, more) for n in range(1, 12)))["summary"]["other_metrics"]
-    plain = document(tmp_path, "".join(line.format(n, 5 - n / 10, "") for n in range(1, 12)))["summary"]["other_metrics"]
+def test_a_device_and_a_unit_are_no_labels(line: str, more: str, kept: dict[str, float]) -> None:
+    found = receipt_of("".join(line.format(n, 5 - n / 10, more) for n in range(1, 12)))["summary"]["other_metrics"]
+    plain = receipt_of("".join(line.format(n, 5 - n / 10, "") for n in range(1, 12)))["summary"]["other_metrics"]
     assert {name: series["last"] for name, series in found.items() if name not in plain} == kept
 
 
 @pytest.mark.parametrize("more", [" eta: 1 day, 5:23:56", " left=2 days, 0:10:00"])
-def test_a_time_with_days_is_no_number_of_days(tmp_path: Path, more: str) -> None:
-    found = document(tmp_path, "".join(GENERIC.format(n, 5 - n / 10, more) for n in range(1, 12)))["summary"]["other_metrics"]
+def test_a_time_with_days_is_no_number_of_days(more: str) -> None:
+    found = receipt_of("".join(GENERIC.format(n, 5 - n / 10, more) for n in range(1, 12)))["summary"]["other_metrics"]
     assert found == {}
 
 
@@ -138,11 +132,11 @@ def test_a_time_with_days_is_no_number_of_days(tmp_path: Path, more: str) -> Non
         "Train[{}], Val[{}], Test[{}]",
     ],
 )
-def test_each_heading_is_that_of_all_figures_behind_it(tmp_path: Path, form: str) -> None:
+def test_each_heading_is_that_of_all_figures_behind_it(form: str) -> None:
     """The first figure behind a bracket had the heading before it: a validation's figure under the name of the training."""
     line = "step {0}/40 loss={1:.4f} " + form.format(*(f"f1=0.{n}{{0}} gap=0.{n}5{{0}}" for n in (1, 2, 3))) + "\n"
     text = "".join(line.format(n, 5 - n / 10) for n in range(11, 30))
-    found = document(tmp_path, text)["summary"]["other_metrics"]
+    found = receipt_of(text)["summary"]["other_metrics"]
     assert {name: series["last"] for name, series in found.items()} == {
         f"{head}/{name}": float(f"0.{n}{middle}29")
         for n, head in enumerate(("Train", "Val", "Test"), 1)

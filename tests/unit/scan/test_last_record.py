@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 STEPS = "".join(f"iter {n}: loss {3 - n / 100:.4f}, time {100 + n:.2f}ms, mfu 40.00%\n" for n in range(6))
 SAVED = "".join(f"[2025-09-21 09:28:2{n},433 INFO] Saving checkpoint model/bima_step_{n}000.pt\n" for n in range(6))
@@ -34,7 +34,7 @@ CUTS = [
 
 
 @pytest.mark.parametrize(("log", "records", "cut"), [cut[1:] for cut in CUTS], ids=[cut[0] for cut in CUTS])
-def test_what_may_be_cut_is_not_read(receipt_of: Receipt, log: str, records: int, cut: bool) -> None:
+def test_what_may_be_cut_is_not_read(log: str, records: int, cut: bool) -> None:
     document = receipt_of(log)
     problems = [problem["kind"] for problem in document["derivation"]["problems"]["first"]]
     summary = document["summary"]
@@ -42,7 +42,7 @@ def test_what_may_be_cut_is_not_read(receipt_of: Receipt, log: str, records: int
 
 
 @pytest.mark.parametrize("end", ["1,517,", "1,51", "1,517"])
-def test_groups_of_digits_are_one_number(receipt_of: Receipt, end: str) -> None:
+def test_groups_of_digits_are_one_number(end: str) -> None:
     head = "19-10-10 18:00:00.773 - INFO: Network G structure: DataParallel - MSRResNet, with parameters: "
     document = receipt_of(f"19-10-10 18:00:00.653 - INFO: Random seed: 0\n{head}{end}")
     assert document["header"]["model"]["parameter_count"] is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 TRAINED = "{{'loss': {loss}, 'grad_norm': 0.5291, 'learning_rate': 0.0001, 'epoch': {epoch}}}"
 EVALUATED = (
@@ -28,7 +28,7 @@ def log(head: str, note: str = "") -> str:
         ("", "précision 检查 🚀"),
     ],
 )
-def test_no_figure_is_kept_twice(receipt_of: Receipt, head: str, note: str) -> None:
+def test_no_figure_is_kept_twice(head: str, note: str) -> None:
     plain, found = receipt_of(log("")), receipt_of(log(head, note))
     assert found["summary"]["metrics"] == plain["summary"]["metrics"]
     assert found["summary"]["other_metrics"] == plain["summary"]["other_metrics"] == {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 GRAMMAR = r"""
 grammar: toy
@@ -24,14 +24,14 @@ rules:
 
 
 @pytest.mark.parametrize("head", ["", "[rank0]: ", "2026-01-02 03:04:05 - INFO - x.y - ", "100%|###| 3/3 [00:01<00:00]  "])
-def test_only_objects_behind_the_start_are_read(receipt_of: Receipt, head: str) -> None:
+def test_only_objects_behind_the_start_are_read(head: str) -> None:
     log = "".join(f"{head}again - {{'loss': 9.{n}}}\n{head}{{'loss': 1.{n}, 'more': {{'loss': 7}}}}\n" for n in range(3))
     summary = receipt_of(log, GRAMMAR)["summary"]
     assert summary["steps"]["record_count"] == 3
     assert (summary["metrics"]["loss"]["first"], summary["metrics"]["loss"]["last"]) == (1.0, 1.2)
 
 
-def test_groups_of_the_start_are_fields(receipt_of: Receipt) -> None:
+def test_groups_of_the_start_are_fields() -> None:
     start = r"start: '\{(?=[^{}]*?''at'': ''(?P<step>\d++)/(?P<planned_steps>\d++)'')'"
     grammar = GRAMMAR.replace(r"start: '(?<!again - )\{'", start)
     grammar = grammar.replace("fields: {", "fields: {step: {type: integer}, planned_steps: {type: integer}, ")

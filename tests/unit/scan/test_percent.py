@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.conftest import Receipt
+from tests.tools.logs import receipt_of
 
 BARS = [
     "Training:  49%|████▉     | {n}/640 [05:12<05:28,  1.00it/s, loss=0.5{n}, acc={acc}]",
@@ -13,7 +13,7 @@ BARS = [
 
 @pytest.mark.parametrize("bar", BARS)
 @pytest.mark.parametrize(("form", "factor"), [("{:.2f}%", 0.01), ("{:.1f}%", 0.01), ("{:.2f}", 1)])
-def test_a_percentage_in_a_bar_is_a_ratio(receipt_of: Receipt, bar: str, form: str, factor: float) -> None:
+def test_a_percentage_in_a_bar_is_a_ratio(bar: str, form: str, factor: float) -> None:
     log = "\n".join(bar.format(n=n, acc=form.format(70 + n / 10)) for n in range(10, 60)) + "\n"
     receipt = receipt_of(log)
     found = receipt["summary"]["other_metrics"]["train_accuracy"]
