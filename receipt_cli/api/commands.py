@@ -24,10 +24,10 @@ from receipt_cli.io.file_kinds import read_file
 from receipt_cli.io.source import Progress
 from receipt_cli.receipts.production import Product, read_given
 from receipt_cli.scan.workers import AUTO
-from receipt_cli.verification.attestation import check, statement
-from receipt_cli.verification.keyless import Identity, check_keyless, sign_keyless
 from receipt_cli.verification.attestation import attest as sign
+from receipt_cli.verification.attestation import check, statement
 from receipt_cli.verification.attestation import compare as compare_statement
+from receipt_cli.verification.keyless import Identity, check_keyless, sign_keyless
 from receipt_cli.verification.verifier import read_receipt
 from receipt_cli.verification.verifier import verify as derive_again
 

@@ -203,11 +203,12 @@ class Source:
         """
         yield from self._reading(self._shown())
 
-    def measure(self) -> None:
-        """Read all of the file only for ``sha256`` and ``size_bytes``. Raises as ``blocks`` does."""
+    def measure(self) -> Source:
+        """Read all of the file only for ``sha256`` and ``size_bytes``; return the source. Raises as ``blocks`` does."""
         self._blocks = self._read()
         for _ in self._reading(self._hashed()):
             pass
+        return self
 
     def _reading(self, text: Iterator[bytes]) -> Iterator[bytes]:
         self._begin()

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,11 @@ def place_files(root: Path, log_sha256: str = "") -> Iterator[Path]:
     """Yield the place files of all logs, ordered by log, or of one log."""
     for folder in [root / "places" / log_sha256[:2]] if log_sha256 else _entries(root / "places"):
         yield from (path for path in _entries(folder) if path.name.startswith(log_sha256))
+
+
+def places_by_log(root: Path) -> Mapping[str, list[Path]]:
+    """Return the digest of each log → its place files."""
+    return {log: list(files) for log, files in groupby(place_files(root), lambda path: path.name[:64])}
 
 
 def _entries(folder: Path) -> list[Path]:
