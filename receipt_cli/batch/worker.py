@@ -31,7 +31,7 @@ from receipt_cli.errors import DataError, ExitCode, InputError, ReceiptError
 from receipt_cli.grammar.catalog import list_grammars, read_entry
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import collect_header, renew_log_facts
-from receipt_cli.header.from_log import log_facts
+from receipt_cli.header.document import log_facts
 from receipt_cli.header.header_file import read_header_file
 from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.compression import header_name, receipt_names, unpacked

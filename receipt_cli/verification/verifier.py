@@ -19,7 +19,7 @@ from receipt_cli.grammar.catalog import INDUCED, find_recorded, shipped_by
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import renew_log_facts
-from receipt_cli.header.from_log import log_facts
+from receipt_cli.header.document import log_facts
 from receipt_cli.importers.importing import import_document
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
