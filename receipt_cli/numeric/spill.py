@@ -288,7 +288,6 @@ def _allocate(descriptor: int, start: int, length: int) -> None:
         os.write(descriptor, bytes(min(HUGE, length - begin)))
 
 
-
 PIECE = 1 << 17
 """Numbers of a long column processed together."""
 _SHORT = 1 << 12

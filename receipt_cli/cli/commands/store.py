@@ -24,19 +24,9 @@ from receipt_cli.render.store import render_answer, render_meanings, render_pane
 from receipt_cli.store.files import Store
 from receipt_cli.store.index import open_store
 from receipt_cli.store.listing import list_runs
-from receipt_cli.store.query import (
-    QUESTIONS,
-    Period,
-    Question,
-    ask_panel,
-    contradictions,
-    csv_text,
-    names,
-    panel_document,
-    records,
-    view_columns,
-)
+from receipt_cli.store.query import csv_text, names, records, view_columns
 from receipt_cli.store.query import export as write_views
+from receipt_cli.store.stats import QUESTIONS, Period, Question, ask_panel, contradictions, panel_document
 from receipt_cli.store.views import VIEWS
 
 LISTED = 20

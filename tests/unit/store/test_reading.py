@@ -13,9 +13,10 @@ from receipt_cli.receipts.production import Request, produce
 from receipt_cli.receipts.series_file import write_series
 from receipt_cli.store.files import Store
 from receipt_cli.store.index import open_store
-from receipt_cli.store.query import ask_panel, csv_text, names, panel_document, plain, view_columns
+from receipt_cli.store.query import csv_text, names, plain, view_columns
 from receipt_cli.store.reading import Refused, read_receipt, read_receipts
 from receipt_cli.store.series_files import SeriesFiles
+from receipt_cli.store.stats import ask_panel, panel_document
 
 LOG = Path(__file__).resolve().parents[3] / "fixtures" / "logs" / "nanochat" / "speedrun-2025-10.log"
 
