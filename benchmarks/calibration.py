@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from receipt_cli.comparison.contrasts import METRIC, compare_stalls
+from receipt_cli.comparison.contrasts import STALLING, compare_stalls
 from receipt_cli.comparison.metrics import WANDER, Figures, compare_metrics
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import ReceiptError
@@ -62,7 +62,7 @@ def step_times(count: int, trials: int, phi: float, share: float, row: int, draw
 
 def outcome(a: Floats, b: Floats) -> str:
     """Return the verdict of ``receipt compare`` on two runs with these step times."""
-    sides = [[{METRIC: Figures(_statistic(values), values.tolist())}] for values in (a, b)]
+    sides = [[{STALLING: Figures(_statistic(values), values.tolist())}] for values in (a, b)]
     (found,) = compare_metrics(sides[0], sides[1], load_registry())
     return found.outcome
 
@@ -106,7 +106,7 @@ def real_series(folder: Path) -> Iterator[Floats]:
         except ReceiptError:
             continue
         summary = product.document["summary"] or {"metrics": {}}
-        values = np.array(product.series.steady(METRIC) if METRIC in summary["metrics"] else [], np.float64)
+        values = np.array(product.series.steady(STALLING) if STALLING in summary["metrics"] else [], np.float64)
         key = values[:_LEAST_REAL].tobytes()
         if len(values) >= _LEAST_REAL and key not in seen:
             seen.add(key)

@@ -34,7 +34,7 @@ from receipt_cli.export.names import Name
 from receipt_cli.export.run import STATISTICS, gather
 from receipt_cli.importers.importing import import_document
 from receipt_cli.io.discovery import find_logs
-from receipt_cli.receipts.open import read_given
+from receipt_cli.receipts.production import read_given
 
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures" / "logs"

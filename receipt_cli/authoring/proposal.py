@@ -78,24 +78,14 @@ class Proposal:
     text: bytes
     grammar: Grammar
     derivation: Derivation
-    unmatched: int
-    unmatched_lines: Sequence[Mapping[str, Any]]
-    questions: tuple[Question, ...] = ()
+    questions: tuple[Question, ...]
+    unmatched: int = 0
+    unmatched_lines: Sequence[Mapping[str, Any]] = ()
 
     @property
     def steps(self) -> bool:
         """Whether the draft reads steps of the log."""
         return self.derivation.checks.get("has_steps") is True
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """A draft without lint findings."""
-
-    text: bytes
-    grammar: Grammar
-    derivation: Derivation
-    questions: tuple[Question, ...]
 
 
 def propose(
@@ -127,7 +117,7 @@ def propose(
         draft = author.of_learned(learned) if learned is not None and not answers and line is None else None
         draft = draft or author.of_survey(learned, answers, line) or author.of_nothing(lacking)
     count, lines = unmatched_lines(raw, [draft.grammar])
-    return Proposal(draft.text, draft.grammar, draft.derivation, count, lines, draft.questions)
+    return replace(draft, unmatched=count, unmatched_lines=lines)
 
 
 def _first_bytes(source: Source) -> bytes:
@@ -153,7 +143,7 @@ class _Author:
     def __init__(self, source: Source, name: str, log: bytes, words: Vocabulary) -> None:
         self.source, self.name, self.log, self.words = source, name, log, words
 
-    def of_learned(self, learned: Learned) -> _Draft | None:
+    def of_learned(self, learned: Learned) -> Proposal | None:
         """Return a draft of the learned rules in their most readable forms that read the same; None without steps."""
         definition = learned.definition(self.name, 1, f"{self.name}, learned from a log")
         base = build_grammar(definition, f"{self.name}.yaml", "0" * 64)
@@ -166,7 +156,8 @@ class _Author:
         forms = {rule.name: list(simple_forms(rule.body, rule.samples)) for rule in learned.rules}
         seen = {rule.name: rule.group.count if rule.group is not None else rule.count for rule in learned.rules}
         questions = [q for rule in learned.rules if rule.group is not None for q in assign(rule.group.main, {}).questions]
-        silent = self._silent(learned)
+        shown = [line for line in map(self._shown, learned.silent) if line is not None and len(line) <= MAX_SILENT_TEXT]
+        silent = list(dict.fromkeys(shown))
         last = {name: found[-1] for name, found in forms.items()}
         for turn in range(3):
             bodies = {name: found[min(turn, len(found) - 1)] for name, found in forms.items()}
@@ -181,20 +172,20 @@ class _Author:
                     break
         return self._try(definition, best, samples, seen, questions, silent, read)
 
-    def of_survey(self, learned: Learned | None, answers: Sequence[Answer], line: int | None) -> _Draft | None:
+    def of_survey(self, learned: Learned | None, answers: Sequence[Answer], line: int | None) -> Proposal | None:
         """Return a draft for the records most like training, or chosen by the line or the answers."""
         with closing(_again(self.source)) as again:
             readings = survey(again.blocks(), self.words, b"" if line is None else self._record_at(line))
         if line is not None and not readings:
             raise UsageError(f"line {line} has no number that a rule could read", where=self.source.name)
-        first: _Draft | None = None
+        first: Proposal | None = None
         known = [r.group.readings for r in learned.rules if r.group is not None] if learned is not None and line is None else []
         doubt = Question("these may not be training records: check each field on the samples", ())
         for guess in answered(readings, known, answers) if answers else guesses(readings):
             guess = guess if answers else replace(guess, questions=(doubt, *guess.questions))
             heading = find_heading(readings) if NO_EPOCH in guess.questions else None
             draft = self._of_guess(guess, heading) or self._of_guess(guess)
-            if draft is not None and draft.derivation.checks.get("has_steps") is True:
+            if draft is not None and draft.steps:
                 return draft
             first = first or draft
         return first
@@ -205,7 +196,7 @@ class _Author:
             raise UsageError(f"the log has no line {line} in its first {MAX_KEPT >> 20} MiB", where=self.source.name)
         return lines[line - 1].rsplit(b"\r", 1)[-1]
 
-    def of_nothing(self, lacking: Sequence[Lack]) -> _Draft:
+    def of_nothing(self, lacking: Sequence[Lack]) -> Proposal:
         """Return a draft of an invented record, with a question for the parts that a person must replace."""
         nearest = [f"{lack.seen:,} like {safe_text(lack.line, SHOWN)!r}: {lack.why}" for lack in lacking]
         text = "no line of this log is a proven training record: replace literal, pattern and sample of the rule"
@@ -217,7 +208,7 @@ class _Author:
         assert draft is not None  # the invented rule passes the lint for any log
         return draft
 
-    def _of_guess(self, guess: Guess, heading: Induced | None = None) -> _Draft | None:
+    def _of_guess(self, guess: Guess, heading: Induced | None = None) -> Proposal | None:
         """Return the draft of a guess, with the rule ``heading`` for the line that announces its epochs."""
         questions = [question for question in guess.questions if heading is None or question != NO_EPOCH]
         beside = {heading.name: heading.body} if heading is not None else {}
@@ -247,10 +238,11 @@ class _Author:
         questions: Sequence[Question],
         silent: Sequence[str],
         least: Derivation | None = None,
-    ) -> _Draft | None:
+    ) -> Proposal | None:
         """Return the draft of rules with these ``bodies``; None if it fails the lint or reads less than ``least``."""
         definition = {**definition, "rules": dict(bodies)}
-        grammar = build_grammar(definition, f"{self.name}.yaml", "0" * 64)
+        where = f"{self.name}.yaml"
+        grammar = build_grammar(definition, where, "0" * 64)
         read = self._read_with(grammar)
         if least is not None and not covers(read, least):
             return None
@@ -260,14 +252,9 @@ class _Author:
         quiet = [line for line in silent if not any(read_sample(rule, line) for rule in grammar.rules)]
         remarks = {rule.name: _remarks(rule, shown[rule.name], seen.get(rule.name)) for rule in grammar.rules}
         text = write_draft(definition, shown, quiet[:MAX_SILENT], _comment(questions), remarks).encode("utf-8")
-        if lint_grammar(text, f"{self.name}.yaml"):
+        if lint_grammar(text, where):
             return None
-        where = f"{self.name}.yaml"
-        return _Draft(text, load_grammar(text, where), read, tuple(dict.fromkeys(questions)))
-
-    def _silent(self, learned: Learned) -> list[str]:
-        shown = [line for line in map(self._shown, learned.silent) if line is not None and len(line) <= MAX_SILENT_TEXT]
-        return list(dict.fromkeys(shown))
+        return Proposal(text, load_grammar(text, where), read, tuple(dict.fromkeys(questions)))
 
     def _samples(self, raws: Sequence[bytes], rule: Rule, grammar: Grammar) -> list[dict[str, Any]]:
         """Return records of the log as samples, with masked secrets and the fields that ``rule`` reads."""

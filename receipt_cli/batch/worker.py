@@ -31,14 +31,14 @@ from receipt_cli.errors import DataError, ExitCode, InputError, ReceiptError
 from receipt_cli.grammar.catalog import list_grammars, read_entry
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import collect_header, renew_log_facts
-from receipt_cli.header.from_log import log_facts
+from receipt_cli.header.document import log_facts
 from receipt_cli.header.header_file import read_header_file
 from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.compression import header_name, receipt_names, unpacked
 from receipt_cli.io.discovery import is_log_text, read_head
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
-from receipt_cli.receipts.assembly import DERIVED, Document, assemble
+from receipt_cli.receipts.assembly import DERIVED, Document, assemble, derived_part
 from receipt_cli.receipts.production import InvalidReceipt
 from receipt_cli.receipts.series_file import write_series
 from receipt_cli.receipts.stated import header_facts
@@ -192,11 +192,11 @@ def _identify(log: Log, path: str) -> Identity | LeftOut:
     reason = _no_log(log, head)
     if reason is not None:
         return LeftOut(log.name, reason)
-    identity = _digest(path)
-    if not identity.size_bytes:
+    source = Source(path).measure()
+    if not source.size_bytes:
         raise InputError("the log is empty")
     steady = is_url(log.path) or local_stamp(os.stat(path)) == log.stamp
-    return Identity(identity.sha256, identity.size_bytes, steady)
+    return Identity(source.sha256, source.size_bytes, steady)
 
 
 def _no_log(log: Log, head: bytes) -> Reason | None:
@@ -207,12 +207,6 @@ def _no_log(log: Log, head: bytes) -> Reason | None:
     if not head:
         return "empty" if PurePath(unpacked(log.name)).suffix in _OFTEN_EMPTY else None
     return None if is_log_text(head) else "script" if head.startswith(b"#!") else "binary"
-
-
-def _digest(path: str) -> Identity:
-    source = Source(path)
-    source.measure()
-    return Identity(source.sha256, source.size_bytes)
 
 
 @InTwoParts
@@ -288,7 +282,7 @@ def _derive_copy(task: Task, log: Log) -> _Made:
     with _at_hand(log, _siblings(log)) as path, TemporaryDirectory(prefix="receipt-") as folder:
         copy = os.path.join(folder, os.path.basename(path))
         shutil.copyfile(path, copy)
-        kept = captured(Store(Path(task.store)), _digest(copy).sha256, [path])
+        kept = captured(Store(Path(task.store)), Source(copy).measure().sha256, [path])
         reading = _read(copy, kept.options, task.manner)
         size = reading.gathered.log.size_bytes
         return _make(task, kept, reading, f"the log is being written to: the receipt covers its first {size} bytes")
@@ -318,7 +312,8 @@ def _make(task: Task, kept: Captured, reading: Reading, *more: str) -> _Made:
         documents.append(document)
     changes: tuple[Difference, ...] = ()
     if task.compare:
-        changes = tuple(differences(_derived_part(kept.current), _derived_part(documents[-1]))) if kept.current else ()
+        parts = [derived_part(document, DERIVED) for document in (kept.current, documents[-1]) if document]
+        changes = tuple(differences(*parts)) if kept.current else ()
     elif task.manner.series:
         _write_series(Store(Path(task.store)), documents, derivations)
     log, known = derivations[-1].log, bool(derivations[-1].detection.chosen)
@@ -352,12 +347,6 @@ def _write_series(store: Store, documents: Sequence[Document], derivations: Sequ
         path = store.root / "series" / derivation.log.sha256[:2] / f"{run_id(document)}.parquet"
         make_folder(path.parent)
         write_series(derivation, path)
-
-
-def _derived_part(document: Document) -> Document:
-    """Return the derived parts without the tool's version, which is not a fact of the run."""
-    part = {key: document[key] for key in DERIVED}
-    return {**part, "derivation": {key: value for key, value in part["derivation"].items() if key != "tool_version"}}
 
 
 def _siblings(log: Log) -> list[str]:

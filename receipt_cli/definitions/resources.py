@@ -60,8 +60,9 @@ def package_root() -> Traversable:
 
 def read_shipped(where: str) -> bytes:
     """Return the bytes of a shipped file such as ``schemas/index.yaml``. Raises ``DataError``."""
+    kind, *parts = where.split("/")
     try:
-        return _shipped(where).read_bytes()
+        return data_root("grammars" if kind == "grammars" else "schemas").joinpath(*parts).read_bytes()
     except FileNotFoundError as error:
         raise DataError("a file of this installation is missing", where=where, try_="install receipt-cli again") from error
     except OSError as error:
@@ -85,11 +86,6 @@ def is_unchanged(where: str, size: int, checksum: int) -> bool:
             return crc32(file.read()) == checksum
     except OSError:
         return False
-
-
-def _shipped(where: str) -> Traversable:
-    kind, *parts = where.split("/")
-    return data_root("grammars" if kind == "grammars" else "schemas").joinpath(*parts)
 
 
 FOLDER = "_compiled"
@@ -130,7 +126,12 @@ def code_digest(paths: tuple[str, ...]) -> int:
 def _entries(group: Group) -> tuple[Mapping[str, Sequence[Any]], bytes | mmap]:
     """Return shipped file → (size, CRC-32, offsets of its parts from the content's end), and the content."""
     try:
-        content = _content(package_root().joinpath(FOLDER, f"{group}.jsonl"))
+        path = package_root().joinpath(FOLDER, f"{group}.jsonl")
+        if isinstance(path, Path):
+            with path.open("rb") as file:
+                content: bytes | mmap = mmap(file.fileno(), 0, access=ACCESS_READ)  # little of it is read
+        else:
+            content = path.read_bytes()
         head = content[: content.find(b"\n") + 1]
         table = json.loads(head)
         if len(head) + table["length"] != len(content):
@@ -141,14 +142,6 @@ def _entries(group: Group) -> tuple[Mapping[str, Sequence[Any]], bytes | mmap]:
     except (OSError, ValueError, KeyError, TypeError):  # not built, cut off, or compiled by a deleted module
         pass
     return {}, b""
-
-
-def _content(path: Traversable) -> bytes | mmap:
-    """Return the content of a file, mapped if possible: little of it is read."""
-    if not isinstance(path, Path):
-        return path.read_bytes()
-    with path.open("rb") as file:
-        return mmap(file.fileno(), 0, access=ACCESS_READ)
 
 
 def pack(value: Any) -> Any:

@@ -163,11 +163,7 @@ def migrate_bytes(data: bytes, file: Path, to: str | None = None) -> MigratedFil
 
 def write_beside(migrated: MigratedFile, target: Path) -> None:
     """Write the new document to ``target``. Raises ``OutputError`` if ``target`` exists with other bytes."""
-    try:
-        write_new(target, migrated.data)
-    except NameTaken:
-        if _read(target) != migrated.data:
-            raise
+    _write_once(target, migrated.data)
 
 
 def replace_original(migrated: MigratedFile) -> Path | None:
@@ -179,15 +175,16 @@ def replace_original(migrated: MigratedFile) -> Path | None:
         return None
     digest = hashlib.sha256(migrated.original).hexdigest()
     kept = migrated.file.with_name(f"{migrated.file.stem}.{digest[:DIGITS]}.json")
-    try:
-        write_new(kept, migrated.original)
-    except NameTaken:
-        if _read(kept) != migrated.original:
-            raise
+    _write_once(kept, migrated.original)
     write_atomically(migrated.file, migrated.data)
     return kept
 
 
-def _read(path: Path) -> bytes:
-    with system_errors(OutputError, "cannot read the existing file", path):
-        return path.read_bytes()
+def _write_once(path: Path, data: bytes) -> None:
+    try:
+        write_new(path, data)
+    except NameTaken:
+        with system_errors(OutputError, "cannot read the existing file", path):
+            there = path.read_bytes()
+        if there != data:
+            raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from receipt_cli.evidence.model import (
@@ -51,54 +52,48 @@ def read_json(text: object) -> Iterator[Job]:
     """Yield the jobs in a JSON document of ``sacct`` or ``scontrol``, for Slurm 21.08 and later."""
     for job in items(text, "jobs"):
         if isinstance(job, dict):
-            yield _of_control(job) if "job_state" in job else _of_accounting(job)
+            yield _of_json(job)
 
 
-def _of_accounting(job: dict[str, Any]) -> Job:
-    states = _states(at(job, "state", "current"))
-    steps = items(job, "steps")
-    tres = [t for step in steps for t in items(step, "tres", "requested", "max") if at(t, "type") == "mem"]
-    granted = [t for t in items(job, "tres", "allocated") if at(t, "type") == "mem"]
-    name, aliases = _ids(job, at(job, "array", "job_id"), at(job, "array", "task_id"))
-    return Job(
+def _of_json(job: dict[str, Any]) -> Job:
+    """Return a job of ``scontrol``, which has a ``job_state``, or of ``sacct``."""
+    states = _states(job["job_state"] if "job_state" in job else at(job, "state", "current"))
+    shared = Job(
         "slurm_sacct",
-        job_id=name,
+        job_id=words(job.get("job_id")),
         name=words(job.get("name")),
         state=" ".join(states) or None,
         ended=_ended(states),
+        nodes=tuple(node_names(job.get("nodes"))),
+        restart_count=count(job.get("restart_cnt")),
+    )
+    code = _code(job.get("exit_code"))
+    if "job_state" in job:
+        return replace(
+            shared,
+            source="slurm_scontrol",
+            reason=_said(job.get("state_reason")),
+            exit_code=code if shared.ended != "not_ended" else None,
+            submitted_at=second(job.get("submit_time")),
+            started_at=second(job.get("start_time")),
+            finished_at=second(job.get("end_time")),
+            node_count=count(job.get("node_count")),
+            memory_limit_bytes=_granted(job.get("tres_alloc_str")),
+            aliases=_aliases(job.get("array_job_id"), job.get("array_task_id")),
+        )
+    tres = [t for step in items(job, "steps") for t in items(step, "tres", "requested", "max") if at(t, "type") == "mem"]
+    granted = [t for t in items(job, "tres", "allocated") if at(t, "type") == "mem"]
+    return replace(
+        shared,
         reason=_said(at(job, "state", "reason")),
-        exit_code=_code(job.get("exit_code")),
+        exit_code=code,
         submitted_at=second(at(job, "time", "submission")),
         started_at=second(at(job, "time", "start")),
         finished_at=second(at(job, "time", "end")),
-        nodes=tuple(node_names(job.get("nodes"))),
         node_count=count(job.get("allocation_nodes")),
         max_rss_bytes=largest(count(at(t, "count")) for t in tres) or None,
         memory_limit_bytes=memory(at(granted, 0, "count"), "M"),
-        restart_count=count(job.get("restart_cnt")),
-        aliases=aliases,
-    )
-
-
-def _of_control(job: dict[str, Any]) -> Job:
-    states = _states(job.get("job_state"))
-    name, aliases = _ids(job, job.get("array_job_id"), job.get("array_task_id"))
-    return Job(
-        "slurm_scontrol",
-        job_id=name,
-        name=words(job.get("name")),
-        state=" ".join(states) or None,
-        ended=_ended(states),
-        reason=_said(job.get("state_reason")),
-        exit_code=_code(job.get("exit_code")) if _ended(states) != "not_ended" else None,
-        submitted_at=second(job.get("submit_time")),
-        started_at=second(job.get("start_time")),
-        finished_at=second(job.get("end_time")),
-        nodes=tuple(node_names(job.get("nodes"))),
-        node_count=count(job.get("node_count")),
-        memory_limit_bytes=_granted(job.get("tres_alloc_str")),
-        restart_count=count(job.get("restart_cnt")),
-        aliases=aliases,
+        aliases=_aliases(at(job, "array", "job_id"), at(job, "array", "task_id")),
     )
 
 
@@ -201,10 +196,9 @@ def _code(value: object) -> int | None:
     return signalled(code, whole(signal if signal is not None else at(value, "signal", "signal_id")))
 
 
-def _ids(job: dict[str, Any], array: object, task: object) -> tuple[str | None, tuple[str, ...]]:
-    own, whole_array, number = words(job.get("job_id")), whole(array), whole(task)
-    known = whole_array not in (None, 0) and number is not None
-    return own, (f"{whole_array}_{number}",) if known else ()
+def _aliases(array: object, task: object) -> tuple[str, ...]:
+    whole_array, number = whole(array), whole(task)
+    return (f"{whole_array}_{number}",) if whole_array not in (None, 0) and number is not None else ()
 
 
 def _granted(tres: object) -> int | None:

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from receipt_cli import __version__
-from receipt_cli.export.curves import Phase
-from receipt_cli.export.run import STATISTICS, ExportedRun
+from receipt_cli.export.run import STATISTICS, ExportedRun, Phase
 from receipt_cli.io.csv import safe_cell
 from receipt_cli.io.duckdb import Database
 

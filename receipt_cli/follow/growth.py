@@ -1,10 +1,16 @@
-"""Fold a growing log: scan each piece once, merge it, and take intermediate results from a copy."""
+"""Read a growing log; scan each piece once, merge it, and take intermediate results from a copy."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import select
+import stat
+import sys
 import tempfile
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from pickle import PickleBuffer
@@ -15,9 +21,163 @@ from receipt_cli.events.streams import gathered_from
 from receipt_cli.io.compression import HEAD, compression_of
 from receipt_cli.io.copied_lines import CopiedLines
 from receipt_cli.io.envelopes import Unpacker
+from receipt_cli.io.file_kinds import no_log
 from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import SPOOLED, Source
+from receipt_cli.io.pipe import widen
+from receipt_cli.io.source import BLOCK, SPOOLED, Source
 from receipt_cli.scan.segment import Segment
+
+PIECE = 8 << 20
+"""Most bytes read at a time."""
+SEAM = 256
+"""Bytes before the read position that are compared to detect a rewritten file."""
+
+
+class Tail(ABC):
+    """One log that may still grow."""
+
+    waits_on: Sequence[int] = ()
+    """Descriptors that become readable with more output; empty for a file, which must be polled."""
+    ended = False
+    """Whether no more output can follow."""
+
+    @abstractmethod
+    def read(self) -> list[bytes]:
+        """Return the appended bytes, at most ``PIECE``; [] without any. Raises ``OSError``."""
+
+    def lost(self) -> str | None:
+        """Return how the file was replaced or rewritten, or None; after that, the new file is read from its start."""
+        return None
+
+    def written_at(self) -> float:
+        """Return the time of the last bytes read, in seconds since 1970."""
+        return time.time()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the log."""
+
+
+def open_tail(path: str) -> Tail:
+    """Return the tail of the log at ``path`` from its first byte; ``-`` is stdin. Raises ``InputError``."""
+    if path == "-":
+        if sys.stdin is None:
+            raise InputError("standard input is closed", where="stdin")
+        descriptor = sys.stdin.fileno()
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise UsageError("--follow needs the name of a file", why="standard input is a file", try_="name it instead of -")
+        return PipeTail(descriptor, ours=False)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise no_log(path) from error
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InputError("cannot read the log", where=path, why=why) from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return FileTail(path, descriptor)
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        return PipeTail(descriptor, ours=True)
+    os.close(descriptor)
+    raise InputError("is not a file or a pipe", where=path, try_="name one log file, or - for a pipe")
+
+
+class FileTail(Tail):
+    """A regular file. It never ends by itself: the caller decides when the job is over."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        """Take over ``descriptor``, an open descriptor of ``path``."""
+        self._path = path
+        self._descriptor = descriptor
+        self._offset = 0
+        self._seam = b""
+        self._stamp = (0, 0)
+
+    def read(self) -> list[bytes]:
+        """Return the bytes appended since the last call."""
+        blocks: list[bytes] = []
+        room = PIECE
+        while room > 0 and (block := os.read(self._descriptor, min(BLOCK, room))):
+            blocks.append(block)
+            room -= len(block)
+            self._offset += len(block)
+            self._seam = (self._seam + block[-SEAM:])[-SEAM:]
+        return blocks
+
+    def written_at(self) -> float:
+        """Return the time at which the file was last written to."""
+        return os.fstat(self._descriptor).st_mtime
+
+    def lost(self) -> str | None:
+        """Compare inode, size and the last bytes read with the file; a deleted file is kept."""
+        if self._replaced():
+            what = "was replaced"
+        else:
+            status = os.fstat(self._descriptor)
+            stamp = (status.st_size, status.st_mtime_ns)
+            if stamp == self._stamp:
+                return None
+            self._stamp = stamp
+            if status.st_size < self._offset:
+                what = "was truncated"
+            elif os.pread(self._descriptor, len(self._seam), self._offset - len(self._seam)) != self._seam:
+                what = "was written anew"
+            else:
+                return None
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+        what = f"{what} after {self._offset} bytes"
+        self._offset, self._seam = 0, b""
+        return what
+
+    def _replaced(self) -> bool:
+        """Switch to another, non-empty file that now has this name; return whether there was one."""
+        try:
+            now, then = os.stat(self._path), os.fstat(self._descriptor)
+            if (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino) or not (now.st_size and stat.S_ISREG(now.st_mode)):
+                return False
+            fresh = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # the name is gone, but our file is still open
+            return False
+        os.close(self._descriptor)
+        self._descriptor = fresh
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+class PipeTail(Tail):
+    """A pipe, a socket or a terminal."""
+
+    def __init__(self, descriptor: int, *, ours: bool) -> None:
+        """Read from ``descriptor``, which ``close`` closes if it is ``ours``. No other reader may use it."""
+        self.waits_on = (descriptor,)
+        self._ours = ours
+        widen(descriptor)
+
+    def read(self) -> list[bytes]:
+        """Return the bytes written since the last call."""
+        blocks: list[bytes] = []
+        room = PIECE
+        while room > 0 and not self.ended and select.select(self.waits_on, [], [], 0)[0]:
+            try:
+                block = os.read(self.waits_on[0], min(BLOCK, room))
+            except BlockingIOError:  # another reader was faster
+                break
+            except OSError:  # a terminal that was hung up
+                block = b""
+            self.ended = not block
+            blocks += [block] if block else []
+            room -= len(block)
+        return blocks
+
+    def close(self) -> None:
+        """Close the pipe, if it is ours."""
+        if self._ours:
+            with contextlib.suppress(OSError):
+                os.close(self.waits_on[0])
 
 
 class Followed(Source):

@@ -12,10 +12,9 @@ from typing import Literal, TypeAlias
 
 from receipt_cli.derive import Plan
 from receipt_cli.errors import InputError, ReceiptError
-from receipt_cli.follow.growth import Growth
+from receipt_cli.follow.growth import FileTail, Growth, open_tail
 from receipt_cli.follow.hooks import Happening, Hooks, running_failure
 from receipt_cli.follow.loop import Stop
-from receipt_cli.follow.tail import FileTail, open_tail
 from receipt_cli.follow.watch import SHARE, Snapshot, Watch
 from receipt_cli.io.discovery import find_logs
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from types import FrameType, TracebackType
 
 from receipt_cli.derive import Plan, Reading
-from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.tail import Tail, open_tail
+from receipt_cli.follow.growth import Growth, Tail, open_tail
 from receipt_cli.follow.watch import Watch
 
 PATIENCE = 3

@@ -15,10 +15,14 @@ from typing import NamedTuple
 from receipt_cli.patterns import compile_later
 
 _DIGITS = frozenset(b"0123456789")
-_SHORTHANDS = {"d": True, "w": True, "S": True, "D": False, "W": False, "s": False, "h": False, "v": False, "R": False}
-"""Letter of an escape for a set of bytes → whether the set contains the digits."""
+DIGITS = sum(1 << byte for byte in _DIGITS)
+LETTERS = [(1 << low, 1 << (low - 32)) for low in range(97, 123)]
+_ALL = (1 << 256) - 1
+_SMALL, _LARGE = sum(low for low, _ in LETTERS), sum(high for _, high in LETTERS)
+_BLANKS = {"s": sum(1 << byte for byte in b" \t\n\r\f\v"), "h": 1 << 32 | 1 << 9}
+_SHORTHANDS = {"d": DIGITS, "w": DIGITS | 1 << 95 | _SMALL | _LARGE, **_BLANKS}
 _ANCHORS = frozenset("bBAZzGKmM")
-_CONTROL = frozenset("ntrfae")
+_CONTROL = {"n": 10, "t": 9, "r": 13, "f": 12, "a": 7, "e": 27, "v": 11}
 _OPERATORS = frozenset("^$.|)?*+")
 _SOME_DIGITS = "[]"
 """Literal of a token that is a set with some digits, but not all."""
@@ -27,16 +31,26 @@ _SAME = "()"
 _DEFINE = "(?(DEFINE)"
 _CALL = "(?&"
 """Start of a subpattern call: a called group can match at other places too."""
-_QUANTIFIER = compile_later(r"\{(?:\d+(?:,\d*)?|,\d+)\}")
-_GROUP = compile_later(
+_SET = r"\[\^?+\]?+(?:\\.|\[(?!:)|[^\[\]\\])*+\]"
+_GROUP = (
     r"\(\?\([A-Za-z_]\w*\)|\(\*(?:PRUNE|SKIP|FAIL)\)"
     r"|\(\?(?:P?<[A-Za-z_]\w*>|[aims]*(?:-[ims]+)?:|[|>]|<?[=!]|[aims]+\)|\(DEFINE\)|&[A-Za-z_]\w*\))|\((?!\?)"
 )
+_LONGER = {
+    "[": compile_later(_SET, re.DOTALL),
+    "(": compile_later(_GROUP),
+    "{": compile_later(r"\{(?:\d+(?:,\d*)?|,\d+)\}"),
+}
+"""First character of a longer token → its pattern."""
 _BYTE = compile_later(r"\\x([0-9a-fA-F]{2})")
 _SPECIAL = compile_later(r"[.^$*+?{}\[\]\\|()]")
 _FEWEST = 2
 """Least number of characters other than digits in a text that locates its digits."""
 _REFERENCE = compile_later(r"\(\?P=([A-Za-z_]\w*)\)|\\([1-9])(?!\d)")
+
+
+class Unknown(Exception):
+    """The pattern contains syntax that is not understood."""
 
 
 class Compared(NamedTuple):
@@ -313,19 +327,21 @@ def _step(pattern: str, at: int) -> tuple[int, str | None] | None:
         return len(reference[0]), _SAME
     if char == "\\":
         return _escape(pattern, at)
-    if char == "[":
-        end = _class_end(pattern, at)
-        blind = _blind_class(pattern[at + 1 : end]) if end > 0 else None
-        return (end + 1 - at, None if blind else _SOME_DIGITS) if blind is not None else None
-    if char in "({":
-        found = (_GROUP if char == "(" else _QUANTIFIER).match(pattern, at)
-        return (len(found.group()), None) if found is not None else None
-    return 1, None if char in _OPERATORS else char
+    if char not in _LONGER:
+        return 1, None if char in _OPERATORS else char
+    found = _LONGER[char].match(pattern, at)
+    if found is None:
+        return None
+    try:
+        blind = char != "[" or set_of(found[0]) & DIGITS in (0, DIGITS)
+    except Unknown:
+        return None
+    return len(found[0]), None if blind else _SOME_DIGITS
 
 
 def _escape(pattern: str, at: int) -> tuple[int, str | None] | None:
     char = pattern[at + 1 : at + 2]
-    if char in _SHORTHANDS or char in _ANCHORS or char in _CONTROL:
+    if char and (char in "dDwWsShR" or char in _ANCHORS or char in _CONTROL):
         return 2, None
     byte = _BYTE.match(pattern, at)
     if byte is not None:
@@ -333,57 +349,40 @@ def _escape(pattern: str, at: int) -> tuple[int, str | None] | None:
     return (2, char) if char and not char.isalnum() else None
 
 
-def _class_end(pattern: str, at: int) -> int:
-    """Return the index of the "]" of the set at ``at``, or -1 if it contains a POSIX class or does not end."""
-    end = at + 1
-    if pattern[end : end + 1] == "^":
-        end += 1
-    if pattern[end : end + 1] == "]":
-        end += 1
-    while end < len(pattern):
-        if pattern[end] == "\\":
-            end += 2
-        elif pattern[end] == "]":
-            return end
-        elif pattern.startswith("[:", end):
-            return -1
-        else:
-            end += 1
-    return -1
+@cache
+def set_of(token: str) -> int:
+    """Return the bytes that ``token`` matches, letters in both cases, as a sum of ``1 << byte``. Raises ``Unknown``."""
+    taken = _taken(token)
+    return taken | (taken & _SMALL) >> 32 | (taken & _LARGE) << 32
 
 
-def _blind_class(body: str) -> bool | None:
-    """Return whether a set has all digits or none; None if it is not understood."""
-    found: set[int] = set()
-    at = 1 if body.startswith("^") else 0
-    while at < len(body):
-        low, length = _member(body, at)
-        if low is None:
-            return None
+def _taken(token: str) -> int:
+    if token[0] != "[":
+        return _ALL & ~(1 << 10) if token == "." else _member(token, 0)[0]
+    taken, at, end = 0, 1 + token.startswith("[^"), len(token) - 1
+    while at < end:
+        low, length = _member(token, at)
         at += length
-        if isinstance(low, frozenset):
-            found |= low
-        elif body[at : at + 1] == "-" and at + 1 < len(body):
-            high, length = _member(body, at + 1)
-            if not isinstance(high, int):
-                return None
-            found |= _DIGITS & set(range(low, high + 1))
+        if token[at] == "-" and at + 1 < end and not low & (low - 1):
+            high, length = _member(token, at + 1)
+            if high & (high - 1) or high < low:
+                raise Unknown
+            low = 2 * high - low
             at += 1 + length
-        else:
-            found |= _DIGITS & {low}
-    return not found or found == _DIGITS
+        taken |= low
+    return _ALL & ~taken if token[1] == "^" else taken
 
 
-def _member(body: str, at: int) -> tuple[int | frozenset[int] | None, int]:
-    """Return the code of the character at ``at``, or the digits in its set, or None if unknown; and its length."""
-    if body[at] != "\\":
-        return ord(body[at]), 1
-    char = body[at + 1 : at + 2]
-    if char in _SHORTHANDS:
-        return (_DIGITS if _SHORTHANDS[char] else frozenset()), 2
-    if char in _CONTROL:
-        return 0, 2
-    byte = _BYTE.match(body, at)
+def _member(text: str, at: int) -> tuple[int, int]:
+    """Return the bytes that the escape or character at ``at`` matches, and its length in ``text``."""
+    if text[at] != "\\":
+        return 1 << ord(text[at]), 1
+    char, byte = text[at + 1], _BYTE.match(text, at)
     if byte is not None:
-        return int(byte[1], 16), 4
-    return (ord(char), 2) if char and not char.isalnum() else (None, 0)
+        return 1 << int(byte[1], 16), 4
+    taken = _SHORTHANDS.get(char.lower(), 0)
+    if taken:
+        return taken if char.islower() else _ALL & ~taken, 2
+    if char not in _CONTROL and char.isalnum():
+        raise Unknown
+    return 1 << _CONTROL.get(char, ord(char)), 2

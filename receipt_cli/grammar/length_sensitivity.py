@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-from receipt_cli.grammar.digit_sensitivity import find_name, opens, tokens_of
+from receipt_cli.grammar.digit_sensitivity import DIGITS, LETTERS, Unknown, find_name, opens, set_of, tokens_of
 
-DIGITS = sum(1 << byte for byte in b"0123456789")
-LETTERS = [(1 << low, 1 << (low - 32)) for low in range(97, 123)]
 _BLANK = 1 << 32
 FREE, LOOK, GUARD, DOUBT, SKIP = 1, 2, 4, 8, 16
 """Crossings of a path between two bytes: none; an assertion that holds between two digits; one that fails there; any other;
@@ -25,16 +23,7 @@ a skipped possessive loop that would take a digit."""
 CROSSED = 31
 BOUNDED, LAZY, GREEDY = 32, 64, 128
 """A step that repeats up to a bound, as little as possible, or as much as possible."""
-_ALL = (1 << 256) - 1
-_WORDS = DIGITS | 1 << 95 | sum(low | high for low, high in LETTERS)
-_SHORTHANDS = {"d": DIGITS, "w": _WORDS, "s": sum(1 << byte for byte in b" \t\n\r\f\v")}
-_SMALL, _LARGE = sum(low for low, _ in LETTERS), sum(high for _, high in LETTERS)
-_CONTROL = {"n": 10, "t": 9, "r": 13, "f": 12, "a": 7, "e": 27}
 _MAX_POSITIONS = 1500
-
-
-class Unknown(Exception):
-    """The pattern contains syntax that is not understood."""
 
 
 @dataclass(slots=True)
@@ -309,46 +298,6 @@ def _times(token: str) -> tuple[int, int | None]:
         return int(token == "+"), 1 if token == "?" else None
     low, comma, high = token[1:-1].partition(",")
     return int(low or 0), int(high) if high else None if comma else int(low)
-
-
-@cache
-def set_of(token: str) -> int:
-    """Return the bytes that ``token`` matches, letters in both cases, as a sum of ``1 << byte``.
-
-    Raises ``Unknown``.
-    """
-    taken = _taken(token)
-    return taken | (taken & _SMALL) >> 32 | (taken & _LARGE) << 32
-
-
-def _taken(token: str) -> int:
-    if token[0] != "[":
-        return _ALL & ~(1 << 10) if token == "." else _member(token, 0)[0]
-    taken, at, end = 0, 1 + token.startswith("[^"), len(token) - 1
-    while at < end:
-        low, length = _member(token, at)
-        at += length
-        if token[at] == "-" and at + 1 < end:
-            high, length = _member(token, at + 1)
-            low = 2 * high - low  # both are one byte
-            at += 1 + length
-        taken |= low
-    return _ALL & ~taken if token[1] == "^" else taken
-
-
-def _member(text: str, at: int) -> tuple[int, int]:
-    """Return the bytes that the escape or character at ``at`` matches, and its length in ``text``."""
-    if text[at] != "\\":
-        return 1 << ord(text[at]), 1
-    char = text[at + 1]
-    if char == "x":
-        return 1 << int(text[at + 2 : at + 4], 16), 4
-    taken = _SHORTHANDS.get(char.lower(), 0)
-    if taken:
-        return taken if char.islower() else _ALL & ~taken, 2
-    if char not in _CONTROL and char.isalnum():
-        raise Unknown
-    return 1 << _CONTROL.get(char, ord(char)), 2
 
 
 ANYTHING = (1 << 257) - 1

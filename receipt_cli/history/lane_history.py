@@ -309,14 +309,9 @@ def _changed(count: int, at: int, described: Callable[[int], Mapping[str, Any]],
         old = before[-1].get(place) if before else None
         if value is None or old is None or not differences(old, value) or policy.severity(place) == "ignore":
             continue
-        kept = [_keeps(side, place, known) for side, known in ((before, old), (after, value))]
-        if all(kept):
+        seen = [(run.get(place), known) for side, known in ((before, old), (after, value)) for run in side]
+        if not any(own is not None and differences(own, known) for own, known in seen):
             yield {"pointer": place, "before": old, "after": value}
-
-
-def _keeps(side: Sequence[Mapping[str, Any]], place: str, value: object) -> bool:
-    """Return whether no run on this side has another value."""
-    return all(run.get(place) is None or not differences(run[place], value) for run in side)
 
 
 def _commits(runs: Sequence[LaneRun], at: int) -> dict[str, str] | None:

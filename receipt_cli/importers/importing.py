@@ -55,12 +55,6 @@ FORMATS: dict[str, str] = {
 """Name → title of every format that can be imported."""
 
 
-def check_format(wanted: str | None) -> None:
-    """Raise ``UsageError`` for an unknown format."""
-    if wanted is not None and wanted not in FORMATS:
-        raise UsageError(f"unknown format {wanted!r}", why=f"known: {', '.join(sorted(FORMATS))}")
-
-
 def read_format(document: Document, beside: Beside, wanted: str | None = None) -> ForeignRun:
     """Return the run in ``document``, whose format is recognised.
 
@@ -150,7 +144,8 @@ def import_document(
     ``otherwise`` the name of a run without one. The attachments of ``declared`` come after the document's. Raises
     ``InputError`` for an unreadable document, ``UnknownFormat`` if its format is unknown, and ``UsageError`` if ``wanted`` is.
     """
-    check_format(wanted)
+    if wanted is not None and wanted not in FORMATS:
+        raise UsageError(f"unknown format {wanted!r}", why=f"known: {', '.join(sorted(FORMATS))}")
     found = format_of(path)
     if found is not None and wanted in (None, found):
         foreign, document = read(path, found, session)

@@ -389,22 +389,15 @@ def _tail(value: Value) -> list[str]:
 
 LANE, COMPILATION, GOODPUT = "megacpp-profile-lane", "megacpp-compile-receipt", "megacpp-goodput-summary"
 _POSTURE = ("device_type", "compile_enabled", "regional_compile", "dynamic_batch", "use_cuda_graphs", "moe_enabled")
+_OF_LANE = {"elapsed_s", "tok_per_sec", "dense_fa4_requested"}
+_OF_GOODPUT = {"goodput", "wall_time_s", "step_time_s", "step_count", "avg_step_s"}
+"""Keys by which these documents are recognised."""
 _SHARES = ("checkpoint", "eval", "compilation", "data_loading", "idle")
-
-
-def recognise_lane(document: Value) -> bool:
-    """Return whether ``document`` is a timed lane: elapsed time, rate, and the requested attention kernel."""
-    return {"elapsed_s", "tok_per_sec", "dense_fa4_requested"} <= members(document).keys()
 
 
 def recognise_compilation(document: Value) -> bool:
     """Return whether ``document`` has the compilation settings of a run."""
     return "compile_enabled" in members(document) and isinstance(at(document, "compile_warmup"), dict)
-
-
-def recognise_goodput(document: Value) -> bool:
-    """Return whether ``document`` is the summary of a goodput tracker."""
-    return {"goodput", "wall_time_s", "step_time_s", "step_count", "avg_step_s"} <= members(document).keys()
 
 
 def read_lane(json_text: JsonText, document: Value) -> ForeignRun:
@@ -471,8 +464,10 @@ OBJECTS = (
     JsonFormat(_SUMMARIES, "run summary of cppmega's log comparison", recognise_summary, read_summary),
     JsonFormat(RECEIPT, "MegaCpp training receipt (Modal)", recognise, read),
     JsonFormat(KERNEL_RECEIPT, "MegaCpp kernel receipt (FA4)", recognise_kernel_receipt, read_kernel_receipt),
-    JsonFormat(LANE, "timed lane of MegaCpp's samples", recognise_lane, read_lane),
+    JsonFormat(LANE, "timed lane of MegaCpp's samples", lambda document: members(document).keys() >= _OF_LANE, read_lane),
     JsonFormat(COMPILATION, "compile receipt of MegaCpp's samples", recognise_compilation, read_compilation),
-    JsonFormat(GOODPUT, "goodput summary of MegaCpp's samples", recognise_goodput, read_goodput),
+    JsonFormat(
+        GOODPUT, "goodput summary of MegaCpp's samples", lambda document: members(document).keys() >= _OF_GOODPUT, read_goodput
+    ),
 )
 """Every format of this module."""

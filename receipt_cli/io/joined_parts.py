@@ -8,8 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from receipt_cli.io.copied_lines import blanked
-from receipt_cli.io.line_range import lines_of
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, lines_of
 
 
 def joined(parts: Sequence[Source]) -> Source:

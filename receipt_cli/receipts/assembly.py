@@ -112,11 +112,15 @@ DERIVED = ("summary", "phases", "checks", "failure", "goodput", "derivation")
 """The derived blocks that every receipt has; ``cost`` is absent without a stated price or power."""
 
 
+def derived_part(document: Mapping[str, Any], blocks: Sequence[str] = (*DERIVED, "cost")) -> Document:
+    """Return the derived blocks that a receipt has, without ``tool_version``, which is not a fact of the run."""
+    part = {key: document[key] for key in blocks if key in document}
+    return {**part, "derivation": {key: value for key, value in part["derivation"].items() if key != "tool_version"}}
+
+
 def derived_bytes(document: Mapping[str, Any]) -> bytes:
-    """Return the canonical bytes of the derived blocks without ``tool_version``: equal for equal logs and definitions."""
-    blocks = {key: document[key] for key in (*DERIVED, "cost") if key in document or key in DERIVED}
-    blocks["derivation"] = {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}
-    return canonical_bytes(blocks)
+    """Return the canonical bytes of ``derived_part``: equal for equal logs and definitions."""
+    return canonical_bytes(derived_part(document))
 
 
 def _summary(summary: Summary, derivation: Derivation) -> Document:

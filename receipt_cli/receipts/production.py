@@ -27,7 +27,7 @@ from receipt_cli.errors import GrammarChoiceError, InputError, ReceiptError, Usa
 from receipt_cli.events.file_order import SeveralRuns
 from receipt_cli.events.table import Series
 from receipt_cli.header.collect import collect_header
-from receipt_cli.header.from_log import log_facts
+from receipt_cli.header.document import log_facts
 from receipt_cli.header.header_file import header_document, read_header_file
 from receipt_cli.header.values import TIMESTAMP_FORMAT, text
 from receipt_cli.io.discovery import arrange, find_logs

@@ -84,7 +84,10 @@ def read_facts(options: Sequence[str]) -> tuple[StatedFact, ...]:
 def _read(name: str, value: str) -> list[StatedFact]:
     name = next((known for known, (fact, _, _) in FACTS.items() if fact == name), name)
     if name in (ACCELERATOR, "accelerator_name"):
-        return [StatedFact("accelerator_name", mask_secrets(_checked(name, value)))]
+        try:
+            return [StatedFact("accelerator_name", mask_secrets(text(value)))]
+        except ValueError as error:
+            raise UsageError(f"--fact {name} {error}") from None
     if name not in FACTS:
         raise UsageError(f"--fact {ascii(name)[:60]} is not known", why=f"must be one of {', '.join(NAMES)}")
     fact, read, example = FACTS[name]
@@ -98,13 +101,6 @@ def _read(name: str, value: str) -> list[StatedFact]:
     if number is None or not 0 < number < math.inf:
         raise UsageError(f"--fact {name} cannot be {ascii(value)[:60]}", why=f"must be a number above 0, such as {example}")
     return [StatedFact(fact, number), *more]
-
-
-def _checked(name: str, value: str) -> str:
-    try:
-        return text(value)
-    except ValueError as error:
-        raise UsageError(f"--fact {name} {error}") from None
 
 
 def header_facts(header: Mapping[str, Any] | None) -> tuple[StatedFact, ...]:

@@ -149,13 +149,11 @@ def _spanning(parts: list[str]) -> tuple[int, int, str] | None:
     for pattern in (SURE, LOOSE):
         for found in pattern.finditer(lowered):
             start, end = found.span("secret")
-            if start < first < end and not says_nothing(joined[start:first]) and _is_key(joined[start:end]):
+            value, crosses = joined[start:end], start < first < end and not says_nothing(joined[start:first])
+            mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+            if crosses and len(value) >= 16 and mixed and not says_nothing(value):
                 return start, end - start, "named"
     return None
-
-
-def _is_key(value: str) -> bool:
-    return len(value) >= 16 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value) and not says_nothing(value)
 
 
 def _begins_line(rest: str) -> bool:

@@ -5,7 +5,7 @@
     receipts/ab/<log sha256>.<n>.json      receipts of one log; the highest n is current, the others are history
     receipts/ab/<log sha256>.<n>.run1.json receipt of the first of several runs in the log; the last run has no number
     places/ab/<log sha256>.<key>.json      a path of the log, and name, lane and preset of its run there (``places``)
-    marks/ab/<run>.<n>.json                tags, note and exclusion of a run (``marks``)
+    marks/ab/<run>.<n>.json                tags, note and exclusion of a run (``places``)
     documents/<kind>/ab/<sha256>.json      other documents, under the digest of their canonical bytes
     quarantine/ab/<key>.json               logs that gave no receipt, and the reason
     .cache/                                may be deleted at any time; it is rebuilt

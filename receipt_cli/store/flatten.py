@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from receipt_cli.analysis.checks import healthy, outcome, proven
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.canonical import run_time
 from receipt_cli.documents.invariants.evidence import contradictions
+from receipt_cli.errors import InputError
 from receipt_cli.redaction.text import mask_texts
-from receipt_cli.store.places import FIELDS, Place, describe, read_marks, read_places
+from receipt_cli.store.files import RECEIPT, Store, StoredReceipt
+from receipt_cli.store.places import FIELDS, Place, describe, marks_files, read_marks, read_places
 from receipt_cli.store.reading import Refused, read_receipt
-from receipt_cli.store.row_files import RowFiles
 from receipt_cli.store.views import (
     CAUSE,
     CHECKPOINT,
@@ -33,6 +38,95 @@ from receipt_cli.store.views import (
     WIDE,
     Column,
 )
+
+
+class RowFiles(NamedTuple):
+    """The files of a row, as paths below ``root``: the receipt, the places of its log and the marks of its run.
+
+    ``stamp`` is size and times of each file, which reveal a change; ``size`` is the receipt's in bytes.
+    """
+
+    root: Path
+    name: str
+    log_sha256: str
+    generation: int
+    run: int | None
+    stamp: str
+    size: int
+    place_names: tuple[str, ...] = ()
+    marks: Path | None = None
+
+    @property
+    def receipt(self) -> StoredReceipt:
+        """The receipt file."""
+        return StoredReceipt(self.root / self.name, self.log_sha256, self.generation, self.run)
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """Paths of the log's place files."""
+        return tuple(self.root / name for name in self.place_names)
+
+
+def list_files(store: Store, log_sha256: str = "") -> Iterator[RowFiles]:
+    """Yield all receipt files, or those of one log, by log, generation and run, the last run of a log last.
+
+    Raises ``InputError`` if the system cannot read a folder.
+    """
+    places: dict[str, list[tuple[str, str]]] = {}
+    with contextlib.suppress(OSError):
+        for folder in _folders(store.root, "places", log_sha256):
+            with contextlib.suppress(OSError):
+                for name, status in _files(store.root, folder, log_sha256):
+                    places.setdefault(name[:64], []).append((f"{folder}/{name}", f"{name} {_stamp(status)}"))
+    marks = marks_files(store.root, log_sha256)
+    try:
+        for folder in _folders(store.root, "receipts", log_sha256):
+            found: list[RowFiles] = []
+            for name, status in _files(store.root, folder, log_sha256):
+                match = RECEIPT.fullmatch(name)
+                if match is None:
+                    continue
+                log, generation, run = match.groups()
+                mine, marked = places.get(log, ()), marks.get(log if run is None else f"{log}.run{run}") if marks else None
+                stamp = "; ".join([_stamp(status), *[state for _, state in mine], marked.name if marked else ""])
+                paths, number = tuple([path for path, _ in mine]), int(run) if run else None
+                path = f"{folder}/{name}"
+                found.append(RowFiles(store.root, path, log, int(generation), number, stamp, status.st_size, paths, marked))
+            found.sort(key=lambda each: (each.log_sha256, each.generation, each.run is None, each.run or 0))
+            yield from found
+    except OSError as error:
+        where = str(error.filename or store.root)
+        raise InputError("cannot read the store", where=where, why=error.strerror or str(error)) from error
+
+
+def _folders(root: Path, kind: str, log_sha256: str) -> list[str]:
+    """Return the folders of one kind of file, below the store, in order; or the folder of one log."""
+    if log_sha256:
+        return [f"{kind}/{log_sha256[:2]}"]
+    try:
+        return [f"{kind}/{name}" for name in sorted(os.listdir(root / kind))]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _files(root: Path, folder: str, start: str) -> list[tuple[str, os.stat_result]]:
+    """Return name and status of the files in a folder whose names begin with ``start``, in order; [] for a missing folder."""
+    found: list[tuple[str, os.stat_result]] = []
+    try:
+        with os.scandir(root / folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(start):
+                    with contextlib.suppress(FileNotFoundError):  # removed since
+                        found.append((entry.name, entry.stat()))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found.sort(key=itemgetter(0))
+    return found
+
+
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
 
 MAX_SIGNATURE = 200
 _VOLATILE = (
@@ -257,14 +351,9 @@ def _phase(number: int, summary: Mapping[str, Any], primary: bool) -> Row:
     for block, source in (("metrics", "reported"), ("derived", "derived"), ("other_metrics", "other")):
         metrics += [_statistic(name, statistic, source) for name, statistic in summary[block].items()]
     steps = {column.name: _found(summary, column) for column in STEPS}
-    return {"phase_index": number, "is_primary": primary, **steps, "metrics": metrics, **_lists(summary)}
-
-
-def _lists(summary: Mapping[str, Any]) -> Row:
-    """Return the rows of the ranks and of the last checkpoints of a phase."""
     ranks = [{"rank": int(rank), **_columns(RANK, found)} for rank, found in summary.get("ranks", {}).items()]
-    saved = (summary.get("checkpoints") or {}).get("latest", ())
-    return {"ranks": ranks, "checkpoints": [_columns(CHECKPOINT, each) for each in saved]}
+    saved = [_columns(CHECKPOINT, each) for each in (summary.get("checkpoints") or {}).get("latest", ())]
+    return {"phase_index": number, "is_primary": primary, **steps, "metrics": metrics, "ranks": ranks, "checkpoints": saved}
 
 
 def _columns(columns: Sequence[Column], found: Mapping[str, Any]) -> Row:

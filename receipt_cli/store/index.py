@@ -21,9 +21,8 @@ from pathlib import Path
 from receipt_cli.errors import OutputError
 from receipt_cli.io.duckdb import Damaged, Database
 from receipt_cli.store.files import Store
-from receipt_cli.store.flatten import read_row
+from receipt_cli.store.flatten import RowFiles, list_files, read_row
 from receipt_cli.store.kept_rows import drop_rows, fingerprint, kept_rows
-from receipt_cli.store.row_files import RowFiles, list_files
 from receipt_cli.store.views import TABLE, VIEWS, structure
 
 _FILES = "stored.files"

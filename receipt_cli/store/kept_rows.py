@@ -25,8 +25,7 @@ from receipt_cli.errors import InputError, OutputError
 from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.file_kinds import read_regular
 from receipt_cli.store.files import Store
-from receipt_cli.store.flatten import make_row
-from receipt_cli.store.row_files import list_files
+from receipt_cli.store.flatten import list_files, make_row
 from receipt_cli.store.views import structure
 
 ROWS = "rows/3"

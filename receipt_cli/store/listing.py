@@ -12,10 +12,9 @@ from receipt_cli.analysis.checks import ENDED_BADLY
 from receipt_cli.errors import UsageError
 from receipt_cli.io.duckdb import check_installed
 from receipt_cli.store.files import Store
-from receipt_cli.store.flatten import read_row
+from receipt_cli.store.flatten import list_files, read_row
 from receipt_cli.store.index import open_store
 from receipt_cli.store.query import plain
-from receipt_cli.store.row_files import list_files
 
 _COLUMNS = (
     "log_sha256", "generation", "run_id", "path", "name", "lane", "log_path", "run_at", "run_at_source", "grammar_id",

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +113,18 @@ def placed(document: Mapping[str, Any], places: Sequence[Place]) -> dict[str, An
 
 def place_files(root: Path, log_sha256: str = "") -> Iterator[Path]:
     """Yield the place files of all logs, ordered by log, or of one log."""
-    for folder in [root / "places" / log_sha256[:2]] if log_sha256 else _entries(root / "places"):
-        yield from (path for path in _entries(folder) if path.name.startswith(log_sha256))
+    yield from _files(root / "places", log_sha256)
+
+
+def places_by_log(root: Path) -> Mapping[str, list[Path]]:
+    """Return the digest of each log → its place files."""
+    return {log: list(files) for log, files in groupby(place_files(root), lambda path: path.name[:64])}
+
+
+def _files(root: Path, start: str) -> Iterator[Path]:
+    """Yield the files below the folders of ``root`` whose names begin with ``start``, in order."""
+    for folder in [root / start[:2]] if start else _entries(root):
+        yield from (path for path in _entries(folder) if path.name.startswith(start))
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -144,9 +155,9 @@ NONE = Marks()
 def marks_files(root: Path, run: str = "") -> Mapping[str, Path]:
     """Return run identity → file of its newest marks, for all runs or those whose identity begins with ``run``."""
     newest: dict[str, tuple[int, Path]] = {}
-    for path in _files(root, run[:2]):
+    for path in _files(root / "marks", run):
         name = _NAME.fullmatch(path.name)
-        if name is not None and name["run"].startswith(run) and newest.get(name["run"], (0, path))[0] < int(name["number"]):
+        if name is not None and newest.get(name["run"], (0, path))[0] < int(name["number"]):
             newest[name["run"]] = int(name["number"]), path
     return {run: path for run, (_, path) in newest.items()}
 
@@ -202,10 +213,3 @@ def mark(
         with contextlib.suppress(NameTaken):  # another process was faster: change its marks
             write_new(folder / f"{run}.{int(name['number']) + 1 if name else 1}.json", canonical_bytes(asdict(new)), scratch)
             return new
-
-
-def _files(root: Path, start: str) -> Iterator[Path]:
-    with contextlib.suppress(OSError):
-        for folder in [root / "marks" / start] if start else (root / "marks").iterdir():
-            with contextlib.suppress(OSError):
-                yield from folder.iterdir()

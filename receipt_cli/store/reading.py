@@ -12,7 +12,7 @@ from receipt_cli.errors import InputError, ReceiptError
 from receipt_cli.io.file_kinds import SpecialFile, read_regular
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.store.files import Store
-from receipt_cli.store.places import marks_files, place_files, placed, read_marks, read_places
+from receipt_cli.store.places import marks_files, placed, places_by_log, read_marks, read_places
 
 _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError, SpecialFile)
 
@@ -58,10 +58,7 @@ def read_receipts(store: Store, warn: Callable[[str], None], *, excluded: bool =
     ``excluded``, runs that a user excluded are left out. Raises ``InputError`` if the store does not exist or cannot be read.
     """
     store.check_exists()
-    places: dict[str, list[Path]] = {}
-    for path in place_files(store.root):
-        places.setdefault(path.name[:64], []).append(path)
-    marks = marks_files(store.root)
+    places, marks = places_by_log(store.root), marks_files(store.root)
     for receipt in store.receipts():
         mine = read_marks(marks.get(receipt.run_id))
         if mine.excluded and not excluded:

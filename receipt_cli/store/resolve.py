@@ -14,7 +14,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.io.file_kinds import read_regular
 from receipt_cli.io.source import Source
 from receipt_cli.store.files import Store, StoredReceipt
-from receipt_cli.store.places import place_files, read_places
+from receipt_cli.store.places import place_files, places_by_log, read_places
 
 _DIGITS = re.compile(r"(?P<digits>[0-9a-f]{4,64})(?:\.run(?P<run>[1-9]\d{0,8}))?\Z")
 _NAME = re.compile(rb'"run":\s*\{\s*"name":\s*("(?:[^"\\]|\\.)*")')
@@ -66,7 +66,7 @@ def find_log(root: Path, run: NamedRun) -> Path | None:
     for folder in noted_roots(root):
         for name in run.paths:
             path = Path(folder) / name
-            if path.is_file() and _digest(path) == run.receipt.log_sha256:
+            if path.is_file() and Source(str(path)).measure().sha256 == run.receipt.log_sha256:
                 return path
     return None
 
@@ -99,9 +99,7 @@ def _by_digits(store: Store, digits: str, run: int | None) -> list[StoredReceipt
 
 
 def _runs(store: Store) -> Iterator[NamedRun]:
-    places: dict[str, list[Path]] = {}
-    for path in place_files(store.root):
-        places.setdefault(path.name[:64], []).append(path)
+    places = places_by_log(store.root)
     for receipt in store.receipts():
         yield _name(receipt, places.get(receipt.log_sha256, ()))
 
@@ -124,9 +122,3 @@ def _only(given: str, root: Path, runs: Sequence[NamedRun]) -> NamedRun:
     shown = [f"{run.receipt.run_id[:12]}{run.receipt.run_id[64:]} ({run.name or next(iter(run.paths), '-')})" for run in runs]
     more = f", and {len(runs) - SHOWN} more" if len(runs) > SHOWN else ""
     raise InputError(f"{len(runs)} runs are called {given!r}", where=str(root), why=f"{', '.join(shown[:SHOWN])}{more}")
-
-
-def _digest(path: Path) -> str:
-    source = Source(str(path))
-    source.measure()
-    return source.sha256

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.derive import Options, read_log
 from receipt_cli.detect.choose import Choice, Chosen
@@ -19,19 +19,18 @@ from receipt_cli.grammar.catalog import INDUCED, find_recorded, shipped_by
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import renew_log_facts
-from receipt_cli.header.from_log import log_facts
+from receipt_cli.header.document import log_facts
 from receipt_cli.importers.importing import import_document
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Progress, Source
-from receipt_cli.receipts.assembly import DERIVED, Document, assemble, derived_bytes
+from receipt_cli.receipts.assembly import Document, assemble, derived_bytes, derived_part
 from receipt_cli.receipts.production import find_paths, open_streams
 from receipt_cli.redaction.text import mask_texts
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedFile:
+class RecordedFile(NamedTuple):
     """One of several files of a receipt's log: its name, and the digest of its decompressed bytes."""
 
     name: str
@@ -186,14 +185,15 @@ def verify(
     origin = document["derivation"].get("origin")
     notes: list[str] = []
     if origin is not None:
-        made = _import(logs, origin["format"])
+        if len(logs) > 1:
+            raise UsageError("the receipt was imported from one document", why=f"{len(logs)} files are given")
+        made = import_document(logs[0], wanted=origin["format"]).document
         refs: tuple[str, ...] = (origin["format"],)
     else:
         made = _derive(document, logs, own, newest, workers, progress, notes, site)
         refs = tuple(f"{entry['id']}@v{entry['version']}" for entry in made["derivation"]["grammars"])
     now = derived_bytes(keep_known(made, str(document.get("schema_version"))))
-    same = all(key in document for key in DERIVED) and derived_bytes(document) == now
-    found = [] if same else list(differences(_derived(document), json.loads(now)))
+    found = [] if derived_bytes(document) == now else list(differences(derived_part(document), json.loads(now)))
     found += differences({"header": document["header"]}, {"header": made["header"]})
     return Verification(tuple(found), invalid, refs, tuple(notes), is_touched(document), document["derivation"]["tool_version"])
 
@@ -250,19 +250,6 @@ def _with_files(document: Mapping[str, Any], streams: Sequence[Stream]) -> Docum
     return made
 
 
-def _import(files: Sequence[str], format_name: str) -> Document:
-    """Return the receipt of a foreign document. Raises ``UsageError`` for more than one document."""
-    if len(files) > 1:
-        raise UsageError("the receipt was imported from one document", why=f"{len(files)} files are given")
-    return import_document(files[0], wanted=format_name).document
-
-
-def _derived(document: Mapping[str, Any]) -> Document:
-    """Return the derived blocks of ``document`` without ``tool_version``."""
-    blocks = {key: document[key] for key in (*DERIVED, "cost") if key in document}
-    return {**blocks, "derivation": {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}}
-
-
 def call_as_recorded(paths: Sequence[str], files: Sequence[RecordedFile]) -> tuple[list[str], list[str], int]:
     """Return the ``paths`` of a receipt's ``files``, their recorded names, and the number of other paths.
 
@@ -275,7 +262,7 @@ def call_as_recorded(paths: Sequence[str], files: Sequence[RecordedFile]) -> tup
         return list(paths), [called[unpacked(name)] for name in names], 0
     missing = list(files)
     known: dict[str, str] = {}
-    digests = {path: _digest(path) for path in paths}
+    digests = {path: Source(path).measure().sha256 for path in paths}
     for path in paths:
         _assign(known, missing, path, [file for file in missing if file.sha256 == digests[path]])
     for path, name in zip(paths, names, strict=True):
@@ -289,10 +276,3 @@ def _assign(known: dict[str, str], missing: list[RecordedFile], path: str, alike
     if alike and path not in known:
         known[path] = alike[0].name
         missing.remove(alike[0])
-
-
-def _digest(path: str) -> str:
-    source = Source(path)
-    for _ in source.blocks():
-        pass
-    return source.sha256

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from receipt_cli.wrap.orphan import add_loss
-from receipt_cli.wrap.output_streams import Outlet
-from receipt_cli.wrap.tee import Log, Loss, Tee
+from receipt_cli.wrap.tee import Log, Loss, Outlet, Tee
 
 PAUSE_S = 0.016
 """Seconds to wait after output before polling a terminal again: sixty updates a second."""

@@ -22,8 +22,7 @@ from receipt_cli.errors import ReceiptError
 from receipt_cli.wrap.forwarder import GRACE_S, Forwarded, Forwarder
 from receipt_cli.wrap.memory import KillCounter, Kills, Memory
 from receipt_cli.wrap.orphan import lock
-from receipt_cli.wrap.output_streams import Outlets, open_outlets
-from receipt_cli.wrap.tee import Loss
+from receipt_cli.wrap.tee import Loss, Outlets, open_outlets
 
 PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGCONT", "SIGWINCH")
 FROM_TERMINAL = ("SIGINT", "SIGQUIT", "SIGTSTP", "SIGHUP")
@@ -88,7 +87,9 @@ class SignalThread(threading.Thread):
                 self._fit()
             with self._lock:
                 if self._over:
-                    self._ask(number)
+                    self._asked += number in ENDING
+                    if number in ENDING and self._asked >= PATIENCE:
+                        self._give_up()
                     continue
                 if number in ENDING:
                     self._remark(f"receipt run: {number.name} was sent to the command")
@@ -97,12 +98,6 @@ class SignalThread(threading.Thread):
                         os.kill(self._pid, number)
             if number == signal.SIGTSTP:
                 _stop()
-
-    def _ask(self, number: signal.Signals) -> None:
-        if number in ENDING:
-            self._asked += 1
-            if self._asked >= PATIENCE:
-                self._give_up()
 
 
 def _next(signals: set[signal.Signals]) -> tuple[signal.Signals, bool]:

@@ -15,11 +15,10 @@ from receipt_cli.batch.labels import Labels, read_mapping
 from receipt_cli.batch.model import Manner
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.store.files import Store
-from receipt_cli.store.flatten import read_row
+from receipt_cli.store.flatten import RowFiles, read_row
 from receipt_cli.store.index import open_store
 from receipt_cli.store.kept_rows import keep_rows
 from receipt_cli.store.places import Place, describe
-from receipt_cli.store.row_files import RowFiles
 
 from .conftest import ROOT, Invoke
 

@@ -55,8 +55,8 @@ from receipt_cli.redaction.text import mask_texts
 from receipt_cli.render.card import render_card
 from receipt_cli.wrap.job import Ended, NotStarted, check_command, run_job
 from receipt_cli.wrap.orphan import Note, find_orphan
-from receipt_cli.wrap.output_streams import hold_standard_streams
 from receipt_cli.wrap.paths import Existing, Files, check_files, default_files, is_device, open_log
+from receipt_cli.wrap.tee import hold_standard_streams
 
 EVIDENCE = "receipt_run"
 """Evidence of a wall time that ``receipt run`` measured."""

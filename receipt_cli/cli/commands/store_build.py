@@ -17,10 +17,9 @@ from receipt_cli.batch.coordinator import Batch, Progress
 from receipt_cli.batch.coordinator import rederive as derive_all
 from receipt_cli.batch.discovery import moment, read_list, walk
 from receipt_cli.batch.labels import Labels, read_mapping
-from receipt_cli.batch.model import REASONS, Engine, Manner, Report
+from receipt_cli.batch.model import REASONS, Engine, Manner, Report, Tally, find_causes, left_out_report, report_document
 from receipt_cli.batch.pool import LocalPool
 from receipt_cli.batch.remote import is_url
-from receipt_cli.batch.summary import Tally, find_causes, left_out_report, report_document
 from receipt_cli.cli.output import note_some, print_line, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
 from receipt_cli.definitions.search_path import find_folders

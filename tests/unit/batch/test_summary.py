@@ -1,7 +1,6 @@
 """Reports of a batch, counted and as JSON."""
 
-from receipt_cli.batch.model import Failure, Identity, Log, Report
-from receipt_cli.batch.summary import MAX_TOLD, Tally, report_document
+from receipt_cli.batch.model import MAX_TOLD, Failure, Identity, Log, Report, Tally, report_document
 from receipt_cli.documents.diff import Difference
 
 LOG = Log("a.log", "/logs/a.log", False, 10, "", True)

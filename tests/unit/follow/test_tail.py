@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from receipt_cli.errors import InputError
+from receipt_cli.follow.growth import PIECE, PipeTail, Tail, open_tail
 from receipt_cli.follow.loop import Process, Stop
-from receipt_cli.follow.tail import PIECE, PipeTail, Tail, open_tail
 
 
 @pytest.fixture

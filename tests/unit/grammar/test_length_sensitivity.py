@@ -10,8 +10,8 @@ import pytest
 import regex
 
 from receipt_cli.grammar.catalog import shipped
-from receipt_cli.grammar.digit_sensitivity import digits_compared, tokens_of
-from receipt_cli.grammar.length_sensitivity import ANYTHING, Between, Unknown, lengths_compared, set_of
+from receipt_cli.grammar.digit_sensitivity import Unknown, digits_compared, set_of, tokens_of
+from receipt_cli.grammar.length_sensitivity import ANYTHING, Between, lengths_compared
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.records.literals import LITERALS
 from receipt_cli.scan.candidates import LONGEST, WORD

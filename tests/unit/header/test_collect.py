@@ -13,8 +13,7 @@ from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.header import collect
 from receipt_cli.header.collect import collect_header
-from receipt_cli.header.document import empty_header, merge
-from receipt_cli.header.from_log import log_facts
+from receipt_cli.header.document import empty_header, log_facts, merge
 from receipt_cli.header.header_file import header_document
 from receipt_cli.header.values import LEAVES, HeaderFact
 

@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.header.document import merge
-from receipt_cli.header.from_log import POINTERS, LogFact, log_facts
+from receipt_cli.header.document import POINTERS, LogFact, log_facts, merge
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.io import encoding, line_range, source
+from receipt_cli.io import encoding, source
 from receipt_cli.io.source import Source
 from receipt_cli.scan.kernel.loading import load_kernel
 from tests.tools.examples import costly
@@ -65,7 +65,7 @@ def test_lines_from_a_mark_are_those_from_the_beginning(
     path.write_bytes(text)
     small = [(source, "BLOCK", BLOCK), (source, "DIRECT", 4 * BLOCK), (encoding, "SAMPLE", BLOCK)]
     with ExitStack() as patched:
-        for module, name, size in (*small, (line_range, "MOST", data.draw(st.sampled_from([4, 1024])))):
+        for module, name, size in (*small, (source, "MOST", data.draw(st.sampled_from([4, 1024])))):
             patched.enter_context(patch.object(module, name, size))
         log = Source(str(path))
         log.native = load_kernel() if native else None

@@ -11,8 +11,7 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.receipts.stated import read_facts
 from receipt_cli.store import flatten as rows
-from receipt_cli.store.flatten import read_row
-from receipt_cli.store.row_files import RowFiles
+from receipt_cli.store.flatten import RowFiles, read_row
 from receipt_cli.store.views import structure
 
 LOGS = Path(__file__).resolve().parents[3] / "fixtures" / "logs"

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from receipt_cli.wrap.output_streams import open_outlets
+from receipt_cli.wrap.tee import open_outlets
 
 
 def test_two_targets_have_two_streams_and_one_target_has_one(tmp_path: Path) -> None:
