@@ -11,8 +11,7 @@ from itertools import pairwise
 
 from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue
 from receipt_cli.events.launches import END, Launch, split_launches
-from receipt_cli.events.model import Event, expand
-from receipt_cli.events.relays import is_relay
+from receipt_cli.events.model import Event, expand, is_relay
 from receipt_cli.io.joined_parts import Stream, joined
 from receipt_cli.io.source import Source
 from receipt_cli.patterns import compile_later

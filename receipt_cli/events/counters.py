@@ -14,8 +14,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from receipt_cli.events.copies import TIMED
-from receipt_cli.events.model import Event, expand, part_of, record_of, rule_of
-from receipt_cli.events.relays import is_relay
+from receipt_cli.events.model import Event, expand, is_relay, part_of, record_of, rule_of
 from receipt_cli.events.starts import joined_names
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.patterns import compile_later

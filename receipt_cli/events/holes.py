@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.events.model import Event
+from receipt_cli.events.model import Event, is_relay, lengths_of, starts_of
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import LARGE
 from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.array_types import Integers

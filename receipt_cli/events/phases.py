@@ -25,8 +25,7 @@ from receipt_cli.events.counters import (
     ends_twice,
     is_skipped,
 )
-from receipt_cli.events.model import Event, cut, in_order
-from receipt_cli.events.relays import Relay, first_records, is_relay, resolve
+from receipt_cli.events.model import Event, Relay, cut, first_records, in_order, is_relay, resolve
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.scan.segment import count_between
 

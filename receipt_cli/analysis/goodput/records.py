@@ -9,9 +9,8 @@ from typing import TypeGuard
 
 import numpy as np
 
-from receipt_cli.events.model import Event
+from receipt_cli.events.model import Event, Relay, as_retained, is_relay
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.relays import Relay, as_retained, is_relay
 from receipt_cli.events.rows import LARGE
 from receipt_cli.events.table import NO_STEP, EventTable
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -18,6 +18,8 @@ import numpy as np
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.streams import Gathered
+from receipt_cli.events.table import EventTable
+from receipt_cli.numeric.spill import slices
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, may_have_time, plain, read_clock
 
@@ -305,38 +307,30 @@ class _Walk:
         usual = others / max(1, self.count - 1 - len(self.hours))
         return next((gap for gap in self.hours if skips_hour(gap, usual)), None)
 
-    def take(self, clock: float, line: int) -> None:
-        if math.isnan(clock):
-            return
-        self.count += 1
-        if clock - self.latest >= HOUR_S - 1 and self.latest > -math.inf and len(self.hours) < MOST_GAPS:
-            self.hours.append(ClockSkip(line, self.latest, clock))
-        if math.isnan(self.first):
-            self.first, self.first_line = clock, line
-        if self.latest - clock > self.back:
-            self.back, self.back_line = self.latest - clock, line
-        self.first, self.latest = min(self.first, clock), max(self.latest, clock)
-        self.last_line = max(self.last_line, line)
-        self.whole = self.whole and clock == math.floor(clock)
-
-    def take_all(self, clocks: Floats, lines: Integers) -> None:
-        """Take many records in order."""
-        if len(clocks) < 2 or not (clocks[1:] >= clocks[:-1]).all():  # some go back, or are not known
-            known = ~np.isnan(clocks)
-            clocks, lines = clocks[known], lines[known]
+    def take(self, clocks: Floats, lines: Integers) -> None:
+        """Take some records in order; those without a stamp count for nothing."""
+        known = ~np.isnan(clocks)
+        clocks, lines = clocks[known], lines[known]
         if not len(clocks):
             return
-        self.take(float(clocks[0]), int(lines[0]))
-        self.count += len(clocks) - 1
-        for at in np.flatnonzero(np.diff(clocks) >= HOUR_S - 1)[: max(0, MOST_GAPS - len(self.hours))].tolist():
-            self.hours.append(ClockSkip(int(lines[at + 1]), float(clocks[at]), float(clocks[at + 1])))
-        behind = np.maximum(np.maximum.accumulate(clocks), self.latest) - clocks
-        worst = int(behind.argmax())
-        if behind[worst] > self.back:
-            self.back, self.back_line = float(behind[worst]), int(lines[worst])
+        latest = np.maximum.accumulate(np.append(self.latest, clocks))[:-1]
+        with np.errstate(invalid="ignore"):
+            gaps = np.flatnonzero((clocks - latest >= HOUR_S - 1) & (latest > -math.inf))
+        for at in gaps[: max(0, MOST_GAPS - len(self.hours))].tolist():
+            self.hours.append(ClockSkip(int(lines[at]), float(latest[at]), float(clocks[at])))
+        worst = int((latest - clocks).argmax())
+        if latest[worst] - clocks[worst] > self.back:
+            self.back, self.back_line = float(latest[worst] - clocks[worst]), int(lines[worst])
+        if math.isnan(self.first):
+            self.first, self.first_line = float(clocks[0]), int(lines[0])
+        self.count += len(clocks)
         self.first, self.latest = min(self.first, float(clocks.min())), max(self.latest, float(clocks.max()))
-        self.last_line = max(self.last_line, int(lines[-1]))
+        self.last_line = max(self.last_line, int(lines.max()))
         self.whole = self.whole and bool((clocks == np.floor(clocks)).all())
+
+    def take_one(self, stamp: Stamp) -> None:
+        """Take the stamp of one line."""
+        self.take(np.array([stamp.clock]), np.array([stamp.line]))
 
 
 def find_life(
@@ -386,41 +380,26 @@ def _stamps_of(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
 def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
     walk = _Walk()
     if edges.head.first is not None:
-        walk.take(edges.head.first.clock, edges.head.first.line)
-    own = [event for event in events if event.at >= start]
-    if any(event.run is not None and event.run.passed for event in own):
-        for clocks, lines in _in_order(own):
-            walk.take_all(clocks, lines)
-        own = []
-    for event in own:
-        if event.clock == event.clock:
-            walk.take(event.clock, event.line)
-        if event.run is not None:
-            for part in event.run.in_pieces():
-                walk.take_all(part.clock, part.line)
+        walk.take_one(edges.head.first)
+    table = EventTable([event for event in events if event.at >= start])
+    for clocks, lines in (
+        _in_order(table.events) if table.passed else ((table.clock[p], table.line[p]) for p in slices(table.count))
+    ):
+        walk.take(clocks, lines)
     latest = edges.tail.last or edges.head.last  # where the last bytes have no stamp, the first may have the latest
     if latest is not None and latest.line > walk.last_line:
-        walk.take(latest.clock, latest.line)
+        walk.take_one(latest)
     return walk
 
 
 def _in_order(events: Sequence[Event]) -> Iterator[tuple[Floats, Integers]]:
     """Yield stamps and lines of all records in log order, those of runs that others stand between among them, in pieces."""
     runs = sorted((event.run for event in events if event.run is not None), key=lambda run: run.record(0)[0])
-    firsts = np.array([run.record(0)[0] for run in runs], np.int64)
-    lasts = np.array([run.record(len(run) - 1)[0] for run in runs], np.int64)
-    at = np.array([event.at for event in events], np.int64)
-    order = np.argsort(at, kind="stable")
-    clocks = np.array([event.clock for event in events])[order]
-    lines = np.array([event.line for event in events], np.int64)[order]
-    at = at[order]
+    singles = EventTable([replace(event, run=None) for event in events])
     for start, end in pairwise([0, *sorted({*_edges(runs)}), FAR]):
-        low, high = np.searchsorted(at, [start, end])
-        parts = [(at[low:high], clocks[low:high], lines[low:high])]
-        for index in np.flatnonzero((lasts >= start) & (firsts < end)).tolist():
-            part = runs[index].between(start, end)
-            if part is not None:
-                parts.append((part.at, part.clock, part.line))
+        low, high = np.searchsorted(singles.at, [start, end])
+        parts = [(singles.at[low:high], singles.clock[low:high], singles.line[low:high])]
+        parts += [(part.at, part.clock, part.line) for run in runs if (part := run.between(start, end)) is not None]
         places, stamps, printed = map(np.concatenate, zip(*parts, strict=True))
         order = np.argsort(places, kind="stable")
         yield stamps[order], printed[order]

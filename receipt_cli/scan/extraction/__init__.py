@@ -9,7 +9,6 @@ from itertools import islice
 
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import starts
-from receipt_cli.scan.extraction.block import bind_row, find_block_row, is_other
 from receipt_cli.scan.extraction.labelled import keep_labelled
 from receipt_cli.scan.extraction.mapping import find_mappings
 from receipt_cli.scan.extraction.model import (
@@ -27,7 +26,7 @@ from receipt_cli.scan.extraction.model import (
     read_unregistered,
 )
 from receipt_cli.scan.extraction.pairs import find_pairs
-from receipt_cli.scan.extraction.table import bind_cells, find_row, plan_columns
+from receipt_cli.scan.extraction.table import bind_cells, bind_row, find_block_row, find_row, is_other, plan_columns
 
 __all__ = [
     "DROPPED",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from receipt_cli.grammar.model import Rule, Table
+from receipt_cli.grammar.model import Block, Rule, Table
 from receipt_cli.patterns import regex_later
-from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_text, read_unregistered
+from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_text, event_of, read_unregistered
 
 _WORD = regex_later(rb"[^ \t\n\r\x0b\f]++")
 _CELL = regex_later(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
@@ -56,3 +56,32 @@ def plan_columns(spec: Table, header: Sequence[str]) -> tuple[dict[str, int], di
         elif spec.other and name not in spec.ignore:
             others[column] = name[:MAX_KEY]
     return fields, others
+
+
+def find_block_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
+    """Return the event if ``record`` is the opening line or a row of a block."""
+    opening, row = rule.block_patterns
+    found = opening.search(record, timeout=box.left()) if opening is not None else None
+    if opening is not None and found is not None:
+        return [event_of(opening, found)]
+    found = row.search(record, timeout=box.left())
+    if found is None:
+        return []
+    row_found = clean_text(found["key"]), clean_text(found["value"])
+    return [
+        Extraction(found.start(), found.end(), column="pairs", cells=row_found, parts=[found.span("key"), found.span("value")])
+    ]
+
+
+def bind_row(spec: Block, row: tuple[str, ...]) -> tuple[str, str | float] | None:
+    """Bind a block row: (field, text), (printed key, number) if undeclared, or None if dropped."""
+    key, value = row
+    if key in spec.keys:
+        return spec.keys[key], value
+    other = read_unregistered(value) if is_other(spec, key) else None
+    return (key, other) if other is not None else None
+
+
+def is_other(spec: Block, key: str) -> bool:
+    """Return whether no field has this key but its numbers are kept."""
+    return spec.other and key not in spec.ignore and 0 < len(key) <= MAX_KEY

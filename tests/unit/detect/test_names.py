@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.detect.names import NAMED, _named_in, has_name
+from receipt_cli.detect.parts import NAMED, _named_in, has_name
 from receipt_cli.receipts.production import Request, produce_all
 
 FORMS = {

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.detect import choose as detect
-from receipt_cli.detect import version_ratio
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric import ordinals
@@ -152,4 +151,4 @@ COLUMNS = st.dictionaries(st.integers(0, 30), FIGURES).map(column_of)
 def test_ratios_of_rates_and_times(rate: NumberColumn, time: NumberColumn, tokens: float) -> None:
     seconds = dict(zip(time.rows, time.values, strict=True))
     ratios = [v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r)]
-    assert version_ratio._ratios(rate, time, tokens).tolist() == list(filter(math.isfinite, ratios))
+    assert detect._ratios(rate, time, tokens).tolist() == list(filter(math.isfinite, ratios))
