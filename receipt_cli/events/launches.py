@@ -81,6 +81,7 @@ def split_launches(
     cuts, signs, contested = _cuts_of(events, body, catalogue, banners)
     launches: list[Launch] = []
     banner: list[Event] = []
+    before: list[Event] = []
     for begin, end in pairwise([0, *cuts, len(events)]):
         mine = list(events[begin:end])
         introduced = _introduction(mine)
@@ -88,12 +89,28 @@ def split_launches(
         last_at = events[end].at if end < len(events) else END
         sign = signs.get(begin)
         apart = bool(introduced) or not banner or sign != FOLD
-        doubtful = events[begin].line if sign == DOUBT else None
+        doubtful = events[begin].line if sign == DOUBT and not _outdoes(mine, before) else None
         own = mine if apart else [*banner, *mine]
         against = tuple(events[at].line for at in contested if begin <= at < end)
         launches.append(Launch(own, first.at if first else 0, last_at, first.line if first else 1, apart, doubtful, against))
-        banner = introduced or banner
+        banner, before = introduced or banner, mine
     return launches
+
+
+def _outdoes(mine: Sequence[Event], before: Sequence[Event]) -> bool:
+    """True where records begin no later than those of the launch before, reach as far, and are more.
+
+    Then it does not matter whether they are another attempt, which would replace all records before it.
+    """
+    (first, last, records), (its_first, its_last, its_records) = map(_course, (mine, before))
+    return first <= its_first and last >= its_last and records > its_records > 0
+
+
+def _course(events: Sequence[Event]) -> tuple[float, float, int]:
+    """Return the first and the last place of step records, and how many there are."""
+    steps = [event for event in events if event.is_step and event.position is not None]
+    places = [float(place or 0) for event in steps for place in (event.position, event.last_step or event.position)]
+    return min(places, default=0.0), max(places, default=0.0), sum(event.records for event in steps)
 
 
 def _cuts_of(
