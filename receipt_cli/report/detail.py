@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from receipt_cli.comparison.comparable import describe_run
+from receipt_cli.render.card import find_doubts
 from receipt_cli.render.comparison.words import field_name, field_value
+from receipt_cli.render.style import Style
 from receipt_cli.report.packing import Pool, number, present, short_text
 
 Document: TypeAlias = Mapping[str, Any]
-Fact: TypeAlias = tuple[object, object, object]
-"""(name, value, source)"""
 
 STATISTICS = ("first", "last", "min", "max", "median")
 SOURCES = {"metrics": 0, "derived": 1, "other_metrics": 2}
@@ -47,6 +47,7 @@ def run_detail(document: Document) -> dict[str, Any]:
             "header": list(_header(document)),
             "origin": list(_origin(derivation)),
             "lines": [derivation["lines"][key] for key in ("matched", "ignored", "unmatched", "undecodable")],
+            "doubts": [short_text(doubt) for doubt in find_doubts(document, Style())],
             "near": _near(derivation["near_misses"]),
             "problems": _problems(derivation["problems"]),
             "attachments": [
@@ -112,10 +113,11 @@ def _goodput(goodput: Document | None) -> dict[str, Any] | None:
         return None
     lost = {key: number(value) for key, value in goodput["badput_s"].items() if value}
     times = {"wall": number(goodput["wall_time_s"]), "step": number(goodput["step_time_s"]), "lost": lost}
-    return {**times, "evidence": goodput["evidence"]}
+    inferred = [key for key, part in (goodput.get("parts") or {}).items() if part and part.get("how") == "inferred"]
+    return {**times, "inferred": inferred, "evidence": goodput["evidence"]}
 
 
-def _header(document: Document) -> Iterator[Fact]:
+def _header(document: Document) -> Iterator[tuple[object, ...]]:
     """Yield (field, value, source) of each known header field of the run."""
     sources = document["header"]["sources"] or {}
     known = ((pointer, value) for pointer, value in describe_run(document).items() if value is not None)
@@ -132,8 +134,8 @@ def _source(sources: Mapping[str, str], pointer: str) -> str | None:
     return None
 
 
-def _origin(derivation: Document) -> Iterator[Fact]:
-    """Yield the inputs and definitions from which the receipt was derived."""
+def _origin(derivation: Document) -> Iterator[tuple[object, ...]]:
+    """Yield (name, value, digest) of each input and definition from which the receipt was derived."""
     for grammar in derivation["grammars"]:
         name = f"{grammar['id']}@v{grammar['version']}"
         yield ("grammar", f"{name}, chosen by {grammar['chosen_by'].replace('_', ' ')}", grammar["sha256"])

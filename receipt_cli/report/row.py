@@ -21,11 +21,11 @@ CHECKS = (*CORE, "steps_monotonic", "completed", "mfu_plausible", "throughput_co
 """Checks that a report counts; others appear only on the run's own page."""
 COLUMNS = (
     "name", "digest", "at", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "state", "checks", "reason",
-    "category", "step", "planned", "loss", "tokens", "recomputed", "step_time", "mfu", "memory", "goodput", "wall",
+    "step", "planned", "loss", "tokens", "recomputed", "step_time", "mfu", "memory", "goodput", "wall",
     "path", "model", "signature", "val_loss", "step_tokens", "device_hours", "cost", "currency", "cause",
 )  # fmt: skip
 _TEXTS = (
-    "name", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "reason", "category",
+    "name", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "reason",
     "path", "model", "signature", "currency", "cause",
 )  # fmt: skip
 _MARKS = {True: "1", False: "0", None: "-"}
@@ -60,7 +60,6 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "state": OUTCOMES.index(told["outcome"]),
         "checks": "".join(_MARKS[checks.get(name)] for name in CHECKS),
         "reason": failure.get("reason"),
-        "category": failure.get("category"),
         "step": number(steps.get("last")),
         "planned": number(steps.get("planned")),
         "loss": _figure(summary, registry, "loss", "last"),

@@ -201,6 +201,8 @@ def test_the_page_of_one_log_has_its_curves(page: Page, tmp_path: Path) -> None:
     assert page.run(f"{marks}.every(p => p.getBBox().x <= {width})")
     jump, peak = (f"document.querySelector('[data-curve=loss] path.{name}').getBBox()" for name in ("jump", "line"))
     assert page.run(f"Math.abs({jump}.y - {peak}.y) < 0.2")
+    doubts = page.run("document.querySelector('[data-panel=doubts] ul').textContent")
+    assert "1 jump of loss, at step 100" in doubts
     assert page.complaints == []
 
 

@@ -75,14 +75,14 @@ function statistics(d) {
 
 function goodput(d) {
   const g = d.goodput;
-  return g ? el('section', null, el('h2', null, 'Time'), el('div', {class: 'narrow'}, table(['time', 'seconds', 'share'], [['in steps', g.step], ...Object.entries(g.lost).sort((a, b) => b[1] - a[1]).map(([name, value]) => ['lost to ' + name.replaceAll('_', ' '), value]), ['wall time', g.wall]].map(([name, value]) => [name, value === null ? '–' : num(value, 4), value === null || !g.wall ? '–' : num(100 * value / g.wall, 3) + ' %']), [1, 2])), el('p', {class: 'note'}, 'evidence: ' + g.evidence.replaceAll('_', ' '))) : null;
+  return g ? el('section', null, el('h2', null, 'Time'), el('div', {class: 'narrow'}, table(['time', 'seconds', 'share'], [['in steps', g.step], ...Object.entries(g.lost).sort((a, b) => b[1] - a[1]).map(([name, value]) => ['lost to ' + name.replaceAll('_', ' '), value, g.inferred.includes(name) ? '~' : '']), ['wall time', g.wall]].map(([name, value, about = '']) => [name, value === null ? '–' : about + num(value, 4), value === null || !g.wall ? '–' : num(100 * value / g.wall, 3) + ' %']), [1, 2])), el('p', {class: 'note'}, 'evidence: ' + g.evidence.replaceAll('_', ' ') + (g.inferred.some(name => g.lost[name]) ? ' · ~: inferred' : ''))) : null;
 }
 
 function doubts(d) {
-  if (!(d.near || d.problems || d.unread)) return null;
-  return el('section', {'data-panel': 'doubts'}, el('h2', null, 'Doubts'),
+  if (!(d.doubts || d.near || d.problems || d.unread)) return null;
+  return el('section', {'data-panel': 'doubts'}, el('h2', null, 'Doubts'), d.doubts && el('ul', null, d.doubts.map(doubt => el('li', null, doubt))),
     d.near && [el('h3', null, plural(d.near[0], 'line') + ' almost read'), table(['rule', 'line', 'text'], d.near[1].map(n => [n[0], n[1] === null ? '–' : count(n[1]), el('code', null, n[2])]), [1])],
-    d.problems && [el('h3', null, plural(d.problems[0], 'doubt') + ' about the reading'), table(['kind', 'line', 'detail', 'text'], d.problems[1].map(p => [p[0].replaceAll('_', ' '), p[1] === null ? '–' : count(p[1]), p[2], el('code', null, p[3])]), [1])],
+    d.problems && [el('h3', null, 'Where the reading is in doubt'), table(['kind', 'line', 'detail', 'text'], d.problems[1].map(p => [p[0].replaceAll('_', ' '), p[1] === null ? '–' : count(p[1]), p[2], el('code', null, p[3])]), [1])],
     d.unread && [el('h3', null, 'Lines that look like metrics and are not read'), el('pre', {class: 'tail', tabindex: '0'}, d.unread.join('\n'))]);
 }
 
