@@ -32,7 +32,7 @@ _EXACT = 2.0**53
 
 
 def product_curves(product: Product) -> list[list[Any]]:
-    """Return ``[phase, metric, records, points, bad]`` for each curve of a log (see ``thin``), primary phase first."""
+    """Return ``[phase, metric, records, points, bad, bad_count]`` for each curve of a log (see ``thin``), primary phase first."""
     summaries, primary = product.derivation.summaries, product.derivation.primary
     curves: list[list[Any]] = []
     for index in sorted(range(len(summaries)), key=lambda i: (i != primary, i)):
@@ -49,7 +49,7 @@ def _rank(name: str) -> int:
 
 
 def thin(steps: Sequence[float] | Floats, values: Sequence[float] | Floats, most: int) -> list[Any] | None:
-    """Return ``[records, points, bad]`` of a curve; ``points`` alternate step and value, at most ``most`` points.
+    """Return ``[records, points, bad, bad_count]`` of a curve; ``points`` alternate step and value, at most ``most`` points.
 
     Keeps the smallest and largest value of each interval of steps, and both ends of the curve. ``bad`` are at most 40 steps
     with a non-finite value. None for fewer than two values.
@@ -68,7 +68,7 @@ def thin(steps: Sequence[float] | Floats, values: Sequence[float] | Floats, most
     for place, value in zip(x[chosen].tolist(), y[chosen].tolist(), strict=True):
         points += [int(place), number(value)]
     every = max(1, -(-len(bad) // _MARKED))
-    return [len(x) + len(bad), points, [int(step) for step in bad[::every].tolist()]]
+    return [len(x) + len(bad), points, [int(step) for step in bad[::every].tolist()], len(bad)]
 
 
 def _extremes(values: Floats, most: int) -> NDArray[np.int64]:

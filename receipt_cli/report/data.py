@@ -112,7 +112,7 @@ def _plain(rows: list[dict[str, Any]]) -> str:
 
 def _frame(kind: str, title: str, registry: Registry, pool: Pool) -> dict[str, Any]:
     metrics = {m.name: [metric_label(m.name), kind_of(m.name), m.better, m.klass] for m in registry.metrics}
-    metrics["goodput_ratio"] = ["goodput", "ratio", "higher", "rate"]
+    metrics["goodput_ratio"] = ["time in steps", "ratio", "higher", "rate"]
     metrics["training_time_s"] = ["training time", "time", "none", "counter"]
     metrics["healthy"] = ["runs that did not fail", "ratio", "higher", "rate"]
     return {

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from receipt_cli.comparison.comparable import describe_run
+from receipt_cli.render.card import find_doubts
 from receipt_cli.render.comparison.words import field_name, field_value
+from receipt_cli.render.style import Style
 from receipt_cli.report.packing import Pool, number, present, short_text
 
 Document: TypeAlias = Mapping[str, Any]
-Fact: TypeAlias = tuple[object, object, object]
-"""(name, value, source)"""
 
-STATISTICS = ("first", "last", "min", "max", "mean", "median")
+STATISTICS = ("first", "last", "min", "max", "median")
 SOURCES = {"metrics": 0, "derived": 1, "other_metrics": 2}
 """Printed by the trainer, recomputed, and printed outside the registry."""
 MAX_METRICS = 60
@@ -30,6 +30,8 @@ def run_detail(document: Document) -> dict[str, Any]:
             "digest": derivation["log"]["sha256"],
             "metrics": list(_metrics(summary)),
             "omitted": max(0, sum(len(summary.get(block) or {}) for block in SOURCES) - MAX_METRICS) or None,
+            "jumps": _jumps(summary),
+            "saved": (summary.get("checkpoints") or {}).get("last_step"),
             "consistency": [
                 [c["metric"], number(c["reported"]), number(c["derived"]), number(c["ratio"]), c["consistent"]]
                 for c in summary.get("consistency") or []
@@ -45,6 +47,7 @@ def run_detail(document: Document) -> dict[str, Any]:
             "header": list(_header(document)),
             "origin": list(_origin(derivation)),
             "lines": [derivation["lines"][key] for key in ("matched", "ignored", "unmatched", "undecodable")],
+            "doubts": [short_text(doubt) for doubt in find_doubts(document, Style())],
             "near": _near(derivation["near_misses"]),
             "problems": _problems(derivation["problems"]),
             "attachments": [
@@ -64,7 +67,7 @@ def pack(detail: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
 
 
 def _metrics(summary: Document) -> Iterator[list[Any]]:
-    """Yield ``[name, source, window, scope, definition, records, nonfinite, first, last, min, max, mean, median]``."""
+    """Yield ``[name, source, window, scope, definition, records, nonfinite, first, last, min, max, median]``."""
     entries = ((name, source, entry) for block, source in SOURCES.items() for name, entry in (summary.get(block) or {}).items())
     for (name, source, entry), _ in zip(entries, range(MAX_METRICS), strict=False):
         texts = [entry[key] for key in ("window", "scope", "definition")]
@@ -81,6 +84,12 @@ def _steps(summary: Document) -> list[Any] | None:
     return [steps[key] for key in keys] + [steady[key] for key in ("record_count", "excluded_warmup", "excluded_implausible")]
 
 
+def _jumps(summary: Document) -> dict[str, list[Any]]:
+    """Return the count of jumps of each metric that has any, and step and value of the first."""
+    found = ((summary.get("spikes") or {}).get("metrics") or {}).items()
+    return {name: [m["count"], [[j["step"], number(j["value"])] for j in m["first"]]] for name, m in found if m["count"]}
+
+
 def _phase(summary: Document, name: str | None) -> list[Any]:
     metrics = summary["metrics"]
     figures = [number((metrics.get(metric) or {}).get(key)) for metric, key in (("loss", "last"), ("tokens_per_s", "median"))]
@@ -90,16 +99,11 @@ def _phase(summary: Document, name: str | None) -> list[Any]:
 def _failure(failure: Document | None) -> dict[str, Any] | None:
     if failure is None:
         return None
-    keys = ("count", "first_line", "last_line")
     return present(
         {
             "line": failure["line_number"],
             "message": short_text(failure["message"] or "") or None,
             "tail": [short_text(line) for line in failure["log_tail"][-MAX_TAIL:]],
-            "markers": [
-                [short_text(m["id"]), m["role"], *(m[key] for key in keys), short_text(m["message"] or "")]
-                for m in failure["markers"][:MAX_FIRST]
-            ],
         }
     )
 
@@ -109,10 +113,11 @@ def _goodput(goodput: Document | None) -> dict[str, Any] | None:
         return None
     lost = {key: number(value) for key, value in goodput["badput_s"].items() if value}
     times = {"wall": number(goodput["wall_time_s"]), "step": number(goodput["step_time_s"]), "lost": lost}
-    return {**times, "evidence": goodput["evidence"]}
+    inferred = [key for key, part in (goodput.get("parts") or {}).items() if part and part.get("how") == "inferred"]
+    return {**times, "inferred": inferred, "evidence": goodput["evidence"]}
 
 
-def _header(document: Document) -> Iterator[Fact]:
+def _header(document: Document) -> Iterator[tuple[object, ...]]:
     """Yield (field, value, source) of each known header field of the run."""
     sources = document["header"]["sources"] or {}
     known = ((pointer, value) for pointer, value in describe_run(document).items() if value is not None)
@@ -129,8 +134,8 @@ def _source(sources: Mapping[str, str], pointer: str) -> str | None:
     return None
 
 
-def _origin(derivation: Document) -> Iterator[Fact]:
-    """Yield the inputs and definitions from which the receipt was derived."""
+def _origin(derivation: Document) -> Iterator[tuple[object, ...]]:
+    """Yield (name, value, digest) of each input and definition from which the receipt was derived."""
     for grammar in derivation["grammars"]:
         name = f"{grammar['id']}@v{grammar['version']}"
         yield ("grammar", f"{name}, chosen by {grammar['chosen_by'].replace('_', ' ')}", grammar["sha256"])
@@ -138,7 +143,7 @@ def _origin(derivation: Document) -> Iterator[Fact]:
         yield (key, f"v{derivation[key]['version']}", derivation[key]["sha256"])
     log = derivation["log"]
     yield ("rules", derivation["rules"], None)
-    yield ("log size", f"{log['size_bytes']:,} bytes, {log['line_count']:,} lines", None)
+    yield ("log size", f"{log['size_bytes']} bytes, {log['line_count']} lines", None)
     for file in (log.get("files") or [])[:MAX_FIRST]:
         yield ("log file", file["name"], file["sha256"])
     launches = derivation.get("launches")

@@ -48,7 +48,7 @@ def signs(document: Document) -> Iterator[Sign]:
         name = f"{first['grammar']} {first['rule']}" if first else grammar
         yield Sign("near_miss", f"lines that nearly match {name}", near["count"], first["excerpt"] if first else "")
     if any(g["id"] == GENERIC for g in derivation["grammars"]):
-        about = "read by the words beside its numbers: no grammar matches the trainer"
+        about = "unknown trainer, read by its labels"
         yield Sign("generic", about, 1, _first_problem(document, "generic_reading"))
     kinds: dict[str, list[Any]] = {}
     told = ("generic_reading",) if derivation["grammars"] else ("generic_reading", "no_step_recognised")
@@ -70,7 +70,7 @@ def _unread(document: Document, grammar: str) -> Iterator[Sign]:
     lines = document["derivation"]["lines"]
     total = sum(lines[key] or 0 for key in ("matched", "ignored", "unmatched"))
     if document["derivation"]["grammars"] and total >= _LEAST_RECORDS and lines["unmatched"] > MOSTLY_UNREAD * total:
-        share = f"{lines['unmatched']:,} of {total:,} records match no rule"
+        share = f"{lines['unmatched']} of {total} records match no rule"
         yield Sign("unread", f"most of the log is unread by {grammar}", lines["unmatched"], share)
 
 

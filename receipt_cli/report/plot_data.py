@@ -21,13 +21,8 @@ _GROUPS = (
 """By default, the first metric of each group that a run has is drawn."""
 
 
-def choose(document: Mapping[str, Any], wanted: Sequence[str]) -> list[str]:
-    """Return the metrics to draw: ``wanted``, or the usual ones. Raises ``UsageError`` for a metric that the run lacks."""
-    return choose_for([document], wanted)
-
-
-def choose_for(documents: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
-    """Return the metrics to draw, each in at least one of several runs. Raises ``UsageError`` as ``choose``."""
+def choose(documents: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
+    """Return the metrics to draw: ``wanted``, or the usual ones. Raises ``UsageError`` for a metric that no run has."""
     known = list(dict.fromkeys(name for document in documents for name in _metrics(document)))
     if not known:
         raise UsageError("there is nothing to draw", why="no metric of the primary phase was read", try_="receipt show FILE")

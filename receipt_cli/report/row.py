@@ -21,11 +21,11 @@ CHECKS = (*CORE, "steps_monotonic", "completed", "mfu_plausible", "throughput_co
 """Checks that a report counts; others appear only on the run's own page."""
 COLUMNS = (
     "name", "digest", "at", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "state", "checks", "reason",
-    "category", "step", "planned", "loss", "tokens", "recomputed", "step_time", "mfu", "memory", "memory_metric", "goodput",
+    "step", "planned", "loss", "tokens", "recomputed", "step_time", "mfu", "memory", "goodput", "wall",
     "path", "model", "signature", "val_loss", "step_tokens", "device_hours", "cost", "currency", "cause",
 )  # fmt: skip
 _TEXTS = (
-    "name", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "reason", "category", "memory_metric",
+    "name", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "reason",
     "path", "model", "signature", "currency", "cause",
 )  # fmt: skip
 _MARKS = {True: "1", False: "0", None: "-"}
@@ -46,8 +46,6 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
     doubtful = contradicted_metrics(summary)
     tokens = _figure(summary, registry, "tokens_per_s", "median") if "tokens_per_s" not in doubtful else None
     derived = _figure(summary, registry, "tokens_per_s", "median", "derived") if tokens is None else None
-    memory_name, memory = _memory(summary)
-    losses = _figure(summary, registry, "loss", "last")
     steps = summary.get("steps") or {}
     return {
         "name": _name(document),
@@ -62,17 +60,16 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "state": OUTCOMES.index(told["outcome"]),
         "checks": "".join(_MARKS[checks.get(name)] for name in CHECKS),
         "reason": failure.get("reason"),
-        "category": failure.get("category"),
         "step": number(steps.get("last")),
         "planned": number(steps.get("planned")),
-        "loss": losses,
+        "loss": _figure(summary, registry, "loss", "last"),
         "tokens": derived if tokens is None else tokens,
         "recomputed": int(tokens is None and derived is not None),
         "step_time": _figure(summary, registry, "step_time_s", "median"),
         "mfu": _figure(summary, registry, "mfu_ratio", "median"),
-        "memory": memory,
-        "memory_metric": memory_name,
+        "memory": _memory(summary),
         "goodput": number((document["goodput"] or {}).get("goodput_ratio")),
+        "wall": number(told["wall_time_s"]),
         "path": next(iter(run.get("log_paths") or ()), None),
         "model": header["model"]["architecture"] or header["software"]["trainer"] or (grammars[0]["id"] if grammars else None),
         "signature": told["failure_signature"],
@@ -153,15 +150,11 @@ def _figure(summary: Document, registry: Registry, name: str, figure: str, block
     return number(next(values, None))
 
 
-def _memory(summary: Document) -> tuple[str | None, int | float | None]:
-    """Return the run's first memory figure, in the store's order, and the metric's name."""
-    by_id = {entry["id"]: (name, entry) for name, entry in (summary.get("metrics") or {}).items()}
-    for wide in MEMORY:
-        name, entry = by_id.get(wide.metric_id, (None, {}))
-        value = number(entry.get(wide.figure))
-        if value is not None:
-            return name, value
-    return None, None
+def _memory(summary: Document) -> int | float | None:
+    """Return the run's first memory figure, in the store's order."""
+    by_id = {entry["id"]: entry for entry in (summary.get("metrics") or {}).values()}
+    figures = (number(by_id.get(wide.metric_id, {}).get(wide.figure)) for wide in MEMORY)
+    return next((figure for figure in figures if figure is not None), None)
 
 
 def _accelerators(header: Document) -> str | None:

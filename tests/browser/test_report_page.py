@@ -56,13 +56,13 @@ def opened(page: Page, path: Path, place: str = "") -> None:
 
 def test_the_panels_are_drawn_and_nothing_is_loaded(page: Page, report: Path) -> None:
     opened(page, report)
-    assert page.run(DRAWN) == 10  # the last runs, six panels, failures, what varies and drift
+    assert page.run(DRAWN) == 10  # the last runs, six panels, failures, what varies and doubts
     assert (
         page.run("document.querySelector('[data-panel=tokens] .legend').textContent")
         == "1xa100-small · small64xh100-large · large8xh100-base · base8xmi300-base · base"
     )
     assert "hardware accelerators" in page.run("document.querySelector('.changes').textContent")
-    for place in ("/lanes", "/lane/0", "/runs", "/drift", "/nowhere"):
+    for place in ("/lanes", "/lane/0", "/runs", "/doubts", "/nowhere"):
         page.go(place)
         assert page.run("document.querySelector('h1').textContent")
     assert page.run("document.querySelectorAll('svg').length") == 0
@@ -158,7 +158,7 @@ def test_the_colours_follow_the_reader_and_the_switch(page: Page, report: Path) 
 
 def test_what_receipts_say_is_text(page: Page, make: Callable[..., Path]) -> None:
     opened(page, make(10, hostile=True))
-    for place in ("/", "/lanes", "/lane/0", "/runs", "/drift", page.run("document.querySelector('.strip a.failed').hash")[1:]):
+    for place in ("/", "/lanes", "/lane/0", "/runs", "/doubts", page.run("document.querySelector('.strip a.failed').hash")[1:]):
         page.go(place)
         assert page.run("document.title") != "owned"
         assert page.run("document.querySelectorAll('img, iframe, object, main script, main style').length") == 0
@@ -186,14 +186,23 @@ def test_five_thousand_runs_stay_fluid(page: Page, tmp_path: Path) -> None:
 
 def test_the_page_of_one_log_has_its_curves(page: Page, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
-    losses = [f"{4 - n / 100:.4f}" for n in range(200)] + ["nan"]
+    losses = [f"{4 - n / 100:.4f}" for n in range(200)] + ["nan"] * 50
+    losses[100] = "9.0000"
     log.write_text("".join(f"iter {n}: loss {loss}, time 21.00ms, mfu 2.00%\n" for n, loss in enumerate(losses)))
     command = [sys.executable, "-m", "receipt_cli", "parse", log, "--html", tmp_path / "run.html", "--name", "one <b>run</b>"]
     subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).resolve().parents[2])
     opened(page, tmp_path / "run.html")
     assert page.run("document.querySelector('h1').firstChild.textContent") == "one <b>run</b>"
     assert page.run("[...document.querySelectorAll('[data-curve]')].map(c => c.dataset.curve)") == ["loss"]
-    assert page.run("document.querySelectorAll('[data-curve=loss] path.bad').length") == 1
+    assert page.run("document.querySelectorAll('[data-curve=loss] path.bad').length") == 25  # of 50, evenly
+    note = page.run("document.querySelector('[data-curve=loss] .note').textContent")
+    assert note == "250 records · 50 not finite (red) · 1 jump (orange)"
+    marks, width = "[...document.querySelectorAll('[data-curve=loss] path.bad')]", "p.ownerSVGElement.viewBox.baseVal.width"
+    assert page.run(f"{marks}.every(p => p.getBBox().x <= {width})")
+    jump, peak = (f"document.querySelector('[data-curve=loss] path.{name}').getBBox()" for name in ("jump", "line"))
+    assert page.run(f"Math.abs({jump}.y - {peak}.y) < 0.2")
+    doubts = page.run("document.querySelector('[data-panel=doubts] ul').textContent")
+    assert "1 jump of loss, at step 100" in doubts
     assert page.complaints == []
 
 
@@ -202,7 +211,7 @@ def test_a_failed_run_shows_its_card_and_the_end_of_its_log_on_any_screen(page: 
     noise = "".join(f"a line of no meaning, number {n}\n" for n in range(60))
     steps = "".join(f"iter {n}: loss {4 - n / 100:.4f}, time 21.00ms, mfu 2.00%\n" for n in range(50))
     raised = 'Traceback (most recent call last):\n  File "train.py", line 7, in main\n    step()\nKeyError: "tokens"\n'
-    log.write_text(steps + noise + raised)
+    log.write_text(steps + noise + raised + "a line after the error\n" * 30)
     command = [sys.executable, "-m", "receipt_cli", "parse", log, "--html", tmp_path / "run.html"]
     subprocess.run(command, capture_output=True, cwd=Path(__file__).resolve().parents[2])
     try:
@@ -213,9 +222,12 @@ def test_a_failed_run_shows_its_card_and_the_end_of_its_log_on_any_screen(page: 
             assert page.run("document.querySelector('pre.card').textContent").startswith(
                 "✗ failed    KeyError at train.py:7 in main"
             )
-            assert page.run("(t => t.scrollTop + t.clientHeight >= t.scrollHeight - 1)(document.querySelector('.tail'))")
+            error = "document.querySelector('.tail b.bad')"
+            assert page.run(f"{error}.textContent") == 'KeyError: "tokens"'
+            below = page.run(f"(b => b.offsetTop + b.offsetHeight - b.parentNode.scrollTop - b.parentNode.clientHeight)({error})")
+            assert -60 < below <= 0  # in the last lines of the box
             assert page.run("document.documentElement.scrollWidth <= window.innerWidth")
-            stacked = page.run("getComputedStyle(document.querySelector('main tbody td')).display")
+            stacked = page.run("getComputedStyle(document.querySelector('main tbody td:not(.n)')).display")
             assert stacked == ("block" if width == 400 else "table-cell")
     finally:
         page.size(1400, 1000)

@@ -15,7 +15,7 @@ from receipt_cli.errors import UsageError
 from receipt_cli.receipts.production import read_given
 from receipt_cli.render.plot import MOST_RUNS, render_curves, render_overlay, render_ranges
 from receipt_cli.render.style import ColorChoice
-from receipt_cli.report.plot_data import choose, choose_for, overlaid, plotted
+from receipt_cli.report.plot_data import choose, overlaid, plotted
 
 Align = Literal["step", "tokens", "samples", "time"]
 
@@ -46,7 +46,7 @@ def plot(
         return
 
     document, product = read_given(log_or_receipt(files[0], store), environ=dict(os.environ), progress=progress)
-    names = choose(document, metric or [])
+    names = choose([document], metric or [])
     if product is None:
         note(["a receipt has statistics, not records: these are the ranges; plot the log for its curves"])
         write_stdout(render_ranges(document["summary"]["metrics"], names, style(color)))
@@ -64,7 +64,7 @@ def _overlay(
     if files.count("-") > 1:
         raise UsageError("- can be given once")
     given = [read_given(log_or_receipt(file, store), environ=dict(os.environ), progress=progress) for file in files]
-    names = choose_for([document for document, _ in given], metrics)
+    names = choose([document for document, _ in given], metrics)
     note(dict.fromkeys(text for _, product in given if product is not None for text in product.notes))
     called = zip(short_names(files), given, strict=True)
     runs = [overlaid(name, document, product, names, align) for name, (document, product) in called]

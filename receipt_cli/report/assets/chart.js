@@ -37,7 +37,7 @@ function timeTicks(low, high, most) {
   }
 }
 
-// spec: metric, series [{name, color, points [[x, y, run]], lines [[[x, y]]], bad [x]}], x 'time' | 'run' | 'step', height,
+// spec: metric, series [{name, color, points [[x, y, run]], lines [[[x, y]]], bad [x], jumps [[x, y]]}], x 'time' | 'run' | 'step', height,
 // bounds [low, high] | null, marks [{x, label, tone}], open(point), say(point), describe
 function chart(spec) {
   const frame = el('div', {class: 'chart', tabindex: '0', role: 'img', 'aria-label': spec.describe});
@@ -55,6 +55,7 @@ function drawChart(frame, spec) {
   if (!points.length) return;
   const inner = {w: width - PAD.left - PAD.right, h: height - PAD.top - PAD.bottom};
   let x0 = Infinity, x1 = -Infinity, y0 = Infinity, y1 = -Infinity;
+  for (const x of spec.series.flatMap(series => series.bad || [])) { x0 = Math.min(x0, x); x1 = Math.max(x1, x); }
   for (const [x, y] of points) { x0 = Math.min(x0, x); x1 = Math.max(x1, x); y0 = Math.min(y0, y); y1 = Math.max(y1, y); }
   if (spec.bounds) [y0, y1] = spec.bounds;
   const logarithmic = !spec.bounds && !spec.linear && y0 > 0 && y1 / y0 > 30;
@@ -92,7 +93,8 @@ function drawChart(frame, spec) {
   const to = p => X(p[0]).toFixed(1) + ' ' + Y(p[1]).toFixed(1);
   for (const series of spec.series) {
     if (series.points) image.append(svg('path', {class: 'dots c' + series.color + (points.length > 1500 ? ' many' : ''), d: series.points.map(p => `M${to(p)}h0`).join('')}));
-    for (const line of series.lines) if (line.length) image.append(svg('path', {class: 'line c' + series.color, d: 'M' + line.map(to).join('L')}));
+    for (const line of series.lines) if (line.length) image.append(svg('path', {class: (line.length > 1 ? 'line c' : 'dots c') + series.color, d: 'M' + line.map(to).join('L') + 'h0'}));
+    if (series.jumps) image.append(svg('path', {class: 'jump', d: series.jumps.map(p => `M${to(p)}h0`).join('')}));
     for (const x of series.bad || []) image.append(svg('path', {class: 'bad', d: `M${X(x).toFixed(1)} ${height - PAD.bottom}v-9`}));
   }
   const cursor = svg('g', {class: 'cursor', visibility: 'hidden'}, svg('line', {y1: PAD.top, y2: height - PAD.bottom}), svg('circle', {r: 4.5}));

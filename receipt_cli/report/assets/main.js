@@ -37,7 +37,7 @@ function header() {
     theme: el('button', {type: 'button', id: 'theme', title: 'Colours (t)', click: () => setTheme(remember(THEMES[(THEMES.indexOf(theme) + 1) % 3]))}),
     count: el('span', {id: 'count', role: 'status'}),
   };
-  const links = [['', 'Overview'], ['lanes', 'Lanes'], ['runs', 'Runs'], ['overlay', 'Overlay'], ['drift', 'Drift']];
+  const links = [['', 'Overview'], ['lanes', 'Lanes'], ['runs', 'Runs'], ['overlay', 'Overlay'], ['doubts', 'Doubts']];
   document.getElementById('top').append(el('span', {class: 'mark'}, 'receipt'),
     D.kind === 'store' && el('nav', {'aria-label': 'Pages'}, links.map(([to, name]) => el('a', {href: place(to), 'data-to': to}, name))) || '',
     D.kind === 'store' && el('form', {class: 'filter', role: 'search', submit: event => event.preventDefault()}, controls.q, controls.lane, controls.preset, controls.state, controls.clear, controls.count) || '',
@@ -53,7 +53,7 @@ function pageFor({path, filter}) {
     case 'runs': return runsPage(filter);
     case 'run': { const run = findRun(path.slice(1).join('/')); return run !== null ? runPage(run) : missing('There is no such run, or more than one.'); }
     case 'overlay': return overlayPage(filter);
-    case 'drift': return driftPage();
+    case 'doubts': return doubtsPage();
     default: return missing('There is no such page.');
   }
 }
@@ -65,9 +65,12 @@ function render(moved) {
   main.replaceChildren(...[pageFor(now)].flat(9).filter(Boolean));
   for (const table of main.querySelectorAll('table:not(.runs)')) {  // on a narrow screen a row is a card, and each cell names its column
     const heads = [...table.querySelectorAll('thead th')].map(head => head.textContent);
-    for (const row of table.querySelectorAll('tbody tr')) [...row.cells].forEach((cell, i) => { if (heads[i]) cell.dataset.label = heads[i]; });
+    for (const row of table.querySelectorAll('tbody tr')) [...row.cells].forEach((cell, i) => { if (heads[i]) cell.dataset.label = heads[i]; if (cell.textContent === '–') cell.classList.add('none'); });
   }
-  for (const end of main.querySelectorAll('.tail.end')) end.scrollTop = end.scrollHeight;
+  for (const end of main.querySelectorAll('.tail.end')) {  // at the error, or at the end of the log
+    const cause = end.querySelector('.bad');
+    end.scrollTop = cause ? cause.offsetTop + cause.offsetHeight + 30 - end.clientHeight : end.scrollHeight;
+  }
   drawCharts();
   if (D.kind === 'store') {
     const filter = now.filter, filtered = [undefined, 'runs', 'overlay'].includes(now.path[0]);
@@ -100,5 +103,5 @@ document.addEventListener('keydown', event => {
   if (typing) return;
   if (event.key === '/' && D.kind === 'store') { event.preventDefault(); controls.q.focus(); controls.q.select(); }
   else if (event.key === 't') controls.theme.click();
-  else if (D.kind === 'store' && '12345'.includes(event.key)) location.hash = place(['', 'lanes', 'runs', 'drift', 'overlay'][Number(event.key) - 1]);
+  else if (D.kind === 'store' && '12345'.includes(event.key)) location.hash = place(['', 'lanes', 'runs', 'doubts', 'overlay'][Number(event.key) - 1]);
 });

@@ -21,7 +21,7 @@ D.lanes.forEach((lane, i) => lane.runs.forEach(run => LANE_OF.set(run, i)));
 let haystacks = null;
 function haystack(run) {
   if (!haystacks) {
-    const parts = ['name', 'lane', 'preset', 'commit', 'reason', 'category', 'grammar', 'trainer', 'accelerator', 'model', 'path'];
+    const parts = ['name', 'lane', 'preset', 'commit', 'reason', 'cause', 'grammar', 'trainer', 'accelerator', 'model', 'path'];
     haystacks = ALL.map(i => [R.digest[i], day(R.at[i]), ...parts.map(part => text(R[part][i]))].join('\n').toLowerCase());
   }
   return haystacks[run];

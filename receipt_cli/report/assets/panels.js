@@ -1,8 +1,8 @@
-// The overview: four panels, what changed, why runs failed, and what is no longer read as it was meant.
-const COLORS = 8, LAST = 100;
+// The overview: four panels, what changed, why runs failed, and what may be misread.
+const COLORS = 8, LAST = 100, FEWEST = 5;
 
 function overview(filter) {
-  const runs = chosen(filter), compared = runs.filter(i => LANE_OF.has(i));
+  const runs = chosen(filter), compared = runs.filter(i => LANE_OF.has(i) && D.lanes[LANE_OF.get(i)].runs.length >= FEWEST);
   return [
     el('h1', null, D.title),
     figures(runs),
@@ -17,11 +17,11 @@ function overview(filter) {
       panel('Throughput', 'median tokens/s of each run', compared, 'tokens', 'tokens_per_s'),
       panel('Time in steps', 'share of the wall time', compared, 'goodput', 'goodput_ratio'),
       panel('Peak memory', 'largest steady value of each run’s first memory metric', compared, 'memory', 'peak_memory_bytes'))
-      : runs.length > 0 && el('p', {class: 'note'}, 'No charts: no two runs with a time share a lane, or trainer, model, hardware and ranks.'),
+      : runs.length > 0 && el('p', {class: 'note'}, 'No charts: no five runs with a time share a lane, or trainer, model, hardware and ranks.'),
     checksPanel(runs, filter),
     variesSection(runs),
     costSection(runs),
-    driftSection(6),
+    doubtsSection(6),
   ];
 }
 
@@ -32,7 +32,7 @@ function figures(runs) {
   const inside = new Set(runs), changes = D.lanes.flatMap(lane => lane.metrics.flatMap(m => m.changes)).filter(c => inside.has(c.run));
   const worse = changes.filter(c => c.outcome === 'worse').length;
   const facts = [[count(runs.length), runs.length === 1 ? 'run' : 'runs'], ...outcomes(runs).map(([n, word]) => [count(n), word]), [count(lanes), lanes === 1 ? 'lane or group' : 'lanes and groups'],
-    [count(changes.length), 'changes, ' + count(worse) + ' for the worse'], [count(D.drift.length), D.drift.length === 1 ? 'sign of drift' : 'signs of drift'],
+    ...(changes.length ? [[count(changes.length), 'changes, ' + count(worse) + ' for the worse']] : []), [count(D.drift.length), D.drift.length === 1 ? 'doubt' : 'doubts'],
     ...(D.quarantined ? [[count(D.quarantined), D.quarantined === 1 ? 'log without a receipt' : 'logs without a receipt']] : [])];
   return el('div', null, el('p', {class: 'span'}, span),
     el('ul', {class: 'figures'}, facts.map(([value, name]) => el('li', null, el('b', null, value), ' ' + name))));
@@ -42,7 +42,7 @@ function latest(runs, filter) {
   if (!runs.length) return null;
   const undated = runs.filter(i => R.at[i] === null), shown = [...runs.filter(i => R.at[i] !== null).reverse(), ...undated].slice(0, D.latest);
   return el('section', {'data-panel': 'latest'}, el('h2', null, shown.length < runs.length ? `The last ${shown.length} runs` : 'Runs'),
-    table(['when', 'outcome', 'steps', 'loss', 'name', 'cause'], shown.map(i => [iso(R.at[i]), outcome(i), R.step[i] === null ? '–' : R.step[i] + (R.planned[i] ? '/' + R.planned[i] : ''), R.loss[i] === null ? '–' : num(R.loss[i], 4), runLink(i), text(R.cause[i]) || '–']), [2, 3]),
+    table(['when', 'outcome', 'steps', 'loss', 'time', 'name', 'cause'], shown.map(i => [iso(R.at[i]), outcome(i), R.step[i] === null ? '–' : R.step[i] + (R.planned[i] ? '/' + R.planned[i] : ''), R.loss[i] === null ? '–' : num(R.loss[i], 4), measure('training_time_s', R.wall[i]), runLink(i), text(R.cause[i]) || '–']), [2, 3, 4]),
     shown.length < runs.length && el('p', {class: 'note'}, el('a', {href: place('runs', filter)}, `all ${count(runs.length)}`)));
 }
 
@@ -56,7 +56,7 @@ function panel(title, note, runs, column, metric, values = R[column]) {
   const series = groups.slice(0, COLORS - 1).map((name, i) => ({name, color: i, points: []}));
   if (groups.length >= COLORS) series.push({name: null, color: 'x', points: []});
   drawn.forEach((run, i) => series[color.has(name(run)) ? color.get(name(run)) : series.length - 1].points.push([timed ? R.at[run] : i, values[run], run]));
-  for (const one of series) one.lines = one.name === null || !timed ? [] : byLane(one.points).map(rolling);
+  for (const one of series) one.lines = one.name === null || !timed ? [] : [rolling(one.points)];
   const without = runs.length - shown.length, undated = timed ? shown.length - dated.length : 0;
   const notes = [without && plural(without, 'run') + ' without this figure', undated && plural(undated, 'run') + ' without a time',
     !timed && shown.length && 'no run has a time: in the order of their digests',
@@ -76,7 +76,7 @@ function panel(title, note, runs, column, metric, values = R[column]) {
 function metricValues(metric) {
   return ALL.map(i => {
     const m = ((D.details[i] || {}).metrics || []).find(entry => text(entry[0]) === metric);
-    return m ? m[text(m[2]) === 'steady' ? 12 : 8] : null;
+    return m ? m[text(m[2]) === 'steady' ? 11 : 8] : null;
   });
 }
 
@@ -89,17 +89,6 @@ function anyPanel(runs, filter) {
   const body = panel('Any metric: ' + label(metric), 'median of the steady state, else the last value', runs, 'any', metric, metricValues(metric));
   if (body) body.querySelector('h2').after(el('p', null, choose));
   return body;
-}
-
-// Each lane or group has a line of its own.
-function byLane(points) {
-  const found = new Map();
-  for (const point of points) {
-    const key = LANE_OF.get(point[2]);
-    if (!found.has(key)) found.set(key, []);
-    found.get(key).push(point);
-  }
-  return [...found.values()];
 }
 
 function checksPanel(runs, filter) {
@@ -144,9 +133,9 @@ function taxonomy(runs) {
   return el('section', {'data-panel': 'failures'}, el('h2', null, 'Failures by cause'), !bad.length ? el('p', {class: 'empty'}, 'No run failed, was stopped or is cut off.') : el('p', {class: 'note'}, `${count(bad.length)} of ${plural(runs.length, 'run')}: ` + outcomes(bad).map(([n, word]) => count(n) + ' ' + word).join(', ')),
     shown.length > 0 && el('div', {class: 'scroll'}, el('table', null, el('thead', null, el('tr', null, ['cause', 'outcome', 'runs', 'first', 'last', 'example'].map(t => el('th', {class: t === 'runs' ? 'n' : null}, t)))),
       el('tbody', null, shown.map(([signature, n]) => {
-        const of = known.filter(i => R.signature[i] === signature), dated = of.filter(i => R.at[i] !== null), last = of[of.length - 1];
+        const of = known.filter(i => R.signature[i] === signature), dated = of.filter(i => R.at[i] !== null), last = of[of.length - 1], causes = of.map(i => text(R.cause[i]).split(' '));
         const when = i => el('td', {class: 'day'}, i === undefined ? '–' : day(R.at[i]));
-        return el('tr', null, el('th', {scope: 'row', class: 'message'}, of.every(i => R.cause[i] === R.cause[last]) && text(R.cause[last]) + ' ', el('code', null, text(signature))), el('td', null, outcome(last)), el('td', {class: 'n'}, count(n)), when(dated[0]), when(dated[dated.length - 1]), el('td', null, runLink(last)));
+        return el('tr', null, el('th', {scope: 'row', class: 'message'}, causes[0].filter((word, j) => causes.every(other => other[j] === word)).join(' ') + ' ', el('code', null, text(signature).replace(/^\w+: /, ''))), el('td', null, outcome(last)), el('td', {class: 'n'}, count(n)), when(dated[0]), when(dated[dated.length - 1]), el('td', null, runLink(last)));
       })))),
     found.length > shown.length && el('p', {class: 'note'}, plural(found.length - shown.length, 'rarer cause')),
     silent > 0 && el('p', {class: 'note'}, plural(silent, 'run') + ' without a reason in the log'));
@@ -176,19 +165,19 @@ function costSection(runs) {
     known.length < runs.length && el('p', {class: 'note'}, plural(runs.length - known.length, 'run') + ' without a figure'));
 }
 
-const SIGNS = {vanished: 'vanished metric', near_miss: 'line almost read', generic: 'generic reading', problem: 'problem', unread: 'unread lines', inconsistent: 'inconsistent figure', unrecognised: 'not recognised'};
+const SIGNS = {vanished: 'vanished metric', near_miss: 'line almost read', generic: 'generic reading', problem: 'doubtful reading', unread: 'unread lines', inconsistent: 'inconsistent figure', unrecognised: 'not recognised'};
 
-function driftSection(most) {
+function doubtsSection(most) {
   const shown = D.drift.slice(0, most || D.drift.length);
-  return el('section', {'data-panel': 'drift'}, el('h2', null, 'Signs of drift'), el('p', {class: 'note'}, 'where a log may no longer be read as it was meant'), !shown.length ? el('p', {class: 'empty'}, 'None: every log was read as its grammar says.')
-    : el('div', {class: 'scroll'}, el('table', null, el('thead', null, el('tr', null, ['sign', 'what', 'runs', 'of the last 20', 'first', 'last', 'example'].map((t, i) => el('th', {class: i === 2 || i === 3 ? 'n' : null}, t)))),
+  return el('section', {'data-panel': 'doubts'}, most && el('h2', null, 'Doubts'), el('p', {class: 'note'}, 'where logs may be misread'), !shown.length ? el('p', {class: 'empty'}, 'None: every log was read as its grammar says.')
+    : el('div', {class: 'scroll'}, el('table', null, el('thead', null, el('tr', null, ['doubt', 'what', 'runs', 'of the last 20', 'first', 'last', 'example'].map((t, i) => el('th', {class: i === 2 || i === 3 ? 'n' : null}, t)))),
       el('tbody', null, shown.map(a => el('tr', {class: a.recent ? null : 'over'}, el('th', {scope: 'row'}, SIGNS[a.kind] || a.kind), el('td', null, text(a.about)), el('td', {class: 'n'}, el('a', {href: place('runs', {sign: D.drift.indexOf(a)})}, count(a.runs.length))),
         el('td', {class: 'n'}, count(a.recent)), el('td', {class: 'day'}, day(R.at[a.runs[0]])), el('td', {class: 'day'}, day(R.at[a.runs[a.runs.length - 1]])), el('td', {class: 'example'}, el('code', null, text(a.example)))))))),
-    shown.length < D.drift.length && el('p', {class: 'note'}, el('a', {href: place('drift')}, `all ${D.drift.length} signs`)));
+    shown.length < D.drift.length && el('p', {class: 'note'}, el('a', {href: place('doubts')}, `all ${D.drift.length}`)));
 }
 
-function driftPage() {
-  return [el('h1', null, 'Drift'), driftSection(0),
+function doubtsPage() {
+  return [el('h1', null, 'Doubts'), doubtsSection(0),
     el('section', null, el('h2', null, 'Logs without a receipt'), !D.quarantined ? el('p', {class: 'empty'}, 'None in quarantine.')
       : [el('div', {class: 'scroll'}, el('table', null, el('thead', null, el('tr', null, ['log', 'exit', 'error', 'why'].map(t => el('th', null, t)))), el('tbody', null, D.quarantine.map(q => el('tr', null, q.map(part => el('td', null, String(part)))))))),
         D.quarantined > D.quarantine.length && el('p', {class: 'note'}, `the first ${D.quarantine.length} of ${count(D.quarantined)}`)])];

@@ -1,13 +1,14 @@
 // The table of runs: sorted by any column, searched, and only as many rows on the page as fit the window.
 const ROW = 30;
 const TABLE = [
-  {key: 'at', name: 'time', show: i => iso(R.at[i])},
+  {key: 'at', name: 'when', show: i => iso(R.at[i])},
   {key: 'name', name: 'run', show: i => runLink(i), by: i => text(R.name[i]).toLowerCase()},
   {key: 'model', name: 'model', show: i => text(R.model[i]), by: i => text(R.model[i]).toLowerCase()},
   {key: 'state', name: 'outcome', show: i => outcome(i)},
   {key: 'cause', name: 'cause', show: i => text(R.cause[i]), by: i => text(R.cause[i]) || null},
   {key: 'step', name: 'steps', n: true, show: i => (R.step[i] === null ? '–' : count(R.step[i]) + (R.planned[i] && R.planned[i] > R.step[i] + 1 ? ' of ' + count(R.planned[i]) : ''))},
   {key: 'loss', name: 'last loss', n: true, metric: 'loss'},
+  {key: 'wall', name: 'time', n: true, metric: 'training_time_s'},
   {key: 'val_loss', name: 'val loss', n: true, metric: 'val_loss'},
   {key: 'step_time', name: 'step time', n: true, metric: 'step_time_s'},
   {key: 'tokens', name: 'tokens/s', n: true, metric: 'tokens_per_s'},
@@ -16,7 +17,7 @@ const TABLE = [
   {key: 'goodput', name: 'in steps', n: true, metric: 'goodput_ratio'},
   {key: 'device_hours', name: 'device hours', n: true, show: i => (R.device_hours[i] === null ? '–' : num(R.device_hours[i], 3))},
   {key: 'cost', name: 'cost', n: true, show: i => (R.cost[i] === null ? '–' : num(R.cost[i], 4) + ' ' + text(R.currency[i]))},
-  {key: 'signs', name: 'signs', n: true, show: i => signsOf[i].length || '·', by: i => signsOf[i].length},
+  {key: 'signs', name: 'doubts', n: true, show: i => signsOf[i].length || '·', by: i => signsOf[i].length},
   {key: 'lane', name: 'lane', show: i => text(R.lane[i]), by: i => text(R.lane[i])},
   {key: 'preset', name: 'preset', show: i => text(R.preset[i]), by: i => text(R.preset[i])},
   {key: 'path', name: 'path', show: i => text(R.path[i]), by: i => text(R.path[i])},
@@ -27,10 +28,12 @@ const TABLE = [
 ];
 
 const outcome = i => el('span', {class: 'state ' + STATES[R.state[i]][0]}, STATES[R.state[i]][1]);
+const NARROW = ['name', 'state', 'cause', 'step', 'loss', 'wall', 'at'];
 const HIDDEN = ['trainer', 'grammar', 'accelerator', 'commit', 'step_time'];
 // The columns that the address names, else those that are usual and of which some run has a value.
 function shownColumns(filter) {
   if (filter.cols !== undefined) return TABLE.filter(c => filter.cols.split(',').includes(c.key));
+  if (window.innerWidth <= 600) return NARROW.map(key => TABLE.find(c => c.key === key));
   return TABLE.filter(c => !HIDDEN.includes(c.key) && (!R[c.key] || R[c.key].some(value => value !== null && value !== -1)));
 }
 
@@ -78,5 +81,5 @@ function runsPage(filter) {
   });
   charts.push({draw: () => draw(true)});
   return [el('h1', null, 'Runs'), el('p', {class: 'span', id: 'found'}, runs.length === N ? plural(N, 'run') : `${count(runs.length)} of ${plural(N, 'run')}`, filter.reason !== undefined && [' that failed with ', el('b', null, filter.reason)],
-    filter.sign !== undefined && D.drift[filter.sign] && [' with the sign ', el('b', null, text(D.drift[filter.sign].about))]), columnChooser(filter, columns), runs.length ? box : el('p', {class: 'empty'}, 'No run fits the filter.')];
+    filter.sign !== undefined && D.drift[filter.sign] && [' with the doubt ', el('b', null, text(D.drift[filter.sign].about))]), columnChooser(filter, columns), runs.length ? box : el('p', {class: 'empty'}, 'No run fits the filter.')];
 }

@@ -83,7 +83,7 @@ class Drawn:
     """Curves of every run, large enough to be left out."""
 
     def curves(self, document: Any) -> list[list[Any]]:
-        return [[0, "loss", 500, list(range(1000)), []]]
+        return [[0, "loss", 500, list(range(1000)), [], 0]]
 
 
 def test_curves_are_left_out_before_pages_are(documents: list[dict[str, Any]]) -> None:
@@ -132,8 +132,8 @@ def test_the_policy_names_the_digests_of_what_the_page_runs(documents: list[dict
 def test_thinned_curves_keep_ends_and_extremes() -> None:
     values = [math.sin(n / 50) for n in range(10_000)]
     values[7777], values[3333] = 9.0, -9.0
-    records, points, bad = thin(range(10_000), values, 200) or [0, [], []]
-    assert (records, bad) == (10_000, [])
+    records, points, *bad = thin(range(10_000), values, 200) or [0, [], [], 0]
+    assert (records, bad) == (10_000, [[], 0])
     assert len(points) <= 400
     assert (points[0], points[-2]) == (0, 9999)
     assert max(points[1::2]) == 9 and min(points[1::2]) == -9
@@ -141,7 +141,7 @@ def test_thinned_curves_keep_ends_and_extremes() -> None:
 
 
 def test_values_that_are_not_finite_are_told_apart() -> None:
-    assert thin([1, 2, 3, 4], [1.0, math.nan, math.inf, 0.5], 100) == [4, [1, 1, 4, 0.5], [2, 3]]
+    assert thin([1, 2, 3, 4], [1.0, math.nan, math.inf, 0.5], 100) == [4, [1, 1, 4, 0.5], [2, 3], 2]
     assert thin([1], [1.0], 100) is None
 
 
