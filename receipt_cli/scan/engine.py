@@ -15,10 +15,8 @@ from typing import Any, TypeAlias
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.grammar.model import COMPANION, Grammar, Rule
 from receipt_cli.problems import Problem
-from receipt_cli.records.bars import short_bars
 from receipt_cli.records.envelope import MASK, plain, without_count
-from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
-from receipt_cli.records.prefilter import Prefilter
+from receipt_cli.records.heuristics import MAX_SEEN, Prefilter, count_step_lines, metric_lines
 from receipt_cli.records.split import (
     RECORD_CAP,
     Fragment,
@@ -29,6 +27,7 @@ from receipt_cli.records.split import (
     first_end,
     invalid_records,
     last_end,
+    short_bars,
     spell_nonfinite,
     without_marks,
 )
@@ -39,9 +38,8 @@ from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.reader import KernelReader
 from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
-from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH
+from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH, learn_layout
 from receipt_cli.scan.layout_cache import LayoutCache
-from receipt_cli.scan.learn_layout import learn_layout
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, Problems, RuleKey, Segment, SegmentBody
 from receipt_cli.scan.settled import join_forms, names_of_rules, settle_forms
 

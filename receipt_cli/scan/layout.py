@@ -7,12 +7,18 @@ the layout: they are *fixed*. A record without a provable layout is read by the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
-from receipt_cli.records.envelope import read_moment, read_rank, time_of_day
+from receipt_cli.grammar.model import Rule
+from receipt_cli.patterns import compile_later
+from receipt_cli.records.envelope import MASK, read_moment, read_rank, time_of_day
 from receipt_cli.scan.book import Outcome
-from receipt_cli.scan.extraction import NOWHERE, Span, fields_below
+from receipt_cli.scan.candidates import RUN, Candidates, places_of
+from receipt_cli.scan.extraction import NOWHERE, Extraction, PatternTimeout, Span, extract, extract_behind, fields_below
+from receipt_cli.scan.number_forms import is_plain
 
 MAX_LENGTH = 16384
 """Longer records have no layout."""
@@ -92,3 +98,104 @@ class Layout:
         """Return whether no value of ``record`` is below its rule's least value."""
         bounded = ((rule, events) for _, rule, events in self.outcome.read if rule.bounds)
         return not any(fields_below(rule, event.reread(record)) for rule, events in bounded for event in events)
+
+
+_DOUBTFUL = compile_later(rb"[\x00-\x08\x0b-\x1f]")
+"""Control characters."""
+_ESCAPE = compile_later(rb"\\[xuU]?[0-9a-fA-F]{0,8}")
+"""An escape in a mapping: its digits may encode any character."""
+SOMETIMES_NUMBER = compile_later(rb"0,0|[eE][-+]?000")
+"""Thousands and long exponents: only some digits make them numbers."""
+_MAX_ECHO = 60
+"""Most digits of a compared number: the kernel keeps one bit for each in a word."""
+
+
+def learn_layout(
+    record: bytes, outcome: Outcome, candidates: Candidates, numbered: Iterable[tuple[bytes, bytes]], *, any_bar: bool = False
+) -> Layout | None:
+    """Return the layout of ``record``, or None if none can be proven.
+
+    ``candidates`` were tried on it; ``numbered`` are literals with digits, masked and as printed; ``any_bar``: see ``Layout``.
+    """
+    masked = record.translate(MASK)
+    if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked):
+        return None
+    read = [rule for _, rule, _ in outcome.read]
+    others = [rule for _, rule in (*outcome.missed, *outcome.ignored)]
+    if any(rule.mapping is not None for rule in read) and (not record.isascii() or b"\\" in record):
+        return None  # its spans count characters
+    if any(rule.asks_digits or (rule.mapping is not None and rule.asked_texts and b"\\" in record) for rule in others):
+        return None
+    asked = candidates.asked
+    below = [_below_bounds(rule, record) for rule in candidates.bounded]
+    spans = [*chain.from_iterable(low for low in below if low is not None), *(hit.code_span for hit in outcome.marks)]
+    if asked is None or None in below:
+        return None
+    if any(rule.mapping is not None for rule in others):
+        spans += [escape.span() for escape in _ESCAPE.finditer(masked)]
+    for event in chain.from_iterable(events for _, _, events in outcome.read):
+        if not _is_certain(record, masked, event):
+            return None
+        spans += [*event.keys, *(span for span in event.unread if SOMETIMES_NUMBER.search(masked, *span))]
+    absent: list[tuple[int, bytes]] = []
+    for form, literal in numbered:
+        for at in places_of(masked, form):
+            if record.startswith(literal, at):
+                spans.append((at, at + len(literal)))
+            else:
+                absent.append((at, literal))
+    lowered = record.lower()
+    for at, text in asked.possible_in(masked):
+        end = at + len(text)
+        if lowered.startswith(text, at):
+            spans.append((at, end))
+        else:
+            absent.append(
+                (at, bytes(new if new in b"0123456789" else old for old, new in zip(record[at:end], text, strict=True)))
+            )
+    behind = (RUN.match(masked, at + len(text)) for text in asked.kept for at in places_of(lowered, text))
+    runs = {run.span() for run in behind if run is not None}
+    runs |= {run.span() for span in spans if span != NOWHERE for run in RUN.finditer(masked, *span)}
+    fixed = tuple((start, end, record[start:end]) for start, end in sorted(runs))
+    held = {at for start, end, _ in fixed for at in range(start, end)}
+    absent = [(at, text) for at, text in absent if not any(i in held and record[i] != byte for i, byte in enumerate(text, at))]
+    echoes = tuple(BackrefCheck.of(record, *pair) for pair in asked.pairs(masked))
+    if any(end - start > _MAX_ECHO for (start, end), _, _ in echoes):
+        return None
+    return Layout(record, fixed, tuple(absent), echoes, outcome, any_bar)
+
+
+def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
+    """Return the spans of values below their bounds, which rule out an event, and of their keys.
+
+    None if these are not certain.
+    """
+    try:
+        found = extract(rule, record, bounded=False)
+        found += extract_behind(rule, record, bounded=False) if rule.anchored else []
+    except PatternTimeout:
+        return None
+    places: list[Span] = []
+    for event in found:
+        low = fields_below(rule, event)
+        places += [event.spans[name] for name in low]
+        places += event.keys if low else []
+    return None if NOWHERE in places else places
+
+
+def _is_certain(record: bytes, masked: bytes, event: Extraction) -> bool:
+    """Return whether the event's values and spans do not depend on digits."""
+    for name, span in event.spans.items():
+        if span == NOWHERE and any(char.isdigit() for char in event.texts[name]):
+            return False
+    for key, span in event.unregistered_spans.items():
+        if span == NOWHERE or "\N{REPLACEMENT CHARACTER}" in key:
+            return False
+        if not is_plain(masked[slice(*span)]) and named_twice(record, key, event.keys):
+            return False
+    return True
+
+
+def named_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
+    """Return whether the key occurs twice, so that the second value may count."""
+    return sum(record[start:end].strip() == key.encode("utf-8") for start, end in keys) > 1

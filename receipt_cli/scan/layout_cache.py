@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from receipt_cli.records.prefilter import Prefilter
+from receipt_cli.records.heuristics import Prefilter
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.layout import MAX_KEPT, Layout
 from receipt_cli.scan.relatives import LayoutVariants, form_of, may_have_variants

@@ -19,8 +19,7 @@ from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import LONGEST, RUN, WORD, Candidates
 from receipt_cli.scan.extraction import DROPPED, NOWHERE, Extraction, Span, read_unregistered
 from receipt_cli.scan.forms import note_forms
-from receipt_cli.scan.layout import Layout
-from receipt_cli.scan.learn_layout import SOMETIMES_NUMBER, named_twice
+from receipt_cli.scan.layout import SOMETIMES_NUMBER, Layout, named_twice
 from receipt_cli.scan.number_forms import is_plain
 
 MAX_VARIANTS_OF_FORM = 16

@@ -75,7 +75,7 @@ SEAMS = {"scan.kernel": ("scan.engine", "scan.presence"), "events.compact": ("ev
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
     "accelerate": ("emit.callbacks.accelerate",),
-    "ahocorasick_rs": ("records.prefilter", "redaction.forms"),
+    "ahocorasick_rs": ("records.heuristics", "redaction.forms"),
     "anyio": ("mcp_server.*",),
     "charset_normalizer": ("io.encoding",),
     "cryptography": ("verification.attestation",),

@@ -20,7 +20,7 @@ from receipt_cli.scan.extraction import (
     extract_behind,
     read_record,
 )
-from receipt_cli.scan.learn_layout import learn_layout
+from receipt_cli.scan.layout import learn_layout
 from receipt_cli.scan.segment import SegmentBody
 from tests.fuzz.feed import Feed, choice
 

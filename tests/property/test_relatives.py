@@ -9,15 +9,14 @@ import pytest
 from benchmarks.identity import find_difference, read_both, stretch
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
-from receipt_cli.records.prefilter import Prefilter
+from receipt_cli.records.heuristics import Prefilter
 from receipt_cli.scan import relatives
 from receipt_cli.scan.book import examine
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.kernel.program import Names, write_program
-from receipt_cli.scan.layout import Layout
+from receipt_cli.scan.layout import Layout, learn_layout
 from receipt_cli.scan.layout_cache import LayoutCache
-from receipt_cli.scan.learn_layout import learn_layout
 from tests.tools.examples import costly
 from tests.tools.slow import one_in
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.records.bars import short_bars
+from receipt_cli.records.split import short_bars
 
 
 @pytest.mark.parametrize(
