@@ -323,7 +323,7 @@ def _elapsed(summary: Summary) -> float | None:
 
 
 def _parameters(phase: Phase) -> int | None:
-    """Return the printed total, or the count of the only rank, which holds the whole model.
+    """Return the printed number of parameters, or that of the only rank, which holds the whole model.
 
     Shards of a model-parallel run do not add up to the model: several ranks hold tied embeddings and norms.
     """

@@ -147,7 +147,7 @@ def _join_row(spec: Block, event: Extraction, row: Extraction, begun: set[str]) 
 
 
 def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
-    """Return the fields that ``rule`` reads in ``line``, as in a sample; {} without a match."""
+    """Return the fields that ``rule`` reads in ``line``, as a grammar's sample lists them; {} without a match."""
     try:
         events = _extract_line(rule, line)
     except PatternTimeout:

@@ -79,7 +79,7 @@ def _head_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str,
 
 
 def _sample_problems(marker: Marker, catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
-    """Yield (reason, help) for every sample that does not have its declared effect."""
+    """Yield (reason, help) for every sample that its marker does not read as declared."""
     for sample in marker.samples:
         shown = repr(sample.decode()[:100])
         hits = {hit.marker.id: hit for hit in catalogue.search(sample)}

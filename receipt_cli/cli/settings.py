@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 20
 
 
 class Setting(NamedTuple):
-    """A value that is set: a path is absolute, several are joined by ``os.pathsep``; ``source`` is a variable or a file."""
+    """The value of a setting, and the variable or file that gave it; paths are absolute, several joined by ``os.pathsep``."""
 
     value: str
     source: str

@@ -44,7 +44,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the answer; ``same`` is None if a run lacks the data."""
+    """What one kind of evidence says of two runs: whether it is the ``same`` in both, None if a run lacks it."""
 
     same: bool | None
     because: str

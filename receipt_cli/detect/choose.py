@@ -149,7 +149,7 @@ def _records(read: Iterable[Read], *, steps: bool = False, identifying: bool = T
 
 
 def read_records(engine: Engine, body: SegmentBody, grammars: Iterable[Grammar], names: Collection[str] = ()) -> OrdinalSet:
-    """Return the ordinals of the records that the grammars read, or only their rules called ``names``."""
+    """Return the ordinals of the records that the grammars read; with ``names``, only by rules with these names."""
     pairs = ((r, engine.columns(body, g, r)) for g in grammars for r in g.rules if not names or r.name in names)
     return _records(((rule, columns) for rule, columns in pairs if columns is not None), identifying=False)
 

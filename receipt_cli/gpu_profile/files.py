@@ -130,7 +130,7 @@ def _order(window: Window) -> tuple[int, str, bool, int, bool, str]:
 
 
 def _once(windows: Sequence[Window], problems: StreamProblems) -> list[Window]:
-    """Return one file for each window: of plain and compressed, or published and spooled, the one with content.
+    """Return one file for each window: if it exists twice (also compressed, or also spooled), the one with content.
 
     An empty plain file is left over if it could not be removed after compression.
     """

@@ -245,7 +245,7 @@ class Fields:
         return number
 
     def seconds(self, *path: str) -> float | None:
-        """Return a finite duration in seconds."""
+        """Return the duration at ``path`` in seconds; None if it is no finite number."""
         number = self.number(Meaning("metric", "elapsed_time_s"), *path)
         if number is not None and not math.isfinite(number):
             detail = f"{self._pointer(path)}: not a duration"

@@ -304,7 +304,7 @@ def scratch(dtype: type[Kind], count: int) -> NDArray[Kind]:
 
 
 def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], SpillBuffer | None]:
-    """Return as ``scratch``, and the buffer if it is in a file."""
+    """Return the array of ``scratch``, and its buffer if that is in a file."""
     size = 8 * count
     if size < _LARGE:
         return np.empty(count, dtype), None

@@ -34,7 +34,7 @@ class Fragment:
     carriage: bool = False
 
     def extend(self, raw: bytes) -> None:
-        """Add bytes without a certain record end (a last ``\\r`` is allowed)."""
+        """Add bytes to the open record; only a last ``\\r`` among them may turn out to end it."""
         if raw.endswith(b"\r"):
             self.carriage = True
             raw = raw[:-1]

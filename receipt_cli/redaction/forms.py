@@ -22,7 +22,7 @@ class Leads:
         self._search: Any = None
 
     def groups_in(self, text: str) -> list[int]:
-        """Return the ascending numbers of the groups with a text in ``text``."""
+        """Return, in ascending order, the numbers of the groups of which a text occurs in ``text``."""
         found = [lead for lead in self._frequent if lead in text]
         if self._search is None:
             self._search = _searcher(self._others)

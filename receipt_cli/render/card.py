@@ -279,7 +279,7 @@ class _Card:
         return f"{slurm}{words}" if reason == "time_limit" or not slurm else f"{words} by Slurm"
 
     def _after(self, *, plan: bool = False) -> str:
-        """Return `` after step N``, with the plan if ``plan``; ``, no step read`` if none was."""
+        """Return `` after step N``, followed by `` of M`` if ``plan``; ``, no step read`` if there is no step."""
         last = whole(self.failure, "progress", "step")
         last = whole(self.steps, "last") if last is None else last
         planned = whole(self.steps, "planned")

@@ -125,7 +125,7 @@ def readable(record: bytes) -> bytes:
 
 
 def without_words(record: bytes) -> bytes:
-    """Return ``record``, at the same length, with zeros in place of words that follow a metric's label."""
+    """Return ``record``, at the same length, with the digit 0 in place of words that follow a metric's label."""
     spelled = bytearray(record)
     for label in _LABEL.finditer(record):
         cell = _WORDED.match(record, label.end())

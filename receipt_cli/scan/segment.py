@@ -164,7 +164,7 @@ class Problems:
 
 @dataclass(slots=True)
 class SegmentBody:
-    """The result of whole records. ``records`` and ``lines`` count record ends and ``\\n``."""
+    """What a scan of whole records found; ``records`` counts record ends, ``lines`` counts ``\\n``."""
 
     records: int = 0
     lines: int = 0

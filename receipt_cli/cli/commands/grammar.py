@@ -200,7 +200,7 @@ def learn(
 
 
 def _asked(question: Question) -> str:
-    """Ask the user at the terminal; an empty answer keeps the draft."""
+    """Ask the user a question about a drafted grammar; an empty answer keeps the draft."""
     print_line(question.text)
     numbered = [f"{number}) {answer}" for number, answer in enumerate(question.answers, start=1)]
     print_line(f"  {'  '.join(numbered)}  NAME=ROLE, or nothing to leave it")

@@ -44,7 +44,7 @@ def field_value(value: object) -> str:
 
 
 def reason_text(reason: str) -> str:
-    """Return a reason with the JSON pointer before it as words."""
+    """Return a reason; if it begins with a JSON pointer, with the name of that field instead."""
     place, blank, rest = reason.partition(" ")
     return f"{field_name(place)}{blank}{rest}" if place.startswith("/") else reason
 
