@@ -14,6 +14,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.model import Event, rule_of
@@ -30,7 +32,9 @@ from receipt_cli.events.starts import (
     introduces,
     runs_named,
 )
+from receipt_cli.events.table import NO_STEP, EventTable
 from receipt_cli.grammar.model import MOMENTS
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS
@@ -43,6 +47,8 @@ FOLD, DOUBT = "fold", "doubt"
 """What a launch is: one of many starts in a loop, or one that nothing but its records shows."""
 MEMORY = "cuda_oom"
 """The reason of a failure that a program may catch, to begin anew with a smaller batch."""
+LONG = 8
+"""Records of a launch that are more than a few pasted lines."""
 LEAD = 1000
 """Events before the first step of a launch that are looked at, whether they are its own."""
 SAID_DONE = "said_to_be_done"
@@ -98,19 +104,21 @@ def split_launches(
 
 
 def _outdoes(mine: Sequence[Event], before: Sequence[Event]) -> bool:
-    """True where records begin no later than those of the launch before, reach as far, and are more.
+    """True where records begin no later than those of the launch before, rise through as many places to its end, and on.
 
-    Then it does not matter whether they are another attempt, which would replace all records before it.
+    Then it does not matter whether they are another attempt, which would replace all records before it. A few lines that were
+    pasted into a log go back behind them, or leave a hole.
     """
-    (first, last, records), (its_first, its_last, its_records) = map(_course, (mine, before))
-    return first <= its_first and last >= its_last and records > its_records > 0
+    ours, theirs = map(_places, (mine, before))
+    if not LONG <= len(theirs) < len(ours) or ours[0] > theirs.min() or ours[-1] < theirs.max():
+        return False
+    return bool((np.diff(ours) > 0).all() and np.count_nonzero(ours <= theirs.max()) >= len(theirs))
 
 
-def _course(events: Sequence[Event]) -> tuple[float, float, int]:
-    """Return the first and the last place of step records, and how many there are."""
-    steps = [event for event in events if event.is_step and event.position is not None]
-    places = [float(place or 0) for event in steps for place in (event.position, event.last_step or event.position)]
-    return min(places, default=0.0), max(places, default=0.0), sum(event.records for event in steps)
+def _places(events: Sequence[Event]) -> Floats:
+    """Return how far training is at each step record that prints it (see ``Event.position``)."""
+    table = EventTable([event for event in events if event.is_step and event.position is not None])
+    return np.where(table.step == NO_STEP, table.filled("epoch"), table.step)
 
 
 def _cuts_of(

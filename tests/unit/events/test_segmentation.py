@@ -206,7 +206,8 @@ def test_a_banner_that_no_rule_reads_begins_a_launch(
 
 DOUBTS = [
     ("other losses", iters(range(0, 60, 10)) + "crash\n" + iters(range(0, 60, 10), 2.25), [6, 6], 8),
-    ("more, from the first step on, and as far", iters(range(0, 60, 10)) + iters(range(0, 120, 10), 2.25), [6, 12], None),
+    ("more, from the first step on", iters(range(0, 90, 10)) + iters(range(0, 120, 10), 2.25), [9, 12], None),
+    ("more, but after few", iters(range(0, 60, 10)) + iters(range(0, 120, 10), 2.25), [6, 12], 7),
     ("another stride", iters(range(0, 60, 10)) + iters(range(5, 80, 5), 2.25), [6, 15], 7),
     ("too few to decide", iters(range(0, 60, 10)) + iters(range(0, 20, 10), 2.25), [2], 7),
     ("the same losses", iters(range(0, 60, 10)) + "crash\n" + iters(range(0, 120, 10)), [12], None),
