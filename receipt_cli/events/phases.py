@@ -312,7 +312,7 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
     elif event.rule.redraw and not ends_twice(last, event):
         last.metrics, last.unregistered = {**last.metrics, **event.metrics}, {**last.unregistered, **event.unregistered}
         last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
-    elif event.same_values(last) or event.rank != last.rank:
+    elif event.same_values(last) or event.rank != last.rank or (_complete(last, event) and not _began_anew(phase, last, event)):
         last.fill(event)  # a companion line follows the last copy
     elif len(last.rules) == 1 and not is_skipped(last, event) and _is_anew(phase, attempts[-1], last, event, copied):
         attempts.append([event])
@@ -320,6 +320,12 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
         phase.contests.append(Contest(last, event))
     else:
         last.fill(event)
+
+
+def _complete(last: Event, event: Event) -> bool:
+    """True where two records of one step print no figure in common: a second line goes on about the step."""
+    printed = [{*one.metrics, *one.unregistered} - {"epoch"} for one in (last, event)]
+    return all(printed) and printed[0].isdisjoint(printed[1])
 
 
 def _is_anew(phase: Phase, attempt: list[Event], last: Event, event: Event, copied: Sequence[int]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.receipts.production import Request, produce_all
+from tests.tools.logs import learned_of
 
 pytestmark = pytest.mark.usefixtures("one_engine")
 
@@ -288,3 +289,19 @@ def test_a_second_failed_start_may_end_without_a_line_end(receipt_of: Receipt) -
         document = receipt_of(f"{head}{crash}\n{head}{crash.replace('17', '18')}{end}")
         assert document["failure"]["message"] == "ValueError: bad batch 18"
         assert document["derivation"]["launches"] == {"count": 2, "used": 2, "first_line": 11}
+
+
+def test_a_second_line_about_the_first_step_is_no_restart() -> None:
+    lines = [
+        f"I0401 08:05:{n // 20:02d}.{at}] {text}"
+        for n in range(100, 500, 20)
+        for at, text in (
+            ("118290  5674 solver.cpp:218", f"Iteration {n} (2.95 iter/s, 6.77 s/20 iters), loss = {3 - n / 500:.4f}"),
+            ("118345  5674 solver.cpp:237", f"    Train net output #0: loss_bbox = {n / 9000:.6f} (* 1)"),
+            ("118367  5674 sgd_solver.cpp:105", f"Iteration {n}, lr = 1e-05"),
+        )
+        if n not in (300, 320) or text.endswith("lr = 1e-05")  # of two steps only the second line is left
+    ]
+    [summary] = learned_of(lines).summaries
+    assert (summary.record_count, summary.restart_count, summary.superseded_count) == (20, 0, 0)
+    assert (summary.metrics["loss"].first, summary.metrics["learning_rate"].record_count) == (2.8, 20)
