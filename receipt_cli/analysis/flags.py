@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from receipt_cli.analysis.consistency import Comparison
 from receipt_cli.analysis.flops import PRINTED, SAME_PEAK, named_convention, positive
-from receipt_cli.analysis.recompute import Workings
+from receipt_cli.analysis.recompute import Comparison, Workings
 from receipt_cli.definitions.accelerators import Device, load_peaks
 from receipt_cli.events.model import Event
 from receipt_cli.events.table import EventTable

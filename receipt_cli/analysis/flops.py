@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from receipt_cli.definitions.accelerators import Device, load_peaks
+from receipt_cli.events.phases import Phase
 from receipt_cli.patterns import compile_later
 
 Facts = Mapping[str, float | str]
@@ -162,3 +163,23 @@ def is_of_another(peak: Peak, facts: Facts) -> bool:
 def table_peak(device: Device) -> Peak:
     """Return the peak of a device from the table."""
     return Peak(device.flops_per_s, "peak_table", f"peaks/v{load_peaks().version} {device.id}", False)
+
+
+def tokens_per_step(facts: Mapping[str, float | str]) -> float | None:
+    """Return the tokens of one optimizer step: printed, or samples times sequence length; None if unknown."""
+    tokens = facts.get("tokens_per_step")
+    if isinstance(tokens, float) and 0 < tokens < math.inf:
+        return tokens
+    samples, length = facts.get("samples_per_step"), facts.get("sequence_length")
+    if isinstance(samples, float) and isinstance(length, float) and 0 < samples * length < math.inf:
+        return samples * length
+    return None
+
+
+def phase_facts(phase: Phase, before: Mapping[str, float | str]) -> dict[str, float | str]:
+    """Return the facts of the phase, completed by batch and world facts of earlier phases."""
+    own: dict[str, float | str] = {}
+    for event in phase.standalone_events:
+        for name, value in event.facts.items():
+            own.setdefault(name, value)
+    return {**{k: v for k, v in before.items() if k not in ("parameter_count", "training_time_s", "exit_code")}, **own}

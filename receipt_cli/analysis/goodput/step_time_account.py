@@ -9,17 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.analysis.goodput.marks import Gap, Mark, marks_of, place, settle
 from receipt_cli.analysis.goodput.model import Tally
 from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, DISPATCH, TIME, Records, are_countable, is_time, records_of
 from receipt_cli.analysis.goodput.steps import (
     Found,
+    Gap,
+    Mark,
     Ordinary,
     find_pace,
     find_stalls,
     is_credible,
     is_doubtful,
+    marks_of,
+    place,
     printed_times,
+    settle,
 )
 from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
 from receipt_cli.events.model import Event
