@@ -5,7 +5,7 @@ Also the proof that the program of a log without a known trainer failed before i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
@@ -114,13 +114,9 @@ def reached_plan(phase: Phase) -> bool:
     last = steps[-1].last_step if steps else None
     if last is None or planned is None or last < planned - 1 or _within_epoch(phase, planned):
         return False
-    return last >= planned or not _counts_from_one(steps)
-
-
-def _counts_from_one(steps: Sequence[Event]) -> bool:
-    """Return whether every step from 1 on has a record, so that the last step is the plan itself."""
-    last = steps[-1].last_step or 0
-    return steps[0].step == 1 and steps[0].rule.counts != "epoch" and sum(event.records for event in steps) == last
+    first = steps[0]  # if every step from 1 on has a record, the last step is the plan itself
+    from_one = first.step == 1 and first.rule.counts != "epoch" and sum(event.records for event in steps) == last
+    return last >= planned or not from_one
 
 
 def saved_plan(phase: Phase) -> bool:

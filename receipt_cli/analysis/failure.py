@@ -251,20 +251,8 @@ def _match(marker: Marker, body: SegmentBody, progress: Progress, rank: int | No
     text, code = next(((t, c) for a, t, c in hits.texts if a >= at), (hits.texts[-1][1], hits.texts[-1][2]))
     said = hits.rank[index] if index < len(hits.rank) else NO_RANK
     first, last = min(hits.line), max(hits.line)  # hits are in time order, and ranks may write to separate files
-    return MarkerMatch(
-        marker,
-        len(hits.at),
-        first,
-        last,
-        at,
-        hits.line[index],
-        text,
-        code,
-        chosen is not None,
-        said,
-        hits.hosts.get(at),
-        progress.form(at),
-    )
+    host, form = hits.hosts.get(at), progress.form(at)
+    return MarkerMatch(marker, len(hits.at), first, last, at, hits.line[index], text, code, chosen is not None, said, host, form)
 
 
 def _diverged(phases: Sequence[Phase]) -> MarkerMatch | None:

@@ -76,12 +76,6 @@ def named_convention(definition: str | None) -> str | None:
     return found[1] if found else None
 
 
-def fixed_peak(definition: str | None) -> float | None:
-    """Return the fixed peak in a metric's definition (989e12 in ``peak_fixed_989e12``), or None."""
-    found = _FIXED.search(definition or "")
-    return float(found[1]) if found else None
-
-
 def token_flops(
     facts: Facts, parameters: int | None, metrics: Iterable[str], definition: str | None, trainer: str
 ) -> TokenFlops | None:
@@ -139,12 +133,10 @@ def device_of(facts: Facts) -> Device | None:
 
 
 def own_peak(facts: Facts, definition: str | None) -> Peak | None:
-    """Return the peak that the trainer's MFU uses: fixed by ``definition``, or printed; else None."""
-    fixed = fixed_peak(definition)
+    """Return the peak that the trainer's MFU uses: fixed by ``definition`` (``peak_fixed_989e12``), or printed; else None."""
+    fixed = _FIXED.search(definition or "")
     if fixed is not None:
-        text = _FIXED.search(definition or "")
-        assert text is not None
-        return Peak(fixed, f"peak_fixed_{text[1]}", f"grammar:peak_fixed_{text[1]}", True)
+        return Peak(float(fixed[1]), f"peak_fixed_{fixed[1]}", f"grammar:peak_fixed_{fixed[1]}", True)
     printed = positive(facts, "peak_flops_per_s_per_device")
     return None if printed is None else Peak(printed, "peak_printed", "log", True)
 

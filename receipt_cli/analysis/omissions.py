@@ -8,6 +8,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 
+import numpy as np
+
 from receipt_cli.analysis.checks import LOSSES
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.definitions.metrics import load_registry
@@ -180,13 +182,9 @@ def loss_doubts(phases: Sequence[Phase], summaries: Sequence[Summary], primary: 
 def _zeros_at_end(phase: Phase) -> int:
     """Return how many final records print a loss of 0 with a gradient norm that is not finite."""
     table = EventTable(phase.steps)
-    pairs = zip(*(reversed(table.metric(name).values) for name in ("loss", "grad_norm")), strict=False)
-    count = 0
-    for loss, norm in pairs:
-        if loss != 0.0 or math.isfinite(norm):
-            break
-        count += 1
-    return count
+    losses, norms = (table.metric(name).values[::-1] for name in ("loss", "grad_norm"))
+    both = min(len(losses), len(norms))
+    return int(np.append((losses[:both] == 0) & ~np.isfinite(norms[:both]), False).argmin())
 
 
 def _silent_records(phase: Phase) -> int:
@@ -316,12 +314,9 @@ def largest(phases: Sequence[Phase]) -> list[int]:
     sizes = [sum(event.records for event in phase.steps) for phase in phases]
     first = max(range(len(phases)), key=lambda index: (sizes[index], -index))
     ranked = sorted(range(len(phases)), key=lambda index: (index != first, not _odd(phases[index]), -sizes[index], index))
-    sums = accumulate(len(_metrics(phases[index])) for index in ranked)
+    printing = ((*phases[index].steps, *phases[index].evals) for index in ranked)
+    sums = accumulate(len({name for event in each for name in (*event.metrics, *event.unregistered)}) for each in printing)
     return sorted(ranked[: min(MAX_PHASES, max(FEW_PHASES, sum(figures <= MAX_FIGURES for figures in sums)))])
-
-
-def _metrics(phase: Phase) -> set[str]:
-    return {name for event in (*phase.steps, *phase.evals) for name in (*event.metrics, *event.unregistered)}
 
 
 def _odd(phase: Phase) -> bool:

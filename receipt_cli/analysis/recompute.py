@@ -105,9 +105,7 @@ def recompute(
 
     ``metrics``: statistics of printed metrics; ``trainer``: id of the grammar that read them.
     """
-    mfu = metrics.get("mfu_ratio")
-    definition = None if mfu is None else mfu.definition
-    facts = known.facts
+    definition, facts = _definition(metrics), known.facts
     made = Workings(facts, world_size(facts), device_of(facts), own_peak(facts, definition))
     tokens = StepRate(facts.get("sequence_length"), tokens_per_step(facts))
     samples = StepRate(1.0, positive(facts, "samples_per_step"))
@@ -183,17 +181,12 @@ def _add_flops(
     figure = scaled(tokens.figure, factor)
     statistic = describe(figure, "device", f"{flops.slug}_flops")
     printed = metrics.get("flops_per_s_per_device")
-    if flops.convention != PRINTED and _more(statistic, printed):
+    medians = (statistic.median, None if printed is None else printed.median)
+    if flops.convention != PRINTED and medians[0] and medians[1] and medians[0] > medians[1] * (1 + TOLERANCE):
         return
     inputs: Inputs = {**flops.inputs, **_world(made), **tokens.inputs}
     own = flops.convention == PRINTED and _each_record(printed)
     made.found["flops_per_s_per_device"] = Recomputed(statistic, figure, inputs, own)
-
-
-def _more(statistic: Statistic, printed: Statistic | None) -> bool:
-    if printed is None or not printed.median or not statistic.median:
-        return False
-    return statistic.median > printed.median * (1 + TOLERANCE)
 
 
 def _add_mfu(

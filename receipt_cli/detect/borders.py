@@ -121,7 +121,10 @@ class _Sides:
     @cached_property
     def processes(self) -> tuple[set[bytes], set[bytes]]:
         """The processes that printed the lines of each run, if the lines name them."""
-        one, other = ({_process(line) for line in some if _may_have_process(line)} - {b""} for some in self.around)
+        one, other = (
+            {_process(line) for line in some if b"pid=" in line or _NOISE.search(line) is not None} - {b""}
+            for some in self.around
+        )
         return one, other
 
     @cached_property
@@ -225,10 +228,6 @@ def _traced(lines: Sequence[bytes]) -> Iterator[int]:
 
 def _bare(line: bytes) -> bytes:
     return behind_heads(plain(line + b"\n").rstrip(b"\n"))
-
-
-def _may_have_process(line: bytes) -> bool:
-    return b"pid=" in line or _NOISE.search(line) is not None
 
 
 def _process(line: bytes) -> bytes:

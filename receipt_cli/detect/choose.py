@@ -304,10 +304,7 @@ def _holds(engine: Engine, body: SegmentBody, grammar: Grammar, evidence: Eviden
         name, _, field = evidence.seen.partition(".")
         rules = [rule for rule in grammar.rules if rule.name == name]
         columns = engine.columns(body, grammar, rules[0]) if rules else None
-        if columns is None:
-            return False
-        return not field or field in columns.numbers or field in columns.texts
-
+        return columns is not None and (not field or field in columns.numbers or field in columns.texts)
     return version_ratio(engine, body, grammar, evidence.metric or "") == evidence.equals
 
 

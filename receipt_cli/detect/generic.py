@@ -24,7 +24,6 @@ from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
 from receipt_cli.problems import Lack, Problem
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
@@ -359,12 +358,8 @@ def _grammar(definition: dict[str, Any], base: Sequence[Grammar], vocabulary: Vo
 
 def _problem(learned: Learned) -> Problem:
     read = sorted({name for rule in learned.rules for name in rule.fields})
-    return Problem(
-        "generic_reading",
-        None,
-        f"no grammar knows this trainer: read by the words beside its numbers ({', '.join(read)})",
-        "",
-    )
+    detail = f"no grammar knows this trainer: read by the words beside its numbers ({', '.join(read)})"
+    return Problem("generic_reading", None, detail, "")
 
 
 def _foreign(learned: Learned) -> Iterator[Problem]:
@@ -411,12 +406,8 @@ def _blocks(stream: Stream, quoted: Set[int]) -> Iterator[bytes]:
 
 
 def _same(streams: Sequence[Stream], again: Sequence[Stream]) -> bool:
-    pairs: list[tuple[Source, Source]] = [
-        (part, other)
-        for left, right in zip(streams, again, strict=True)
-        for part, other in zip(left.parts, right.parts, strict=True)
-    ]
-    return all(part.sha256 == other.sha256 for part, other in pairs)
+    one, other = ([part.sha256 for stream in some for part in stream.parts] for some in (streams, again))
+    return one == other
 
 
 COUNTERS = ("epoch", "epoch_number", "epoch_step", "step")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TypeGuard
 
@@ -65,7 +65,7 @@ class Records(EventTable):
             found[self.starts[low:high] - part.start] = self.leads[low:high]
             return found
 
-        return self._made(np.int64, block)
+        return gathered(np.int64, self.count, map(block, slices(self.count)))
 
     def times(self, name: str) -> Floats:
         """Return what each record prints of a figure that is a time in seconds (float64 [n]); NaN if it prints none."""
@@ -87,9 +87,6 @@ class Records(EventTable):
     def _before(self, column: Array, part: slice) -> Array:
         """Return the numbers before those in a part of a column; of the first record its own."""
         return column[part.start - 1 : part.stop - 1] if part.start else np.append(column[:1], column[: part.stop - 1])
-
-    def _made(self, dtype: type[np.int64], block: Callable[[slice], Integers]) -> Integers:
-        return gathered(dtype, self.count, map(block, slices(self.count)))
 
     # --- attempts --------------------------------------------------------------------------------------------------
 

@@ -60,12 +60,8 @@ class Gap(NamedTuple):
 def marks_of(phase: Phase, start: int) -> list[Mark]:
     """Return the marks of a phase from position ``start`` on, in log order."""
     found = [e for e in (*in_order(phase.evals), *phase.standalone_events) if e.rule.event in _DURATIONS and e.at >= start]
-    return [Mark(e, e.rule.event, _printed(e)) for e in sorted(found, key=lambda e: e.at)]
-
-
-def _printed(event: Event) -> float | None:
-    seconds = event.metrics.get(_DURATIONS[event.rule.event])
-    return seconds if is_time(seconds) else None
+    timed = ((event, event.metrics.get(_DURATIONS[event.rule.event])) for event in sorted(found, key=lambda e: e.at))
+    return [Mark(event, event.rule.event, seconds if is_time(seconds) else None) for event, seconds in timed]
 
 
 def place(marks: Sequence[Mark], records: Records) -> Placed:
