@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from receipt_cli.analysis.bottleneck import LOOKED_AT
 from receipt_cli.analysis.flops import Facts, Peak, positive, tokens_per_step
 from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, are_countable, is_time, standing_records
 from receipt_cli.analysis.goodput.steps import marks_of, paces, place
@@ -62,27 +63,20 @@ def realise(steps: Sequence[Event], facts: Facts, metrics: Mapping[str, Statisti
         return None
     first, last = steps[0].step, steps[-1].last_step
     count = last - first if first is not None and last is not None and last > first else None
-    samples = _samples_per_step(facts, metrics)
-    tokens = _tokens_per_step(facts, metrics, samples)
+    samples, tokens = _per_step(facts, metrics)
     amounts = (_total(steps, metrics, "tokens_total", tokens, count), _total(steps, metrics, "samples_total", samples, count))
     seconds = round(life.seconds, CLOCK_DIGITS)
     rates = (None if amount is None else amount / seconds for amount in (count, *amounts))
     return Realised(seconds, count, *amounts, *rates)
 
 
-def _samples_per_step(facts: Facts, metrics: Mapping[str, Statistic]) -> float | None:
-    """Return the samples per step: the printed batch size if it is constant, else the fact."""
-    batch = metrics.get(BATCH)
-    if batch is not None:
-        return batch.min if batch.min is not None and batch.min == batch.max and batch.min > 0 else None
-    return positive(facts, "samples_per_step")
-
-
-def _tokens_per_step(facts: Facts, metrics: Mapping[str, Statistic], samples: float | None) -> float | None:
-    if metrics.get(BATCH) is None:
-        return tokens_per_step(facts)
-    length = positive(facts, "sequence_length")
-    return None if samples is None or length is None else samples * length
+def _per_step(facts: Facts, metrics: Mapping[str, Statistic]) -> tuple[float | None, float | None]:
+    """Return samples and tokens per step: by the printed batch size, which must be constant, else by the facts."""
+    batch, length = metrics.get(BATCH), positive(facts, "sequence_length")
+    if batch is None:
+        return positive(facts, "samples_per_step"), tokens_per_step(facts)
+    samples = batch.min if batch.min is not None and batch.min == batch.max and batch.min > 0 else None
+    return samples, None if samples is None or length is None else samples * length
 
 
 def _total(
@@ -91,14 +85,12 @@ def _total(
     """Return the growth of a counter from the first to the last record, else ``each`` times the steps."""
     counter = metrics.get(name)
     if counter is not None and counter.scope in (None, "global"):
-        first, last = steps[0].metrics.get(name), _last(steps[-1], name)
+        run = steps[-1].run
+        printed = steps[-1].metrics if run is None else run.values(len(run) - 1)[1]
+        first, last = steps[0].metrics.get(name), printed.get(name)
         if first is not None and last is not None and last > first:
             return last - first
     return None if each is None or count is None else each * count
-
-
-def _last(event: Event, name: str) -> float | None:
-    return event.metrics.get(name) if event.run is None else event.run.values(len(event.run) - 1)[1].get(name)
 
 
 FINE_GAP = 10
@@ -152,8 +144,6 @@ FLOPS_PER_WEIGHT = (6.0, 18.0, 24.0)
 that counts the forward pass four times."""
 MIN_RECORDS = 10
 """Fewest records that show a rate, and fewest step times that show a tail."""
-LOOKED_AT = 1024
-"""Values examined to find a metric's printed resolution."""
 
 
 class Identity(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from receipt_cli.analysis.bottleneck import CYCLE, Bottleneck, judge
+from receipt_cli.analysis.bottleneck import CYCLE, LOOKED_AT, Bottleneck, judge
 from receipt_cli.analysis.failure import Ending
 from receipt_cli.analysis.flags import Flag, find_oddities
 from receipt_cli.analysis.flops import own_peak, world_size
@@ -38,8 +38,6 @@ from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite
 
-LOOKED_AT = 1024
-"""Values examined to find a metric's printed resolution."""
 TRAINING_ONLY = "training_only"
 """Definition of a printed duration that covers only the steps."""
 MAX_OTHERS = 256
@@ -131,8 +129,9 @@ def summarise(
     _derive(summary, phase, standing, steady, facts, stated)
     _progress(summary, phase, facts)
     summary.consistency += _session(summary, phase)
-    if summary.training_time_s is None:
-        summary.training_time_s = _elapsed(summary)
+    elapsed = summary.metrics.get("elapsed_time_s")
+    if summary.training_time_s is None and elapsed is not None and elapsed.definition == TRAINING_ONLY and not phase.restarts:
+        summary.training_time_s = _number(elapsed.last or None)  # the last record's; a restart resets it
     summary.spikes = find_spikes(standing, phase.standalone_events)
     return summary
 
@@ -320,14 +319,6 @@ def _life(phase: Phase) -> Life | None:
     lines = steps[0].line, last.line if last.run is None else last.run.record(len(last.run) - 1)[1]
     found = find_life(steps, 0, Edges(), lines)
     return found if isinstance(found, Life) else None
-
-
-def _elapsed(summary: Summary) -> float | None:
-    """Return the printed training time of the last record; None after a restart, which resets it."""
-    elapsed = summary.metrics.get("elapsed_time_s")
-    if elapsed is None or elapsed.definition != TRAINING_ONLY or summary.restart_count or not elapsed.last:
-        return None
-    return _number(elapsed.last)
 
 
 def _parameters(phase: Phase) -> int | None:

@@ -209,17 +209,14 @@ class Progress:
         done = done and last >> POSITION_BITS > last_step >> POSITION_BITS
         self.quiet_end = silent > QUIET_RECORDS and (not self.steps or done)
         self.quiet = silent > QUIET_RECORDS
-        self.early = self.quiet and silent < STRIDES * self._stride() * self.records / max(1, body.records)
+        first, end = (self.steps[0], self.steps[-1]) if len(self.steps) > 1 else (0, 0)
+        stride = ((end - first) >> POSITION_BITS) / max(1, len(self.steps) - 1)  # mean records between two steps
+        self.early = self.quiet and silent < STRIDES * stride * self.records / max(1, body.records)
         self.begin = max(_last_job(body), _last_process(body))
 
     def _ordinal(self, at: int) -> int:
         """Return how many records precede a hit, blanked lines excluded."""
         return (at >> POSITION_BITS) - (bisect_right(self._empty, self._lines[at]) if at in self._lines else 0)
-
-    def _stride(self) -> float:
-        """Return the mean number of records between two steps, or 0."""
-        first, last = (self.steps[0], self.steps[-1]) if len(self.steps) > 1 else (0, 0)
-        return ((last - first) >> POSITION_BITS) / max(1, len(self.steps) - 1)
 
     def _confirmations(self, found: Iterable[tuple[str, Hits]]) -> Iterator[int]:
         """Yield the position of the last hit of each marker that neither a logger nor a worker printed."""

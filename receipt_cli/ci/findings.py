@@ -107,28 +107,21 @@ class Finding:
 
 def list_findings(document: Mapping[str, Any], verdict: Verdict, places: Places) -> list[Finding]:
     """Return the findings: the run's failure, the job's failed rulings, then problems and near misses in log order."""
-    return [*_failure(document, places), *_rulings(verdict, places), *_lines(document, places)]
+    return list(_findings(document, verdict, places))
 
 
-def _failure(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
-    failure = document.get("failure")
+def _findings(document: Mapping[str, Any], verdict: Verdict, places: Places) -> Iterator[Finding]:
+    failure, derivation = document.get("failure"), document["derivation"]
     if failure:
         at = f" (line {failure['line_number']} of the log)" if failure["line_number"] is not None else ""
         message = failure["message"] or f"the run ended: {failure['reason']}"
         title = f"training failed: {failure['reason']}"
         yield Finding(f"failure/{failure['reason']}", "error", title, _cut(message, at), places.locate(failure["line_number"]))
-
-
-def _rulings(verdict: Verdict, places: Places) -> Iterator[Finding]:
     for ruling in verdict.rulings:
         if ruling.fails:
             title = f"{ruling.kind} {ruling.name}"
             message = _cut(f"{title}: {ruling.sentence}")
             yield Finding(f"{ruling.kind}/{ruling.name}", "error", title, message, places.locate(None))
-
-
-def _lines(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
-    derivation = document["derivation"]
     for problem in derivation["problems"]["first"]:
         line, kind = problem["line_number"], problem["kind"]
         level: Level = "note" if kind == "generic_reading" else "warning"

@@ -226,13 +226,7 @@ def read_generically(
         _refuse(learned, lacking)
         return None
     grammar = kept
-    once_more.problems = [
-        *gathered.problems,
-        _problem(learned),
-        *_foreign(learned),
-        *_rivals(learned),
-        *begun(engine, once_more.body, grammar, learned),
-    ]
+    once_more.problems = [*gathered.problems, *_problems(learned), *begun(engine, once_more.body, grammar, learned)]
     once_more.body.near.clear()  # other near misses of rules learned from this log mean nothing
     once_more.changed = gathered.changed
     chosen = (Chosen(grammar, "only_version"), *detection.chosen)
@@ -356,27 +350,20 @@ def _grammar(definition: dict[str, Any], base: Sequence[Grammar], vocabulary: Vo
     )
 
 
-def _problem(learned: Learned) -> Problem:
+def _problems(learned: Learned) -> Iterator[Problem]:
+    """Yield the problem of generic reading, that of records whose leading words differ from those of the learned rules, and that
+    of records with two labels either of which may be the loss's."""
     read = sorted({name for rule in learned.rules for name in rule.fields})
     detail = f"no grammar knows this trainer: read by the words beside its numbers ({', '.join(read)})"
-    return Problem("generic_reading", None, detail, "")
-
-
-def _foreign(learned: Learned) -> Iterator[Problem]:
-    """Yield the problem of records whose leading words differ from those of the learned rules."""
+    yield Problem("generic_reading", None, detail, "")
     if learned.foreign:
-        count = sum(number for _, number in learned.foreign)
-        detail = f"{count} records with other leading words were left out"
+        detail = f"{sum(number for _, number in learned.foreign)} records with other leading words were left out"
         yield Problem("foreign_record", None, detail, learned.foreign[0][0].decode("utf-8", "replace"))
-
-
-def _rivals(learned: Learned) -> Iterator[Problem]:
-    """Yield the problem of records with two labels either of which may be the loss's."""
     for main in [rule.group.main for rule in learned.rules if rule.group is not None and rule.group.main.rivals][:1]:
-        fields = [f"/summary/metrics/loss/{key}" for key in ("first", "last", "min", "max", "mean", "median")]
+        fields = tuple(f"/summary/metrics/loss/{key}" for key in ("first", "last", *BETWEEN))
         detail = f"either of two labels may be the loss's: {' and '.join(main.rivals)}"
         excerpt = main.shape.samples[0].decode("utf-8", "replace")
-        yield Problem("loss_ambiguous", None, detail, excerpt, (), main.rivals, tuple(fields))
+        yield Problem("loss_ambiguous", None, detail, excerpt, (), main.rivals, fields)
 
 
 def _reopened(streams: Sequence[Stream]) -> list[Stream] | None:

@@ -107,9 +107,7 @@ def _likely(likely: Likely, records: bytes, steps: bool) -> Iterator[int]:
         start = likely(records, start + 1, steps)
 
 
-@cache
-def _gate(words: tuple[bytes, ...]) -> Prefilter:
-    return Prefilter(words)
+_gate = cache(Prefilter)
 
 
 def _readable(record: bytes) -> bool:

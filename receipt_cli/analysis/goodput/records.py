@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TypeGuard
 
@@ -149,8 +149,11 @@ class Records(EventTable):
         """
         begins, ends = begins[begins < ends], ends[begins < ends]
         found: list[float | None] = []
-        for low, high in self._blocks(begins, ends):
+        low = 0
+        while low < len(begins):  # stretches of about ``MOST`` records together, or a longer one alone
+            high = max(low + 1, int(np.searchsorted(ends, begins[low] + MOST)))
             found += self._totals(begins[low:high], ends[low:high], name, definition, median)
+            low = high
         return found
 
     def _totals(self, begins: Integers, ends: Integers, name: str, definition: str | None, median: float) -> list[float | None]:
@@ -171,14 +174,6 @@ class Records(EventTable):
         products = figures.tolist() if len(begins) > 1 else figures
         every = zip(first.tolist(), last.tolist(), without.tolist(), dark.tolist(), strict=True)
         return [None if unknown else exact_sum(products[low:high]) + missing * median for low, high, missing, unknown in every]
-
-    def _blocks(self, begins: Integers, ends: Integers) -> Iterator[tuple[int, int]]:
-        """Yield from which to which of some stretches all have about ``MOST`` records, or where one is longer."""
-        low = 0
-        while low < len(begins):
-            high = max(low + 1, int(np.searchsorted(ends, begins[low] + MOST)))
-            yield low, high
-            low = high
 
 
 def _sums(values: Array) -> Integers:
