@@ -40,9 +40,8 @@ from receipt_cli.analysis.summary import Summary, diagnose, find_time_to_train, 
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
-from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically, shows_no_figure
+from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically, shows_no_figure, training_unread
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
-from receipt_cli.detect.unread import training_unread
 from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_launches
 from receipt_cli.events.build import read_events

@@ -249,7 +249,9 @@ def find_cost(
     if price is None and power is None:
         return None
     wall, evidence = _wall(goodput, options.wall, when)
-    devices, devices_source = _devices(known, options.facts)
+    done = complete(known, None, options.facts)
+    world = world_size(done.facts)
+    devices = None if world is None else int(world[0])
     hours = None if wall is None else wall / _HOUR_S
     device_hours = None if hours is None or devices is None else devices * hours
     rate = None if price is None else float(price.value)
@@ -260,7 +262,7 @@ def find_cost(
         wall_time_s=wall,
         wall_evidence=evidence,
         device_count=devices,
-        device_count_source=devices_source,
+        device_count_source=None if world is None else done.used.get("world_size", world[1]),
         device_hours=device_hours,
         price_per_hour=None if of_device else rate,
         price_per_device_hour=rate if of_device else None,
@@ -288,14 +290,5 @@ def _wall(goodput: Goodput | None, wall: Wall | None, when: LogTime | None) -> t
         return wall.seconds, wall.evidence
     if when is None:
         return None, None
-
     first, last = (datetime.fromisoformat(text.removesuffix("Z")) for text in (when.first, when.last))
     return (last - first).total_seconds(), "log_timestamps"
-
-
-def _devices(known: Facts, stated: Sequence[StatedFact]) -> tuple[int | None, str | None]:
-    done = complete(known, None, stated)
-    found = world_size(done.facts)
-    if found is None:
-        return None, None
-    return int(found[0]), done.used.get("world_size", found[1])
