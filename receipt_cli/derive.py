@@ -14,30 +14,34 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_step_recognised, proves_no_step
-from receipt_cli.analysis.completed import begins_program, closes
-from receipt_cli.analysis.consistency import phase_facts
-from receipt_cli.analysis.diagnosis import diagnose
-from receipt_cli.analysis.doubts import doubts_named, losses_left_over, unread_losses
+from receipt_cli.analysis.completed import PROGRAMS, RAISED, begins_program, closes, fails_at_start, shows_beginning
 from receipt_cli.analysis.explanation import Explanation, explain
-from receipt_cli.analysis.failure import Ending, judge
+from receipt_cli.analysis.failure import Ending, complete_ending, judge
+from receipt_cli.analysis.flops import phase_facts
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
-from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
-from receipt_cli.analysis.omissions import find_omissions, loss_doubts, rates_contradicted
-from receipt_cli.analysis.progress.checkpoints import checkpoint_begun
-from receipt_cli.analysis.stated.completion import contradicted
-from receipt_cli.analysis.stated.cost import Cost, find_cost
-from receipt_cli.analysis.stated.job_end import complete_ending
-from receipt_cli.analysis.stated.options import Options as Options
-from receipt_cli.analysis.stepless import PROGRAMS, RAISED, fails_at_start, shows_beginning
-from receipt_cli.analysis.summary import Summary, find_time_to_train, summarise
+from receipt_cli.analysis.omissions import (
+    doubts_named,
+    dropped,
+    find_omissions,
+    largest,
+    left_out,
+    loss_doubts,
+    losses_left_over,
+    lowest,
+    rates_contradicted,
+    unread_losses,
+)
+from receipt_cli.analysis.progress import checkpoint_begun
+from receipt_cli.analysis.stated import Cost, contradicted, find_cost
+from receipt_cli.analysis.stated import Options as Options
+from receipt_cli.analysis.summary import Summary, diagnose, find_time_to_train, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
-from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically, shows_no_figure
+from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically, shows_no_figure, training_unread
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
-from receipt_cli.detect.unread import training_unread
 from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_launches
 from receipt_cli.events.build import read_events

@@ -222,9 +222,8 @@ def _half_unit(values: Values, digits: Digits | None) -> float:
 
     Half a second if the values are whole numbers.
     """
-    if digits is not None:
-        return (digits.unit or 1.0) / 2
-    return (resolution(values[:LOOKED_AT]) or 1.0) / 2
+    unit = resolution(values[:LOOKED_AT]) if digits is None else digits.unit
+    return (unit or 1.0) / 2
 
 
 def _n(value: float) -> str:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from receipt_cli.analysis.failure import Ending
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.phases import Phase
-from receipt_cli.numeric.statistics import Statistic
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Lack, Problem
 
@@ -51,12 +50,14 @@ def evaluate(
     ``stepless``: the log proves that no step was taken. ``unread_losses``: a loss was printed but not read.
     """
     losses = [s.metrics[name] for s in summaries for name in LOSSES if name in s.metrics]
+    infinite = any(loss.nonfinite_count for loss in losses)
+    died = False if ending.died else None  # without a code, a fatal error proves that it was not zero
     planned = [s for s in summaries if s.record_count]
     mfu = [top for s in summaries if (top := s.series.largest("mfu_ratio")) is not None]  # as printed: steady/1 drops some
     compared = [c.consistent for s in summaries for c in s.consistency if c.metric != "mfu_ratio"]  # MFU is no throughput
     return {
-        "finite_losses": _finite(losses, unread_losses),
-        "zero_exit_code": _zero_exit_code(ending),
+        "finite_losses": False if infinite else True if losses and not unread_losses else None,
+        "zero_exit_code": died if ending.exit_code is None else ending.exit_code == 0,
         "has_steps": True if any(phase.steps for phase in phases) else False if stepless else None,
         "no_oom": _no_oom(ending),
         "steps_monotonic": not any(s.restart_count for s in planned) if planned else None,
@@ -71,14 +72,10 @@ def proves_no_step(phases: Sequence[Phase], ending: Ending) -> bool:
 
     The log must show how the run failed, and at most one evaluation, without a counter.
     """
-    ended = ending.died or ending.reason not in (None, TRUNCATED, *_SILENT)
+    ended = ending.died or ending.reason not in (None, TRUNCATED, *_NOTHING_FOUND)
     events = [event for phase in phases for event in (*phase.evals, *phase.standalone_events) if event.rule.event == "eval"]
     counted = len(events) > 1 or any(event.step is not None or event.counters or event.prints("epoch") for event in events)
     return ended and not counted and not any(phase.steps for phase in phases)
-
-
-_SILENT = ("no_grammar_match", "unknown")
-"""Ending reasons without a cause in the log."""
 
 
 def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str], phases: int) -> list[Problem]:
@@ -124,20 +121,6 @@ def deciding_lines(
         "mfu_plausible": next((p.max_line or p.first_line for p in mfu), None),
     }
     return {name: lines.get(name) for name, value in checks.items() if value is not None}
-
-
-def _finite(losses: Sequence[Statistic], unread: bool) -> bool | None:
-    """Return whether all losses are finite; None without a loss, or if one was not read."""
-    if any(loss.nonfinite_count for loss in losses):
-        return False
-    return True if losses and not unread else None
-
-
-def _zero_exit_code(ending: Ending) -> bool | None:
-    """Return whether the stated or printed exit code is zero; without a code, a fatal error proves that it was not."""
-    if ending.exit_code is not None:
-        return ending.exit_code == 0
-    return False if ending.died else None
 
 
 def _no_oom(ending: Ending) -> bool | None:

@@ -14,8 +14,8 @@ from typing import Literal
 
 from receipt_cli.analysis.failure import Ending, MarkerMatch
 from receipt_cli.analysis.goodput.timestamps import Stamps
+from receipt_cli.analysis.survival import FRAME, HEAD
 from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
-from receipt_cli.analysis.tracebacks import FRAME, HEAD
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import EventTable

@@ -1,6 +1,7 @@
 """Marker hits and phases → how the run ended: completed, failed for a named reason, or unknown.
 
 A marker counts only if the run did not continue after it. The most specific cause wins over later, consequential errors.
+The scheduler's record of the job completes the ending.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from receipt_cli.analysis.completed import Evidence, distance, ends_before_plan, is_completed, reached_plan, saved_plan
-from receipt_cli.analysis.survival import CONVICTING, FATAL, Progress
+from receipt_cli.analysis.stated import JobEnd
+from receipt_cli.analysis.survival import CONVICTING, FATAL, FRAME, HEAD, INTERRUPTED, Progress
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
-from receipt_cli.analysis.tracebacks import FRAME, HEAD, INTERRUPTED
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import EventTable, place_of
@@ -250,20 +251,8 @@ def _match(marker: Marker, body: SegmentBody, progress: Progress, rank: int | No
     text, code = next(((t, c) for a, t, c in hits.texts if a >= at), (hits.texts[-1][1], hits.texts[-1][2]))
     said = hits.rank[index] if index < len(hits.rank) else NO_RANK
     first, last = min(hits.line), max(hits.line)  # hits are in time order, and ranks may write to separate files
-    return MarkerMatch(
-        marker,
-        len(hits.at),
-        first,
-        last,
-        at,
-        hits.line[index],
-        text,
-        code,
-        chosen is not None,
-        said,
-        hits.hosts.get(at),
-        progress.form(at),
-    )
+    host, form = hits.hosts.get(at), progress.form(at)
+    return MarkerMatch(marker, len(hits.at), first, last, at, hits.line[index], text, code, chosen is not None, said, host, form)
 
 
 def _diverged(phases: Sequence[Phase]) -> MarkerMatch | None:
@@ -334,3 +323,51 @@ def _nan_loss(phases: Sequence[Phase]) -> int | None:
                 after = int(np.append(-1, np.flatnonzero(np.isfinite(column.values)))[-1]) + 1
                 return int(table.line[column.row(after)]) if after < len(column.values) else None
     return None
+
+
+_OPEN: tuple[str | None, ...] = (None, "truncated", "no_grammar_match", "unknown")
+"""Failure reasons that name no cause."""
+_STOPPED = (*_OPEN, "killed", "interrupted", "child_failed")
+"""Failure reasons of processes that were stopped, or that the launcher found dead."""
+_BLIND = (*_STOPPED, "nccl_timeout", "nccl_error")
+"""Reasons that do not rule out an OOM: other ranks may have waited for a killed one."""
+_CAUSES = {
+    "out_of_memory": ("host_oom", "memory", _BLIND),
+    "timeout": ("time_limit", "scheduler", _STOPPED),
+    "preempted": ("preempted", "scheduler", _STOPPED),
+    "node_failure": ("unknown", "hardware", _STOPPED),
+    "cancelled": ("killed", "scheduler", _OPEN),
+}
+"""By job end: reason, category, and the reasons of a log that they replace."""
+
+
+def complete_ending(ending: Ending, job: JobEnd | None) -> Ending:
+    """Return ``ending`` with the scheduler's cause and exit code, if the log does not contradict them.
+
+    Proven completion, and a cause named in the log, remain. Exit code zero counts only for a completed job whose log shows no
+    failure: a script may end with 0 after a failed command.
+    """
+    if job is None:
+        return ending
+    if job.ended == "completed":
+        silent = ending.reason is None and ending.exit_code is None and not ending.died
+        return _with_code(ending, 0) if silent and job.exit_code == 0 else ending
+    if ending.completed is True or (job.ended != "failed" and job.ended not in _CAUSES):
+        return ending
+    code = ending.exit_code if ending.exit_code is not None else job.exit_code or None
+    if job.ended == "failed":
+        if code == 0:
+            return ending  # the caller of the command saw it succeed
+        reason = "unknown" if code is None else reason_of_code(code, "unknown")
+        category, of = CATEGORIES[reason], _OPEN
+    else:
+        reason, category, of = _CAUSES[job.ended]
+    if ending.reason not in of or (ending.reason == reason and ending.exit_code is not None):
+        return _with_code(ending, code)
+    words = f"{job.source}: {job.state or job.ended}"
+    message = words if code is None else f"{words}, exit code {code}"
+    return Ending(reason, category, None, message, False, code, ending.matches, ending.died, None, ending.failed_start)
+
+
+def _with_code(ending: Ending, code: int | None) -> Ending:
+    return ending if ending.exit_code == code else replace(ending, exit_code=code)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from receipt_cli.analysis.consistency import Comparison
 from receipt_cli.analysis.flops import PRINTED, SAME_PEAK, named_convention, positive
-from receipt_cli.analysis.recompute import Workings
+from receipt_cli.analysis.recompute import Comparison, Workings
 from receipt_cli.definitions.accelerators import Device, load_peaks
 from receipt_cli.events.model import Event
 from receipt_cli.events.table import EventTable
@@ -137,9 +136,7 @@ def _wrong_peak(device: Device, stated: float) -> str | None:
     if any(abs(stated / rate - 1) <= SAME_PEAK for rate in known):
         return None
     sparse = device.sparse_flops_per_s
-    if sparse is not None and abs(stated / sparse - 1) <= TOLERANCE:
-        return "sparse_peak"
-    return "fixed_peak"
+    return "sparse_peak" if sparse is not None and abs(stated / sparse - 1) <= TOLERANCE else "fixed_peak"
 
 
 def _conventions(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:

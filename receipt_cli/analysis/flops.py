@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from receipt_cli.definitions.accelerators import Device, load_peaks
+from receipt_cli.events.phases import Phase
 from receipt_cli.patterns import compile_later
 
 Facts = Mapping[str, float | str]
@@ -75,12 +76,6 @@ def named_convention(definition: str | None) -> str | None:
     return found[1] if found else None
 
 
-def fixed_peak(definition: str | None) -> float | None:
-    """Return the fixed peak in a metric's definition (989e12 in ``peak_fixed_989e12``), or None."""
-    found = _FIXED.search(definition or "")
-    return float(found[1]) if found else None
-
-
 def token_flops(
     facts: Facts, parameters: int | None, metrics: Iterable[str], definition: str | None, trainer: str
 ) -> TokenFlops | None:
@@ -138,12 +133,10 @@ def device_of(facts: Facts) -> Device | None:
 
 
 def own_peak(facts: Facts, definition: str | None) -> Peak | None:
-    """Return the peak that the trainer's MFU uses: fixed by ``definition``, or printed; else None."""
-    fixed = fixed_peak(definition)
+    """Return the peak that the trainer's MFU uses: fixed by ``definition`` (``peak_fixed_989e12``), or printed; else None."""
+    fixed = _FIXED.search(definition or "")
     if fixed is not None:
-        text = _FIXED.search(definition or "")
-        assert text is not None
-        return Peak(fixed, f"peak_fixed_{text[1]}", f"grammar:peak_fixed_{text[1]}", True)
+        return Peak(float(fixed[1]), f"peak_fixed_{fixed[1]}", f"grammar:peak_fixed_{fixed[1]}", True)
     printed = positive(facts, "peak_flops_per_s_per_device")
     return None if printed is None else Peak(printed, "peak_printed", "log", True)
 
@@ -162,3 +155,23 @@ def is_of_another(peak: Peak, facts: Facts) -> bool:
 def table_peak(device: Device) -> Peak:
     """Return the peak of a device from the table."""
     return Peak(device.flops_per_s, "peak_table", f"peaks/v{load_peaks().version} {device.id}", False)
+
+
+def tokens_per_step(facts: Mapping[str, float | str]) -> float | None:
+    """Return the tokens of one optimizer step: printed, or samples times sequence length; None if unknown."""
+    tokens = facts.get("tokens_per_step")
+    if isinstance(tokens, float) and 0 < tokens < math.inf:
+        return tokens
+    samples, length = facts.get("samples_per_step"), facts.get("sequence_length")
+    if isinstance(samples, float) and isinstance(length, float) and 0 < samples * length < math.inf:
+        return samples * length
+    return None
+
+
+def phase_facts(phase: Phase, before: Mapping[str, float | str]) -> dict[str, float | str]:
+    """Return the facts of the phase, completed by batch and world facts of earlier phases."""
+    own: dict[str, float | str] = {}
+    for event in phase.standalone_events:
+        for name, value in event.facts.items():
+            own.setdefault(name, value)
+    return {**{k: v for k, v in before.items() if k not in ("parameter_count", "training_time_s", "exit_code")}, **own}

@@ -1,20 +1,27 @@
-"""Problems of a summary: its training loss is missing, or figures depend on which of two records counts."""
+"""Problems of a summary: its loss is missing, its figures depend on which of two records counts, doubts name them, or parts
+of it are left out."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
 
 from receipt_cli.analysis.checks import LOSSES
 from receipt_cli.analysis.summary import Summary
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.events.counters import JUMP, Contest, jumps_at_end
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase, last_steps
+from receipt_cli.events.ranks import RankFigures
 from receipt_cli.events.table import EventTable, positions
+from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.statistics import Statistic, finite
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem, pointer
+from receipt_cli.scan.segment import ABSENT, Doubt, RuleKey
 
 MIN_LOSSLESS = 3
 """Step records without a loss that prove it missing; the first may come before any loss."""
@@ -175,13 +182,9 @@ def loss_doubts(phases: Sequence[Phase], summaries: Sequence[Summary], primary: 
 def _zeros_at_end(phase: Phase) -> int:
     """Return how many final records print a loss of 0 with a gradient norm that is not finite."""
     table = EventTable(phase.steps)
-    pairs = zip(*(reversed(table.metric(name).values) for name in ("loss", "grad_norm")), strict=False)
-    count = 0
-    for loss, norm in pairs:
-        if loss != 0.0 or math.isfinite(norm):
-            break
-        count += 1
-    return count
+    losses, norms = (table.metric(name).values[::-1] for name in ("loss", "grad_norm"))
+    both = min(len(losses), len(norms))
+    return int(np.append((losses[:both] == 0) & ~np.isfinite(norms[:both]), False).argmin())
 
 
 def _silent_records(phase: Phase) -> int:
@@ -207,3 +210,139 @@ def rates_contradicted(summaries: Iterable[Summary]) -> list[Problem]:
                 lines = () if line is None else (line,)
                 found.append(Problem("rate_contradicted", line, detail, "", lines, (f"{one.reported:g}", f"{one.derived:.6g}")))
     return found
+
+
+_DETAILS = {
+    "foreign_record": "{count} records after the words {words!r} are from another writer: {rule} leaves them out",
+    "number_ambiguous": "{count} values of {name} may be parts of longer numbers: a comma or other text follows their digits",
+    "unit_ambiguous": "{count} values of {name} have another unit than the rest",
+    "record_cut": "{count} records end inside {name}, but similar records continue: the number may be cut",
+    "figure_unread": "{count} records print {name}, but not as a number that can be read",
+}
+
+
+def doubts_named(
+    doubts: Sequence[Doubt],
+    rules: Mapping[RuleKey, Rule],
+    phases: Sequence[Phase],
+    summaries: Sequence[Summary],
+    primary: int | None,
+) -> list[Problem]:
+    """Return a problem for each doubt about what ``rules`` read, with the statistics it makes null."""
+    return [_problem(doubt, rules[doubt.key], phases, summaries, primary) for doubt in doubts if doubt.key in rules]
+
+
+def losses_left_over(
+    dropped: Sequence[tuple[Rule, Mapping[str, int]]], phases: Sequence[Phase], summaries: Sequence[Summary]
+) -> list[Problem]:
+    """Return problems for lines with several losses, of which only one is read.
+
+    ``dropped`` are the step rules with their unread cells, counted by label.
+    """
+    alias = load_registry().by_alias
+    found: list[Problem] = []
+    for rule, cells in dropped:
+        labelled = rule.mapping is None  # an object may contain others, with losses of their own
+        count = sum(n for label, n in cells.items() if labelled and alias.get(label.lower()) == "loss")
+        indices = [i for i, phase in enumerate(phases) if count and any(event.rule is rule for event in phase.steps)]
+        for index in indices:
+            fields = [pointer("phases", index, "summary", "metrics", "loss", name) for name in STATISTICS]
+            fields.append(pointer("phases", index, "summary", "steps", "record_count"))
+            line = summaries[index].lines[0]
+            detail = f"{count} losses on lines with several losses were not read"
+            found.append(Problem("figure_unread", line, detail, "", () if line is None else (line,), (), tuple(fields)))
+    return found
+
+
+def unread_losses(doubts: Sequence[Doubt], rules: Mapping[RuleKey, Rule]) -> bool:
+    """Return whether a number of a training or validation loss was left out."""
+    targets = (_target(doubt, rules[doubt.key]) for doubt in doubts if doubt.key in rules and doubt.name)
+    return any(part == "metrics" and name in LOSSES for part, name in targets)
+
+
+def _target(doubt: Doubt, rule: Rule) -> tuple[str, str]:
+    """Return summary block and name of the figure that a doubt concerns."""
+    spec = rule.fields.get(doubt.name)
+    if spec is not None and spec.target[0] in ("metric", "other"):
+        return ("metrics" if spec.target[0] == "metric" else "other_metrics"), spec.target[1]
+    return "other_metrics", doubt.name
+
+
+def _problem(doubt: Doubt, rule: Rule, phases: Sequence[Phase], summaries: Sequence[Summary], primary: int | None) -> Problem:
+    part, name = _target(doubt, rule) if doubt.name else ("", "")
+    detail = _DETAILS[doubt.kind].format(count=doubt.rows, words=doubt.words, rule=rule.name, name=name)
+    fields = tuple(_fields(doubt, part, name, phases, summaries, primary)) if name and doubt.words != ABSENT else ()
+    losses = (summary.metrics[loss] for summary in summaries for loss in LOSSES if loss in summary.metrics)
+    if part == "metrics" and name in LOSSES and not any(loss.nonfinite_count for loss in losses):
+        fields += ("/checks/finite_losses",)
+    return Problem(doubt.kind, doubt.lines[0], detail, "", doubt.lines, doubt.values, fields)
+
+
+def _fields(
+    doubt: Doubt, part: str, name: str, phases: Sequence[Phase], summaries: Sequence[Summary], primary: int | None
+) -> Iterator[str]:
+    """Yield the statistics that could change if the doubtful numbers counted."""
+    for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
+        known = (summary.metrics if part == "metrics" else summary.other_metrics).get(name)
+        events = [*phase.step_events, *phase.evals]
+        if known is None or not events:
+            continue
+        if max(event.last_at for event in events) < doubt.at[0] or min(event.at for event in events) > doubt.at[-1]:
+            continue
+        places = summary.places.get(name)
+        ends = (None, None) if places is None else (places.first_line, places.last_line)
+        sure = {"first"} if ends[0] is not None and ends[0] < doubt.lines[0] else set()
+        sure |= {"last"} if ends[1] is not None and ends[1] > doubt.lines[-1] else set()
+        at = ("summary",) if index == primary else ("phases", index, "summary")
+        yield from (pointer(*at, part, name, statistic) for statistic in STATISTICS if statistic not in sure)
+
+
+MAX_PHASES = 1000
+"""Most phases of a receipt: the one with the most step records, those that fail a check, then the longest."""
+MAX_FIGURES = 4500
+"""Most metrics of all phases together; the statistics of one take some 800 bytes."""
+FEW_PHASES = 50
+"""Phases that a receipt always lists, however many metrics they have."""
+MAX_RANKS = 4096
+"""Most ranks of a phase in a receipt; the lowest are kept."""
+
+
+def largest(phases: Sequence[Phase]) -> list[int]:
+    """Return the ascending indices of listed phases: all, or those that decide a check, and the longest."""
+    if len(phases) <= FEW_PHASES:
+        return list(range(len(phases)))
+    sizes = [sum(event.records for event in phase.steps) for phase in phases]
+    first = max(range(len(phases)), key=lambda index: (sizes[index], -index))
+    ranked = sorted(range(len(phases)), key=lambda index: (index != first, not _odd(phases[index]), -sizes[index], index))
+    printing = ((*phases[index].steps, *phases[index].evals) for index in ranked)
+    sums = accumulate(len({name for event in each for name in (*event.metrics, *event.unregistered)}) for each in printing)
+    return sorted(ranked[: min(MAX_PHASES, max(FEW_PHASES, sum(figures <= MAX_FIGURES for figures in sums)))])
+
+
+def _odd(phase: Phase) -> bool:
+    """Return whether a loss is not finite, an MFU is above 1, or the run restarted."""
+    events = [*phase.steps, *phase.evals, *phase.standalone_events]
+    losses = (event.metrics.get(name, 0.0) for event in events for name in LOSSES)
+    return bool(phase.restarts) or not all(map(math.isfinite, losses)) or any(e.metrics.get("mfu_ratio", 0.0) > 1 for e in events)
+
+
+def lowest(ranks: Mapping[int, RankFigures]) -> dict[int, RankFigures]:
+    """Return the ranks that a receipt lists."""
+    return {rank: ranks[rank] for rank in sorted(ranks)[:MAX_RANKS]}
+
+
+def dropped(summaries: Sequence[Summary]) -> list[Problem]:
+    """Return a problem for each summary that omits metrics outside the registry."""
+    counts = (summary.dropped_others for summary in summaries if summary.dropped_others)
+    return [Problem("other_metrics_dropped", None, f"{n} metrics outside the registry were left out", "") for n in counts]
+
+
+def left_out(phases: int, ranks: Sequence[Mapping[int, RankFigures]]) -> list[Problem]:
+    """Return problems for omitted phases (``phases`` of them), and for omitted ranks."""
+    problems: list[Problem] = []
+    if phases:
+        problems.append(Problem("phases_dropped", None, f"{phases} phases with the fewest step records were left out", ""))
+    most = max((len(found) for found in ranks), default=0)
+    if most > MAX_RANKS:
+        problems.append(Problem("ranks_dropped", None, f"{most - MAX_RANKS} of {most} ranks were left out", ""))
+    return problems

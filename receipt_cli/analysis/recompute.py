@@ -1,6 +1,7 @@
 """Recompute printed figures from the log: rates from batch and step time, FLOP/s, and MFU.
 
-Each names its inputs. Nothing is guessed: without the devices, the FLOPs per token or the peak there is no figure.
+Each names its inputs, and is compared with the printed figure. Nothing is guessed: without the devices, the FLOPs per token or
+the peak there is no figure.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.analysis.consistency import tokens_per_step
 from receipt_cli.analysis.flops import (
     PRINTED,
     Facts,
@@ -25,10 +26,12 @@ from receipt_cli.analysis.flops import (
     positive,
     table_peak,
     token_flops,
+    tokens_per_step,
     world_size,
 )
-from receipt_cli.analysis.stated.completion import Completed
+from receipt_cli.analysis.stated import Completed
 from receipt_cli.definitions.accelerators import Device
+from receipt_cli.events.printed_digits import Digits
 from receipt_cli.events.table import Column, EventTable
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.precision import TOLERANCE
@@ -102,9 +105,7 @@ def recompute(
 
     ``metrics``: statistics of printed metrics; ``trainer``: id of the grammar that read them.
     """
-    mfu = metrics.get("mfu_ratio")
-    definition = None if mfu is None else mfu.definition
-    facts = known.facts
+    definition, facts = _definition(metrics), known.facts
     made = Workings(facts, world_size(facts), device_of(facts), own_peak(facts, definition))
     tokens = StepRate(facts.get("sequence_length"), tokens_per_step(facts))
     samples = StepRate(1.0, positive(facts, "samples_per_step"))
@@ -180,17 +181,12 @@ def _add_flops(
     figure = scaled(tokens.figure, factor)
     statistic = describe(figure, "device", f"{flops.slug}_flops")
     printed = metrics.get("flops_per_s_per_device")
-    if flops.convention != PRINTED and _more(statistic, printed):
+    medians = (statistic.median, None if printed is None else printed.median)
+    if flops.convention != PRINTED and medians[0] and medians[1] and medians[0] > medians[1] * (1 + TOLERANCE):
         return
     inputs: Inputs = {**flops.inputs, **_world(made), **tokens.inputs}
     own = flops.convention == PRINTED and _each_record(printed)
     made.found["flops_per_s_per_device"] = Recomputed(statistic, figure, inputs, own)
-
-
-def _more(statistic: Statistic, printed: Statistic | None) -> bool:
-    if printed is None or not printed.median or not statistic.median:
-        return False
-    return statistic.median > printed.median * (1 + TOLERANCE)
 
 
 def _add_mfu(
@@ -236,3 +232,62 @@ def _add_mfu(
 def _definition(metrics: Mapping[str, Statistic]) -> str | None:
     printed = metrics.get("mfu_ratio")
     return None if printed is None else printed.definition
+
+
+class Comparison(NamedTuple):
+    """A reported and a derived median; ``ratio`` = reported / derived."""
+
+    metric: str
+    reported: float
+    derived: float
+    ratio: float
+    consistent: bool
+
+
+def compare(
+    metric: str, reported: Statistic | None, derived: Statistic | None, digits: Digits | None = None
+) -> Comparison | None:
+    """Return the comparison of two medians; None if one is missing or zero, or if the ratio is beyond float64.
+
+    They also agree if they differ by at most half a unit of the last printed digit (of ``digits``, if known).
+    """
+    if reported is None or derived is None or not reported.median or not derived.median:
+        return None
+    ratio = reported.median / derived.median
+    if not math.isfinite(ratio):
+        return None
+    near = abs(reported.median - derived.median) <= (_half_digit(reported) if digits is None else (digits.unit or 0.0) / 2)
+    return Comparison(metric, reported.median, derived.median, ratio, near or abs(ratio - 1) <= TOLERANCE)
+
+
+MEAN = "mean_over_the_run"
+"""Definition of a rate printed once, at the end: all work over its time."""
+_SESSION = 0.1
+"""Tolerance between the steps counted by such a rate and the log's steps."""
+
+
+def of_session(first: int, last: int, records: int, metrics: Mapping[str, Statistic], seconds: float | None) -> list[Comparison]:
+    """Return the means over the run that count other steps than ``first`` to ``last``, which took ``seconds``.
+
+    After a resume or an early stop, trainers divide all planned steps by the time of this session. Records are a stride apart:
+    the session may begin up to a stride before the first and end after the last.
+    """
+    steps = metrics.get("steps_per_s")
+    if steps is None or steps.definition != MEAN or not steps.last or not seconds or records < 2 or last <= first:
+        return []
+    stride = (last - first) / (records - 1)
+    begun = 0.0 if first <= 1.5 * stride else first - stride
+    counted, done = steps.last * seconds, last - begun
+    if done * (1 - _SESSION) - 1 <= counted <= (done + stride) * (1 + _SESSION) + 1:
+        return []
+    ratio = counted / done
+    printed = {name: s.last for name, s in metrics.items() if s.definition == MEAN and name.endswith("s_per_s") and s.last}
+    return [Comparison(name, rate, rate / ratio, ratio, False) for name, rate in printed.items()]
+
+
+def _half_digit(printed: Statistic) -> float:
+    """Return half a unit of the last printed decimal; 0.0 for whole numbers, which show none."""
+    shown = [value for value in (printed.first, printed.last, printed.min, printed.max) if value is not None]
+    exponents = [Decimal(repr(value)).normalize().as_tuple().exponent for value in shown]
+    finest = min((e for e in exponents if isinstance(e, int)), default=0)
+    return 0.5 * 10.0**finest if finest < 0 else 0.0

@@ -7,31 +7,37 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from receipt_cli.analysis.bottleneck import Bottleneck
-from receipt_cli.analysis.consistency import Comparison, compare, of_session
+from receipt_cli.analysis.bottleneck import CYCLE, LOOKED_AT, Bottleneck, judge
+from receipt_cli.analysis.failure import Ending
 from receipt_cli.analysis.flags import Flag, find_oddities
 from receipt_cli.analysis.flops import own_peak, world_size
 from receipt_cli.analysis.goodput.timestamps import Edges, Life, LogTime, find_life
-from receipt_cli.analysis.memory import MemoryStory
-from receipt_cli.analysis.progress.checkpoints import Checkpoints, find_checkpoints
-from receipt_cli.analysis.progress.identities import Evidence, Identity, find_identities
-from receipt_cli.analysis.progress.realised import Realised, StepTimes, realise, step_times
-from receipt_cli.analysis.recompute import recompute
+from receipt_cli.analysis.memory import MemoryStory, tell
+from receipt_cli.analysis.progress import (
+    Checkpoints,
+    Evidence,
+    Identity,
+    Realised,
+    StepTimes,
+    find_checkpoints,
+    find_identities,
+    realise,
+    step_times,
+)
+from receipt_cli.analysis.recompute import Comparison, compare, of_session, recompute
 from receipt_cli.analysis.spikes import Spikes, find_spikes
-from receipt_cli.analysis.stated.completion import Contradiction, complete
-from receipt_cli.analysis.stated.options import StatedFact
+from receipt_cli.analysis.stated import Contradiction, StatedFact, complete
 from receipt_cli.analysis.steady import SteadyState, plausible, steady_records
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.printed_digits import Digits, PrintedDigits
+from receipt_cli.events.ranks import RankFigures
 from receipt_cli.events.table import Column, EventTable, Places, Series, find_places
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite
 
-LOOKED_AT = 1024
-"""Values examined to find a metric's printed resolution."""
 TRAINING_ONLY = "training_only"
 """Definition of a printed duration that covers only the steps."""
 MAX_OTHERS = 256
@@ -123,8 +129,9 @@ def summarise(
     _derive(summary, phase, standing, steady, facts, stated)
     _progress(summary, phase, facts)
     summary.consistency += _session(summary, phase)
-    if summary.training_time_s is None:
-        summary.training_time_s = _elapsed(summary)
+    elapsed = summary.metrics.get("elapsed_time_s")
+    if summary.training_time_s is None and elapsed is not None and elapsed.definition == TRAINING_ONLY and not phase.restarts:
+        summary.training_time_s = _number(elapsed.last or None)  # the last record's; a restart resets it
     summary.spikes = find_spikes(standing, phase.standalone_events)
     return summary
 
@@ -314,14 +321,6 @@ def _life(phase: Phase) -> Life | None:
     return found if isinstance(found, Life) else None
 
 
-def _elapsed(summary: Summary) -> float | None:
-    """Return the printed training time of the last record; None after a restart, which resets it."""
-    elapsed = summary.metrics.get("elapsed_time_s")
-    if elapsed is None or elapsed.definition != TRAINING_ONLY or summary.restart_count or not elapsed.last:
-        return None
-    return _number(elapsed.last)
-
-
 def _parameters(phase: Phase) -> int | None:
     """Return the printed number of parameters, or that of the only rank, which holds the whole model.
 
@@ -338,3 +337,19 @@ def _parameters(phase: Phase) -> int | None:
 
 def _number(value: float | str | None) -> float | None:
     return value if isinstance(value, float) and math.isfinite(value) else None
+
+
+def diagnose(summaries: Sequence[Summary], ranks: Sequence[Mapping[int, RankFigures]], ending: Ending) -> None:
+    """Set ``bottleneck`` and ``memory`` of each summary; ``ranks`` are the figures of each rank, by phase.
+
+    The cycle is the median time from one step to the next as bars print it. An out-of-memory message belongs to the last phase.
+    """
+    for number, (summary, printed) in enumerate(zip(summaries, ranks, strict=True)):
+        restarted = summary.restart_count > 0
+        bar = summary.other_metrics.get(CYCLE)
+        cycle = None if bar is None else bar.median
+        summary.bottleneck = judge(
+            summary.metrics, summary.series, cycle=cycle, restarted=restarted, digits=summary.printed_digits
+        )
+        message = ending.message if ending.reason == "cuda_oom" and number == len(summaries) - 1 else None
+        summary.memory = tell(summary.series, printed, message, restarted=restarted)

@@ -38,7 +38,23 @@ class Course:
 
         None without two distinct steps and two distinct values, or beyond float64.
         """
-        return _line(np.arange(float(len(self.values))) if self.steps is None else self.steps, self.values)
+        values = self.values
+        steps = np.arange(float(len(values))) if self.steps is None else self.steps
+        middle, level = exact_mean(steps), exact_mean(values)
+        if middle is None or level is None:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            away, off = steps - middle, values - level
+            products = [away * off, away * away, off * off]
+        try:
+            both, across, along = (exact_sum(part) for part in products)
+        except OverflowError:
+            return None
+        if not across or not along:
+            return None
+        slope = both / across
+        line = Line(slope, slope * (float(steps[-1]) - float(steps[0])), slope * both / along)
+        return line if all(map(math.isfinite, line)) else None
 
     @property
     def slope(self) -> float | None:
@@ -91,21 +107,3 @@ def course(series: Series, name: str) -> Course:
     column = column.chosen(np.isfinite(column.values))
     steps = table.steps_of(column)
     return Course(None if np.isnan(steps).any() else steps, column.values)
-
-
-def _line(steps: Floats, values: Floats) -> Line | None:
-    middle, level = exact_mean(steps), exact_mean(values)
-    if middle is None or level is None:
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        away, off = steps - middle, values - level
-        products = [away * off, away * away, off * off]
-    try:
-        both, across, along = (exact_sum(part) for part in products)
-    except OverflowError:
-        return None
-    if not across or not along:
-        return None
-    slope = both / across
-    line = Line(slope, slope * (float(steps[-1]) - float(steps[0])), slope * both / along)
-    return line if all(map(math.isfinite, line)) else None

@@ -6,14 +6,74 @@ SARIF is the Static Analysis Results Interchange Format of OASIS, for code scann
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 from receipt_cli import __version__
-from receipt_cli.ci.log_locations import Place, Places
 from receipt_cli.ci.verdict import Verdict
 from receipt_cli.render.text import clean, disarm
+
+WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "WORKSPACE")
+"""Variables with the path of the checkout on GitHub, GitLab and Jenkins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file and a line in it, from 1; None if the finding is about the whole file.
+
+    ``path`` is relative to the workspace, with slashes, if the file is inside; else absolute.
+    """
+
+    path: str
+    line: int | None = None
+
+    @property
+    def uri(self) -> str:
+        """The path as a URI reference (RFC 3986)."""
+        return f"file://{quote(self.path)}" if self.path.startswith("/") else quote(self.path.replace("\\", "/"))
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Locations of a receipt's log. ``log`` is None if only the receipt is given; ``given`` is "-" for stdin."""
+
+    given: str
+    log: str | None
+    files: tuple[tuple[str, int], ...]
+    workspace: Path
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], given: str, log: str | None, environ: Mapping[str, str]) -> Places:
+        """Return the places of ``document``, given as ``given``, whose log (a file, or a folder of files) is ``log``."""
+        named = document["derivation"]["log"].get("files") or ()
+        workspace = next((environ[name] for name in WORKSPACES if environ.get(name)), None)
+        return cls(given, log, tuple((f["name"], f["line_count"]) for f in named), Path(workspace or os.getcwd()))
+
+    def locate(self, line: int | None) -> Place | None:
+        """Return the place of ``line`` in the log; without a log, that of the receipt; None for stdin."""
+        if self.log is None:
+            return None if self.given == "-" else Place(self._shown(Path(self.given)))
+        if self.log == "-":
+            return None
+        path = Path(self.log)
+        if not self.files:
+            return Place(self._shown(path), line)
+        folder = path if path.is_dir() else path.parent
+        before = 0
+        for name, count in self.files:
+            if line is not None and before < line <= before + count:
+                return Place(self._shown(folder / name), line - before)
+            before += count
+        return Place(self._shown(path))
+
+    def _shown(self, path: Path) -> str:
+        whole, base = Path(os.path.abspath(path)), Path(os.path.abspath(self.workspace))
+        return (whole.relative_to(base) if whole.is_relative_to(base) else whole).as_posix()
+
 
 Level = Literal["error", "warning", "note"]
 
@@ -47,28 +107,21 @@ class Finding:
 
 def list_findings(document: Mapping[str, Any], verdict: Verdict, places: Places) -> list[Finding]:
     """Return the findings: the run's failure, the job's failed rulings, then problems and near misses in log order."""
-    return [*_failure(document, places), *_rulings(verdict, places), *_lines(document, places)]
+    return list(_findings(document, verdict, places))
 
 
-def _failure(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
-    failure = document.get("failure")
+def _findings(document: Mapping[str, Any], verdict: Verdict, places: Places) -> Iterator[Finding]:
+    failure, derivation = document.get("failure"), document["derivation"]
     if failure:
         at = f" (line {failure['line_number']} of the log)" if failure["line_number"] is not None else ""
         message = failure["message"] or f"the run ended: {failure['reason']}"
         title = f"training failed: {failure['reason']}"
         yield Finding(f"failure/{failure['reason']}", "error", title, _cut(message, at), places.locate(failure["line_number"]))
-
-
-def _rulings(verdict: Verdict, places: Places) -> Iterator[Finding]:
     for ruling in verdict.rulings:
         if ruling.fails:
             title = f"{ruling.kind} {ruling.name}"
             message = _cut(f"{title}: {ruling.sentence}")
             yield Finding(f"{ruling.kind}/{ruling.name}", "error", title, message, places.locate(None))
-
-
-def _lines(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
-    derivation = document["derivation"]
     for problem in derivation["problems"]["first"]:
         line, kind = problem["line_number"], problem["kind"]
         level: Level = "note" if kind == "generic_reading" else "warning"

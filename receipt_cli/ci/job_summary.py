@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from receipt_cli.analysis.checks import outcome
@@ -53,14 +53,12 @@ def _missing(names: Sequence[str]) -> bytes:
 
 def _head(document: Mapping[str, Any], verdict: Verdict) -> Iterator[str]:
     run = document["run"]
-    yield f"## {'✅' if verdict.passed else '❌'} Training run {'passed' if verdict.passed else 'failed'}"
-    yield ""
+    yield from (f"## {'✅' if verdict.passed else '❌'} Training run {'passed' if verdict.passed else 'failed'}", "")
     named = [f"{key} {code(str(run[key]))}" for key in ("name", "lane", "preset") if run[key] is not None]
     trainer = document["header"]["software"]["trainer"]
     named += [f"trainer {code(trainer)}"] if trainer else []
     if named:
-        yield " · ".join(named)
-        yield ""
+        yield from (" · ".join(named), "")
     word = outcome(document)
     facts = [
         word if verdict.healthy else f"**{word}**",
@@ -80,8 +78,7 @@ def _head(document: Mapping[str, Any], verdict: Verdict) -> Iterator[str]:
 def _rulings(title: str, columns: Sequence[str], rulings: Sequence[Ruling]) -> Iterator[str]:
     if not rulings:
         return
-    yield f"### {title}"
-    yield ""
+    yield from (f"### {title}", "")
     yield from table(("", *columns), [_row(ruling) for ruling in sorted(rulings, key=lambda r: not r.fails)[:_MAX_RULINGS]])
 
 
@@ -94,14 +91,13 @@ def _failure(document: Mapping[str, Any]) -> Iterator[str]:
     failure = document.get("failure")
     if not failure:
         return
-    yield "### Failure"
-    yield ""
+    yield from ("### Failure", "")
     yield f"{code(failure['reason'])}{': ' if failure['message'] else ''}{code(failure['message'] or '')}"
     tail = [clean(line) for line in failure["log_tail"]]
     if tail:
         longest = max((len(run) for line in tail for run in re.findall("`+", line)), default=0)
         fence = "`" * max(3, longest + 1)
-        yield from ("", "<details><summary>How the log ended</summary>", "", f"{fence}text", *tail, fence, "", "</details>")
+        yield from ("", *_folded("How the log ended", (f"{fence}text", *tail, fence)))
 
 
 def _metrics(document: Mapping[str, Any]) -> Iterator[str]:
@@ -112,8 +108,7 @@ def _metrics(document: Mapping[str, Any]) -> Iterator[str]:
         scale = scale_for(name, [statistic[key] for key in ("median", *_STATISTICS) if statistic[key] is not None])
         rows.append((code(metric_label(name)), scale.unit, *("–" if value is None else scale.format(value) for value in values)))
     if rows:
-        yield "### Metrics"
-        yield ""
+        yield from ("### Metrics", "")
         yield from table(("metric", "unit", *_STATISTICS), rows)
         if len(metrics) > len(rows):
             yield f"\n… {len(metrics) - len(rows)} more"
@@ -121,10 +116,7 @@ def _metrics(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _comparison(verdict: Verdict) -> Iterator[str]:
     if verdict.baseline is not None:
-        yield "<details><summary>Comparison with the baseline (a)</summary>"
-        yield ""
-        yield from render_markdown(verdict.baseline.document()).splitlines()
-        yield from ("", "</details>")
+        yield from _folded("Comparison with the baseline (a)", render_markdown(verdict.baseline.document()).splitlines())
 
 
 def _problems(findings: Sequence[Finding], document: Mapping[str, Any]) -> Iterator[str]:
@@ -133,11 +125,9 @@ def _problems(findings: Sequence[Finding], document: Mapping[str, Any]) -> Itera
         return
     derivation = document["derivation"]
     total = derivation["problems"]["count"] + (derivation.get("near_misses") or {"count": 0})["count"]
-    yield f"<details><summary>Lines of the log to look at: {count(total)}</summary>"
-    yield ""
     places = [f"{f.place.path}{'' if f.place.line is None else f':{f.place.line}'}" if f.place else "" for f in lines]
-    yield from table(("", ""), [(code(place), escape(f.message)) for place, f in zip(places, lines, strict=True)])
-    yield from ("", "</details>")
+    rows = [(code(place), escape(f.message)) for place, f in zip(places, lines, strict=True)]
+    yield from _folded(f"Lines of the log to look at: {count(total)}", table(("", ""), rows))
 
 
 def _provenance(document: Mapping[str, Any]) -> Iterator[str]:
@@ -151,7 +141,8 @@ def _provenance(document: Mapping[str, Any]) -> Iterator[str]:
         ("commit", header["git"]["commit"]),
         ("accelerators", field_value(accelerators) if accelerators else None),
     ]
-    yield "<details><summary>Where this comes from</summary>"
-    yield ""
-    yield from table(("", ""), [(name, code(str(value))) for name, value in rows if value])
-    yield from ("", "</details>")
+    yield from _folded("Where this comes from", table(("", ""), [(name, code(str(value))) for name, value in rows if value]))
+
+
+def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield from (f"<details><summary>{title}</summary>", "", *lines, "", "</details>")

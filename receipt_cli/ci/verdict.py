@@ -7,11 +7,44 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from receipt_cli.analysis.checks import CORE, TRUNCATED, healthy, proven
-from receipt_cli.ci.baseline import Baseline
 from receipt_cli.ci.gates import Bound, Change, Gates
+from receipt_cli.comparison.comparable import Policy, judge
+from receipt_cli.comparison.comparable import Verdict as Comparability
+from receipt_cli.comparison.contrasts import Contrast, Run, comparison_document, contrast
+from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.render.comparison.words import figures, reason_text
 from receipt_cli.render.scale import measure, percent
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The baseline runs and their comparison with a job's run; the verdict is the worst over all of them."""
+
+    names: tuple[str, ...]
+    contrast: Contrast
+    verdict: Comparability
+    reasons: tuple[str, ...]
+
+    def metric(self, name: str) -> Mapping[str, Any] | None:
+        """Return the comparison of one metric, or None if a run lacks it."""
+        return next((m for m in self.contrast.document["metrics"] if m["name"] == name), None)
+
+    def document(self) -> dict[str, Any]:
+        """Return the comparison document (``comparison/1.4``)."""
+        contrast = {**self.contrast.document, "verdict": self.verdict, "reasons": list(self.reasons)}
+        return comparison_document(self.names, [contrast])
+
+
+def hold_against(run: Run, baselines: Sequence[Run], policy: Policy, registry: Registry) -> Baseline:
+    """Compare ``run`` with ``baselines``, pooled as repeats of each other."""
+    comparison = contrast(baselines, [run], policy, registry)
+    judgements = [comparison.judgement, *(judge(other.document, run.document, policy) for other in baselines[1:])]
+    ranked: tuple[Comparability, ...] = ("not_comparable", "caveats")
+    worst: Comparability = next((v for v in ranked if any(judgement.verdict == v for judgement in judgements)), "comparable")
+    reasons = dict.fromkeys(reason for judgement in judgements for reason in judgement.reasons)
+    return Baseline(tuple(other.name for other in baselines), comparison, worst, tuple(reasons))
+
 
 State = Literal["passed", "failed", "unknown", "noted"]
 SCHEMA_VERSION = "verdict/1.0"

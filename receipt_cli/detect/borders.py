@@ -91,7 +91,7 @@ def find_border(engine: Engine, source: Source, gap: Gap, openings: Sequence[byt
     weights = [sides.side(place) if again is None or place < again else LAST for place in range(1, len(lines) - 1)]
     behind = list(accumulate(weights, initial=0))
     best = [place for place, cost in enumerate(behind, 1) if cost == min(behind)]
-    begins = [place for place in best if _begins(lines[place], opening)]
+    begins = [place for place in best if _CALL.match(_bare(lines[place])) or (opening and shapes[place] == opening)]
     printed = (place for place in begins or best if _LETTER.search(lines[place]) and not _bare(lines[place])[:1].isspace())
     return gap.last - 1 + (sides.behind_silence(begins or best) or next(printed, best[-1]))
 
@@ -121,7 +121,10 @@ class _Sides:
     @cached_property
     def processes(self) -> tuple[set[bytes], set[bytes]]:
         """The processes that printed the lines of each run, if the lines name them."""
-        one, other = ({_process(line) for line in some if _may_have_process(line)} - {b""} for some in self.around)
+        one, other = (
+            {_process(line) for line in some if b"pid=" in line or _NOISE.search(line) is not None} - {b""}
+            for some in self.around
+        )
         return one, other
 
     @cached_property
@@ -227,10 +230,6 @@ def _bare(line: bytes) -> bytes:
     return behind_heads(plain(line + b"\n").rstrip(b"\n"))
 
 
-def _may_have_process(line: bytes) -> bool:
-    return b"pid=" in line or _NOISE.search(line) is not None
-
-
 def _process(line: bytes) -> bytes:
     """Return the part of a line with the process id, empty without one."""
     found = _PROCESS.match(plain(line + b"\n"))
@@ -245,11 +244,6 @@ def _first_clock(lines: Sequence[bytes]) -> float:
             return math.nan
     clocks = (read_clock(plain(line)[:STAMPED]) for line in lines)
     return next((clock for clock in clocks if clock == clock), math.nan)
-
-
-def _begins(line: bytes, opening: bytes) -> bool:
-    """Return whether a program begins with this line."""
-    return bool(_CALL.match(_bare(line))) or (bool(opening) and shape(line) == opening)
 
 
 def _collector(lines: Iterable[bytes]) -> bytes:

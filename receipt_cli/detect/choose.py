@@ -240,14 +240,10 @@ def _is_quoted(
         theirs = steps[other.id]
         if any(mine.max() <= end < theirs.min() or theirs.max() <= end < mine.min() for end in ends):
             continue
-        if candidate.alone_steps < MIN_SECONDARY or _is_enclosed(mine, steps[other.id]):
+        around = theirs.min() < mine.min() and mine.max() < theirs.max()
+        if candidate.alone_steps < MIN_SECONDARY or (around and not theirs.range_cardinality(mine.min(), mine.max() + 1)):
             return True
     return False
-
-
-def _is_enclosed(mine: OrdinalSet, steps: OrdinalSet) -> bool:
-    """Return whether all of ``mine`` lie between two neighbouring ordinals of ``steps``."""
-    return steps.min() < mine.min() and mine.max() < steps.max() and not steps.range_cardinality(mine.min(), mine.max() + 1)
 
 
 def _goes_on(engine: Engine, body: SegmentBody, versions: Sequence[Grammar], mine: OrdinalSet) -> bool:
@@ -304,10 +300,7 @@ def _holds(engine: Engine, body: SegmentBody, grammar: Grammar, evidence: Eviden
         name, _, field = evidence.seen.partition(".")
         rules = [rule for rule in grammar.rules if rule.name == name]
         columns = engine.columns(body, grammar, rules[0]) if rules else None
-        if columns is None:
-            return False
-        return not field or field in columns.numbers or field in columns.texts
-
+        return columns is not None and (not field or field in columns.numbers or field in columns.texts)
     return version_ratio(engine, body, grammar, evidence.metric or "") == evidence.equals
 
 

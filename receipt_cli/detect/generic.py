@@ -1,4 +1,8 @@
-"""Read an unrecognised log again with rules learned from its own lines: the ``generic`` grammar."""
+"""Read an unrecognised log again with rules learned from its own lines: the ``generic`` grammar.
+
+Also find unread records of a training: those that begin as training records do, with a counter that none of these has, and those
+after the last step that count and vary like training records.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.resources import load_shipped
-from receipt_cli.detect.begun import begun
 from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained, read_records
 from receipt_cli.errors import InputError
 from receipt_cli.events.build import read_events
@@ -25,7 +28,6 @@ from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
 from receipt_cli.problems import Lack, Problem
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
@@ -33,6 +35,20 @@ from receipt_cli.scan.segment import SegmentBody
 if TYPE_CHECKING:
     from receipt_cli.learn.learned import Learned
     from receipt_cli.learn.vocabulary import Vocabulary
+from typing import TYPE_CHECKING
+
+from receipt_cli.grammar.model import Rule, compile_pattern
+from receipt_cli.patterns import compile_later
+from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, NearMiss, pointer
+from receipt_cli.records.envelope import behind_heads
+from receipt_cli.scan.columns import RuleColumns
+
+if TYPE_CHECKING:
+    from receipt_cli.learn.learned import Learned
+from receipt_cli.records.envelope import plain
+from receipt_cli.records.heuristics import STEP_LINE
+from receipt_cli.scan.forms import MARK
+from receipt_cli.scan.last_record import shape_of
 
 WHERE = f"grammars/{INDUCED_PATH}"
 GENERIC = "generic@v1"
@@ -217,13 +233,7 @@ def read_generically(
         _refuse(learned, lacking)
         return None
     grammar = kept
-    once_more.problems = [
-        *gathered.problems,
-        _problem(learned),
-        *_foreign(learned),
-        *_rivals(learned),
-        *begun(engine, once_more.body, grammar, learned),
-    ]
+    once_more.problems = [*gathered.problems, *_problems(learned), *begun(engine, once_more.body, grammar, learned)]
     once_more.body.near.clear()  # other near misses of rules learned from this log mean nothing
     once_more.changed = gathered.changed
     chosen = (Chosen(grammar, "only_version"), *detection.chosen)
@@ -347,31 +357,20 @@ def _grammar(definition: dict[str, Any], base: Sequence[Grammar], vocabulary: Vo
     )
 
 
-def _problem(learned: Learned) -> Problem:
+def _problems(learned: Learned) -> Iterator[Problem]:
+    """Yield the problem of generic reading, that of records whose leading words differ from those of the learned rules, and that
+    of records with two labels either of which may be the loss's."""
     read = sorted({name for rule in learned.rules for name in rule.fields})
-    return Problem(
-        "generic_reading",
-        None,
-        f"no grammar knows this trainer: read by the words beside its numbers ({', '.join(read)})",
-        "",
-    )
-
-
-def _foreign(learned: Learned) -> Iterator[Problem]:
-    """Yield the problem of records whose leading words differ from those of the learned rules."""
+    detail = f"no grammar knows this trainer: read by the words beside its numbers ({', '.join(read)})"
+    yield Problem("generic_reading", None, detail, "")
     if learned.foreign:
-        count = sum(number for _, number in learned.foreign)
-        detail = f"{count} records with other leading words were left out"
+        detail = f"{sum(number for _, number in learned.foreign)} records with other leading words were left out"
         yield Problem("foreign_record", None, detail, learned.foreign[0][0].decode("utf-8", "replace"))
-
-
-def _rivals(learned: Learned) -> Iterator[Problem]:
-    """Yield the problem of records with two labels either of which may be the loss's."""
     for main in [rule.group.main for rule in learned.rules if rule.group is not None and rule.group.main.rivals][:1]:
-        fields = [f"/summary/metrics/loss/{key}" for key in ("first", "last", "min", "max", "mean", "median")]
+        fields = tuple(f"/summary/metrics/loss/{key}" for key in ("first", "last", *BETWEEN))
         detail = f"either of two labels may be the loss's: {' and '.join(main.rivals)}"
         excerpt = main.shape.samples[0].decode("utf-8", "replace")
-        yield Problem("loss_ambiguous", None, detail, excerpt, (), main.rivals, tuple(fields))
+        yield Problem("loss_ambiguous", None, detail, excerpt, (), main.rivals, fields)
 
 
 def _reopened(streams: Sequence[Stream]) -> list[Stream] | None:
@@ -401,9 +400,115 @@ def _blocks(stream: Stream, quoted: Set[int]) -> Iterator[bytes]:
 
 
 def _same(streams: Sequence[Stream], again: Sequence[Stream]) -> bool:
-    pairs: list[tuple[Source, Source]] = [
-        (part, other)
-        for left, right in zip(streams, again, strict=True)
-        for part, other in zip(left.parts, right.parts, strict=True)
-    ]
-    return all(part.sha256 == other.sha256 for part, other in pairs)
+    one, other = ([part.sha256 for stream in some for part in stream.parts] for some in (streams, again))
+    return one == other
+
+
+COUNTERS = ("epoch", "epoch_number", "epoch_step", "step")
+"""The fields that say where a record is, the slowest first."""
+_FIGURE = compile_later(rb"(?i)(?:loss|\blr|learning[ _]rate|acc(?:uracy)?|ppl|/s(?:ec)?)\b[^\d\r\n]{0,12}\d")
+BETWEEN = ("min", "max", "mean", "median")
+
+
+def begun(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned) -> Iterator[Problem]:
+    """Yield a problem for each learned rule whose records begin as unread ones do that are at another step.
+
+    How many steps there are is unknown then, and what the unread one printed. A rule of one of several stages names no field.
+    """
+    heads = {rule.name: rule.head for rule in learned.rules if rule.head}
+    rules = [rule for rule in grammar.rules if rule.event == "step" and not rule.companion]
+    for rule in [rule for rule in rules if rule.name in heads]:
+        columns = engine.columns(body, grammar, rule)
+        near = [miss for _, miss in body.near[grammar.id].first if miss.rule == rule.name]
+        if columns is None or not near:
+            continue
+        counted = [columns.numbers[name].values for name in COUNTERS if name in columns.numbers]
+        read = set(zip(*(map(int, values) for values in counted), strict=False))
+        found = {place: miss for miss in near if (place := _position(miss, heads[rule.name])) is not None and place not in read}
+        if found:
+            first = next(iter(found.values()))
+            fields = tuple(_fields(rule, columns, max(found) > max(read), min(found) < min(read))) if len(rules) == 1 else ()
+            detail = f"{len(found)} records begin like those of steps, but were not read"
+            lines = tuple(miss.line_number for miss in found.values())[:MAX_NAMED]
+            yield Problem("training_unread", first.line_number, detail, first.excerpt, lines, (), fields[:MAX_FIELDS])
+
+
+def _position(miss: NearMiss, head: str) -> tuple[int, ...] | None:
+    """Return the counters of an unread record with a figure that begins as ``head`` says, or None."""
+    text = behind_heads(miss.excerpt.encode())
+    found = compile_pattern(head).search(text)
+    named = found.groupdict() if found is not None and _FIGURE.search(text, found.end()) is not None else {}
+    return tuple(int(named[name].replace(b",", b"")) for name in COUNTERS if name in named) or None
+
+
+def _fields(rule: Rule, columns: RuleColumns, behind: bool, before: bool) -> Iterator[str]:
+    """Yield the figures that an unread record inside the training changes, or ``behind`` or ``before`` it."""
+    ends = [name for name, changes in (("last", behind), ("first", before)) if changes]
+    yield from (pointer("summary", "steps", name) for name in ("record_count", *ends))
+    for name in columns.numbers:
+        block, metric = rule.fields[name].target if name in rule.fields else ("", "")
+        if block in ("metric", "other"):
+            part = "metrics" if block == "metric" else "other_metrics"
+            yield from (pointer("summary", part, metric, key) for key in (*ends, *BETWEEN))
+            if metric in ("loss", "val_loss"):
+                yield "/checks/finite_losses"
+
+
+FEWEST = 3
+"""Fewest records of one form that count as training; fewer may be a summary."""
+_NUMBER = compile_later(rb"\d+(?:\.\d+)?")
+_WORDS = compile_later(rb"[a-z]+")
+_DRAWN = compile_later(rb"(?i)\d/\d+ \[[^\]\r\n]{0,200}?loss[ :=]{1,3}[-+]?[\d(n]")
+"""A progress bar that shows a loss."""
+
+
+def training_unread(
+    engine: Engine, grammars: Sequence[Grammar], lines: Sequence[tuple[int, bytes]], behind: int | None
+) -> list[Problem]:
+    """Return a problem if unread records of a training are among the ``behind`` last records, which end in ``lines``.
+
+    Then it is unknown whether the run completed and, after a bar, which step was the last. ``behind`` counts the records after
+    the last step record; None without one.
+    """
+    records = [(n, record) for n, line in lines[-behind:] for record in line.removesuffix(b"\r").split(b"\r")] if behind else []
+    forms: dict[bytes, list[tuple[int, bytes]]] = {}
+    for number, record in records[-(behind or 0) :]:
+        text = plain(record + b"\n")[:-1]
+        if STEP_LINE.search(text) is not None or _DRAWN.search(text) is not None:
+            forms.setdefault(shape_of(behind_heads(text)), []).append((number, text))
+    for found in forms.values():
+        if len(found) >= FEWEST and _counts([text for _, text in found]) and not _reads(engine, grammars, found[0][1]):
+            detail = f"{len(found)} records after the last step look like training records, but no rule reads them"
+            excerpt = found[0][1].decode("utf-8", "replace")
+            first = tuple(dict.fromkeys(number for number, _ in found))
+            drawn = _DRAWN.search(found[0][1]) is not None
+            fields = ("/checks/completed", *([pointer("summary", "steps", "last")] if drawn else []))
+            return [Problem("training_unread", first[0], detail, excerpt, first[:2], fields=fields)]
+    return []
+
+
+def _counts(records: Sequence[bytes]) -> bool:
+    """Return whether a whole number rises from record to record and another number varies, without evaluation words.
+
+    A bar may show a step twice.
+    """
+    spoken = set(_WORDS.findall(records[0].lower()))
+    if not spoken.isdisjoint(word.encode() for word in load_generic().evaluation):
+        return False
+    again = _DRAWN.search(records[0]) is not None
+    columns = list(zip(*(_NUMBER.findall(record) for record in records), strict=False))
+    rising = [n for n, column in enumerate(columns) if all(t.isdigit() for t in column) and _rises([*map(int, column)], again)]
+    return any(len(set(column)) > 1 for n, column in enumerate(columns) if n not in rising[:1]) and bool(rising)
+
+
+def _rises(values: Sequence[int], again: bool) -> bool:
+    distinct = sorted(set(values))
+    return (sorted(values) == list(values) and len(distinct) > 1) if again else distinct == list(values)
+
+
+def _reads(engine: Engine, grammars: Sequence[Grammar], line: bytes) -> bool:
+    body = engine.read_alone(line)
+    names = {grammar.id for grammar in grammars}
+    read = {engine.shared.get((g.ref, r.name)) for g in grammars for r in g.rules}
+    rules = {(ref, name.partition(MARK)[0]) for ref, name in body.rules}
+    return not names.isdisjoint(body.ignored) or not read.isdisjoint(rules)

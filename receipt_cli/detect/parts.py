@@ -68,7 +68,7 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
     for c in known.values():
         if c.layer == "library" and c.alone_steps >= MIN_SECONDARY and _is_apart(alone[c.id], [alone[name] for name in layers]):
             layers[c.id] = c.layer
-    signs = _signs(engine, body, known)
+    signs = sorted({*_positions(engine, body, ENDS), *_end_lines(engine, body, known)})  # records that show an end
     found = list(_split({name: alone[name].steps for name in layers}, layers, signs, 0, body.records))
     failures = _positions(engine, body, FAILURES)
     few = [
@@ -111,11 +111,6 @@ def _is_apart(library: Alone, others: Sequence[Alone]) -> bool:
     first, last = library.records.min(), library.records.max()
     spans = [(other.steps.min(), other.steps.max()) for other in others]
     return all(end < first or (last < begin and library.steps.min() > first) for begin, end in spans)
-
-
-def _signs(engine: Engine, body: SegmentBody, names: Collection[str]) -> list[int]:
-    """Return the ordinals of records that show an end: markers of failure and completion, and end lines of ``names``."""
-    return sorted({*_positions(engine, body, ENDS), *_end_lines(engine, body, names)})
 
 
 def _end_lines(engine: Engine, body: SegmentBody, names: Collection[str]) -> set[int]:

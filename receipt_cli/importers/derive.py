@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from receipt_cli.analysis.checks import CORE, Checks, evaluate
-from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.explanation import explain
 from receipt_cli.analysis.failure import Ending, judge
+from receipt_cli.analysis.flops import phase_facts
 from receipt_cli.analysis.goodput.timestamps import Stamps
 from receipt_cli.analysis.steady import SteadyState
 from receipt_cli.analysis.summary import MAX_OTHERS, Summary, summarise

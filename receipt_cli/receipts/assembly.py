@@ -14,9 +14,9 @@ from receipt_cli.analysis.explanation import Explanation
 from receipt_cli.analysis.failure import MarkerMatch
 from receipt_cli.analysis.goodput.model import CLASSES, GOODPUT_RULE, Goodput
 from receipt_cli.analysis.memory import MEMORY_RULE
-from receipt_cli.analysis.progress.checkpoints import Checkpoints
+from receipt_cli.analysis.progress import Checkpoints
 from receipt_cli.analysis.spikes import SPIKES_RULE, Spikes
-from receipt_cli.analysis.stated.cost import COST_RULE
+from receipt_cli.analysis.stated import COST_RULE
 from receipt_cli.analysis.steady import STEADY_RULE
 from receipt_cli.analysis.summary import NOTHING, Summary
 from receipt_cli.definitions.accelerators import load_peaks

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import unquote
 
 from receipt_cli.analysis.goodput.model import Wall
-from receipt_cli.analysis.stated.options import JobEnd, StatedFact
+from receipt_cli.analysis.stated import JobEnd, StatedFact
 from receipt_cli.authoring.site_search import find_site
 from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.documents.invariants.evidence import contradictions

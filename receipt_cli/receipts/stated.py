@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from receipt_cli.analysis.stated.options import StatedFact
+from receipt_cli.analysis.stated import StatedFact
 from receipt_cli.definitions.units import read_number
 from receipt_cli.documents.invariants.goodput import count_devices
 from receipt_cli.errors import UsageError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache, partial
+from itertools import islice
 from typing import TypeAlias
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
@@ -106,9 +107,7 @@ def _likely(likely: Likely, records: bytes, steps: bool) -> Iterator[int]:
         start = likely(records, start + 1, steps)
 
 
-@cache
-def _gate(words: tuple[bytes, ...]) -> Prefilter:
-    return Prefilter(words)
+_gate = cache(Prefilter)
 
 
 def _readable(record: bytes) -> bool:
@@ -121,9 +120,4 @@ def _readable(record: bytes) -> bool:
 
 def count_step_lines(records: bytes, limit: int, likely: Likely | None = None) -> int:
     """Count matches of a step record in normalised ``records``, up to ``limit``; ``likely`` only saves time."""
-    count = 0
-    for _ in _hits(STEP_LINE, _STEP_WORDS, records, likely):
-        count += 1
-        if count >= limit:
-            break
-    return count
+    return sum(1 for _ in islice(_hits(STEP_LINE, _STEP_WORDS, records, likely), limit))

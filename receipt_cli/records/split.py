@@ -168,15 +168,6 @@ def _spins(raw: bytes) -> bool:
     return any(b"\xe2" + bytes([page]) in raw for page in range(0xA0, 0xA4))
 
 
-def is_utf8(raw: bytes) -> bool:
-    """Return whether ``raw`` is valid UTF-8."""
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 class Walk:
     """Finds records in a normalised buffer from front to back; reads each byte once, even in long lines of redraws."""
 

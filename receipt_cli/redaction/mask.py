@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from receipt_cli.patterns import compile_later
-from receipt_cli.redaction import assignments, places
+from receipt_cli.redaction import places
 from receipt_cli.redaction.forms import FORM_LEADS, FORMS, Leads
 from receipt_cli.redaction.wrapped import mask_keys, mask_wrapped
 
@@ -115,9 +115,9 @@ def cut_text(text: str, limit: int) -> str:
 def mask_field(name: str, value: str) -> str:
     """Return the masked value of a field; masked as a whole if the field's name marks a secret."""
     masked = mask_secrets(value)
-    if MASKED.fullmatch(masked) is not None or not assignments.is_secret_name(name):
+    if MASKED.fullmatch(masked) is not None or not places.is_secret_name(name):
         return masked
-    if len(value) < 4 or assignments.says_nothing(value) or _VERSION.fullmatch(value) is not None:
+    if len(value) < 4 or places.says_nothing(value) or _VERSION.fullmatch(value) is not None:
         return masked  # a package may have such a name
     return "[redacted:named]"
 
@@ -165,17 +165,17 @@ def _masked(
 
 
 def _says_something(before: str, value: str) -> bool:
-    return not assignments.says_nothing(value)
+    return not places.says_nothing(value)
 
 
 def _is_session(before: str, value: str) -> bool:
     """Return whether ``value`` is a session id: any value after a framework's own name (``sessionid``), else a random one."""
-    return _COOKIE_NAME.search(before) is not None or assignments.looks_random("session", value.replace("-", "").lstrip("/.~"))
+    return _COOKIE_NAME.search(before) is not None or places.looks_random("session", value.replace("-", "").lstrip("/.~"))
 
 
 def _looks_random(before: str, value: str) -> bool:
     name = _NAME_BEFORE.search(before.rstrip(" \"'`:=>-|.\\"))
-    return assignments.looks_random(name.group().lower() if name is not None else "", value)
+    return places.looks_random(name.group().lower() if name is not None else "", value)
 
 
 def _mask_wandb(text: str, lowered: str) -> str:
@@ -246,14 +246,14 @@ _NAMED: tuple[tuple[str, tuple[str, ...], re.Pattern[str], IsSecret], ...] = (
     ("bearer", ("bearer",), places.BEARER, _says_something),
     ("cookie", ("cookie",), places.COOKIE, _says_something),
     ("cookie", ("sessi", "sid", "csrf"), places.SESSION, _is_session),
-    ("named", ("/pass", "/ pass"), assignments.PAIR, _says_something),
-    ("named", ("auth",), assignments.AUTH, _says_something),
-    ("named", assignments.SURE_LEADS, assignments.SURE, _says_something),
-    ("named", ("pass",), assignments.PASS, assignments.looks_like_password),
-    ("named", assignments.SURE_LEADS, assignments.SURE_FLAG, _says_something),
-    ("named", assignments.LOOSE_LEADS, assignments.LOOSE, _looks_random),
-    ("named", assignments.LOOSE_LEADS, assignments.LOOSE_FLAG, _looks_random),
-    ("named", assignments.LOOSE_LEADS, assignments.SPOKEN, _looks_random),
+    ("named", ("/pass", "/ pass"), places.PAIR, _says_something),
+    ("named", ("auth",), places.AUTH, _says_something),
+    ("named", places.SURE_LEADS, places.SURE, _says_something),
+    ("named", ("pass",), places.PASS, places.looks_like_password),
+    ("named", places.SURE_LEADS, places.SURE_FLAG, _says_something),
+    ("named", places.LOOSE_LEADS, places.LOOSE, _looks_random),
+    ("named", places.LOOSE_LEADS, places.LOOSE_FLAG, _looks_random),
+    ("named", places.LOOSE_LEADS, places.SPOKEN, _looks_random),
     ("named", places.LEADS, places.QUOTED, places.is_quoted_password),
     ("named", places.LEADS, places.SAID, places.is_said_password),
     ("named", places.LEADS, places.SAID_LAST, places.is_last_password),
@@ -263,7 +263,7 @@ _NAMED: tuple[tuple[str, tuple[str, ...], re.Pattern[str], IsSecret], ...] = (
 """Class, texts of which each matching line contains one, pattern, and test of the value; by priority."""
 _NAMED_LEADS = Leads([leads for _, leads, _, _ in _NAMED])
 _OF_A_LINE = (
-    assignments.SURE, assignments.PASS, assignments.SURE_FLAG, assignments.LOOSE, assignments.LOOSE_FLAG, assignments.SPOKEN,
+    places.SURE, places.PASS, places.SURE_FLAG, places.LOOSE, places.LOOSE_FLAG, places.SPOKEN,
     places.QUOTED, places.SAID, places.SAID_LAST,
 )  # fmt: skip
 """Patterns that match within one line without looking at others."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from receipt_cli.patterns import compile_later
-from receipt_cli.redaction.assignments import LOOSE, SURE, says_nothing
 from receipt_cli.redaction.forms import FORM_LEADS, FORMS
+from receipt_cli.redaction.places import LOOSE, SURE, says_nothing
 
 MASK = "[redacted:private-key]"
 _KEY_HEAD = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipt_cli.analysis.checks import contradicted_metrics
-from receipt_cli.analysis.consistency import MEAN, of_session
+from receipt_cli.analysis.recompute import MEAN, of_session
 from receipt_cli.comparison.comparable import DEFAULT
 from receipt_cli.comparison.contrasts import Run, contrast
 from receipt_cli.definitions.metrics import load_registry

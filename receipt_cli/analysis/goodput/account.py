@@ -41,7 +41,9 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
     Else it is what the stamps of the log enclose.
     """
     chosen = [(p, s) for p, s in zip(phases, summaries, strict=True) if stated is None or stated.phase in (None, s.phase)]
-    found = _life(phases, launch, edges)
+    steps = [event for phase in phases for event in phase.step_events]
+    lines = (min(e.line for e in steps), max(e.last_line for e in steps)) if steps else (1 << 62, 0)
+    found = find_life(launch.events, launch.start, edges, lines, local=is_zoned(edges) is not True)
     life = found if isinstance(found, Life) else None
     problems: list[Problem] = []
     if isinstance(found, ClockBack) and stated is None:
@@ -64,12 +66,6 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
         detail = "no step times fit the stated wall time"
         problems.append(Problem("wall_without_step_times", None, detail, ""))
     return Account(goodput, problems)
-
-
-def _life(phases: Sequence[Phase], launch: Launch, edges: Edges) -> Life | ClockBack | ClockSkip | None:
-    steps = [event for phase in phases for event in phase.step_events]
-    lines = (min(e.line for e in steps), max(e.last_line for e in steps)) if steps else (1 << 62, 0)
-    return find_life(launch.events, launch.start, edges, lines, local=is_zoned(edges) is not True)
 
 
 def _parts(

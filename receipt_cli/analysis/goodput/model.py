@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -127,7 +127,3 @@ class Tally:
             return Part(None, "unknown")
         beside = math.fsum(entry.overlapped) if entry.overlapped else None
         return Part(max(0.0, total), "inferred" if entry.inferred else "measured", entry.count, beside)
-
-    def total(self, names: Iterable[str]) -> float:
-        """Return the seconds of some classes together, as far as they are known."""
-        return math.fsum(s for name in names if (s := self.part(name).seconds) is not None)

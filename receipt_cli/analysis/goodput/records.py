@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TypeGuard
 
@@ -65,7 +65,7 @@ class Records(EventTable):
             found[self.starts[low:high] - part.start] = self.leads[low:high]
             return found
 
-        return self._made(np.int64, block)
+        return gathered(np.int64, self.count, map(block, slices(self.count)))
 
     def times(self, name: str) -> Floats:
         """Return what each record prints of a figure that is a time in seconds (float64 [n]); NaN if it prints none."""
@@ -87,9 +87,6 @@ class Records(EventTable):
     def _before(self, column: Array, part: slice) -> Array:
         """Return the numbers before those in a part of a column; of the first record its own."""
         return column[part.start - 1 : part.stop - 1] if part.start else np.append(column[:1], column[: part.stop - 1])
-
-    def _made(self, dtype: type[np.int64], block: Callable[[slice], Integers]) -> Integers:
-        return gathered(dtype, self.count, map(block, slices(self.count)))
 
     # --- attempts --------------------------------------------------------------------------------------------------
 
@@ -152,8 +149,11 @@ class Records(EventTable):
         """
         begins, ends = begins[begins < ends], ends[begins < ends]
         found: list[float | None] = []
-        for low, high in self._blocks(begins, ends):
+        low = 0
+        while low < len(begins):  # stretches of about ``MOST`` records together, or a longer one alone
+            high = max(low + 1, int(np.searchsorted(ends, begins[low] + MOST)))
             found += self._totals(begins[low:high], ends[low:high], name, definition, median)
+            low = high
         return found
 
     def _totals(self, begins: Integers, ends: Integers, name: str, definition: str | None, median: float) -> list[float | None]:
@@ -174,14 +174,6 @@ class Records(EventTable):
         products = figures.tolist() if len(begins) > 1 else figures
         every = zip(first.tolist(), last.tolist(), without.tolist(), dark.tolist(), strict=True)
         return [None if unknown else exact_sum(products[low:high]) + missing * median for low, high, missing, unknown in every]
-
-    def _blocks(self, begins: Integers, ends: Integers) -> Iterator[tuple[int, int]]:
-        """Yield from which to which of some stretches all have about ``MOST`` records, or where one is longer."""
-        low = 0
-        while low < len(begins):
-            high = max(low + 1, int(np.searchsorted(ends, begins[low] + MOST)))
-            yield low, high
-            low = high
 
 
 def _sums(values: Array) -> Integers:

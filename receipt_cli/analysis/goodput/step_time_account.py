@@ -9,20 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.analysis.goodput.marks import Gap, Mark, marks_of, place, settle
 from receipt_cli.analysis.goodput.model import Tally
 from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, DISPATCH, TIME, Records, are_countable, is_time, records_of
 from receipt_cli.analysis.goodput.steps import (
     Found,
+    Gap,
+    Mark,
     Ordinary,
     find_pace,
     find_stalls,
     is_credible,
     is_doubtful,
+    marks_of,
+    place,
     printed_times,
+    settle,
 )
 from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
-from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import NO_STEP
 from receipt_cli.numeric.array_types import Floats, Mask
@@ -397,7 +400,8 @@ class _Phase:
         for event in self.phase.standalone_events:
             value = event.facts.get("training_time_s")
             if is_time(value):
-                return value if _definition(event, "training_time_s") == TRAINING_ONLY else None
+                specs = (spec for spec in event.rule.fields.values() if spec.target == ("fact", "training_time_s"))
+                return value if next((spec.definition for spec in specs), None) == TRAINING_ONLY else None
         elapsed, first = self.summary.metrics.get("elapsed_time_s"), self.records.events[0].step
         begins = first is not None and first <= max(1, int(self.records.strides[0]))
         if elapsed is None or elapsed.definition != TRAINING_ONLY or not begins:
@@ -424,7 +428,3 @@ class _Phase:
         """Return how long the first record waited for data before the wall began."""
         whole, waited = float(self._whole_leads[0][0]), self.records.events[0].metrics.get(DATA)
         return waited * int(self.records.leads[0]) * self._outside()[0] / whole if is_time(waited) and whole else 0.0
-
-
-def _definition(event: Event, fact: str) -> str | None:
-    return next((spec.definition for spec in event.rule.fields.values() if spec.target == ("fact", fact)), None)

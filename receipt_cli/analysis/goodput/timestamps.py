@@ -6,12 +6,13 @@ Lines that no rule reads count at both ends of the log: a job is older than its 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,14 +20,10 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.streams import Gathered
 from receipt_cli.events.table import EventTable
+from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.numeric.spill import slices
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, may_have_time, plain, read_clock
-
-if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Floats, Integers
-import re
-
 from receipt_cli.scan.segment import HEAD_KEPT
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from receipt_cli.analysis.checks import CORE, healthy, outcome, too_short
-from receipt_cli.ci.baseline import Baseline, hold_against
 from receipt_cli.ci.delivery import Targets, deliver
+from receipt_cli.ci.findings import Places
 from receipt_cli.ci.gates import DEFAULT, Gates, read_gates
-from receipt_cli.ci.log_locations import Places
 from receipt_cli.ci.page import render_page
-from receipt_cli.ci.verdict import HEALTH, Verdict, rule
+from receipt_cli.ci.verdict import HEALTH, Baseline, Verdict, hold_against, rule
 from receipt_cli.cli.output import note, progress, read_policy, style, write_json, write_stdout
 from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, FromSettings, JobExit, Json, Option, Policy, Was
 from receipt_cli.comparison.contrasts import Run

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from receipt_cli.analysis.consistency import compare, tokens_per_step
+from receipt_cli.analysis.flops import tokens_per_step
+from receipt_cli.analysis.recompute import compare
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic, describe
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from receipt_cli.analysis.flops import fixed_peak, named_convention, own_peak, token_flops, world_size
+from receipt_cli.analysis.flops import named_convention, own_peak, token_flops, world_size
 
 Facts = dict[str, float | str]
 SIZES: Facts = {"layer_count": 12.0, "hidden_size": 768.0, "sequence_length": 1024.0}
@@ -85,7 +85,8 @@ def test_devices_of_a_job(facts: Facts, want: tuple[float, str] | None) -> None:
     ],
 )
 def test_what_a_definition_names(definition: str | None, convention: str | None, peak: float | None) -> None:
-    assert (named_convention(definition), fixed_peak(definition)) == (convention, peak)
+    own = own_peak({}, definition)
+    assert (named_convention(definition), None if own is None else own.flops_per_s) == (convention, peak)
 
 
 def test_the_peak_of_the_definition_wins_over_the_printed_one() -> None:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from receipt_cli.analysis.limits import FEW_PHASES, MAX_FIGURES, MAX_PHASES, MAX_RANKS, largest, left_out, lowest
+from receipt_cli.analysis.omissions import FEW_PHASES, MAX_FIGURES, MAX_PHASES, MAX_RANKS, largest, left_out, lowest
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.ranks import RankFigures

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.ci.baseline import Baseline, hold_against
 from receipt_cli.ci.gates import DEFAULT, Bound, Change, Gates, Unknown, read_gates
-from receipt_cli.ci.verdict import Ruling, rule
+from receipt_cli.ci.verdict import Baseline, Ruling, hold_against, rule
 from receipt_cli.comparison.comparable import DEFAULT as POLICY
 from receipt_cli.comparison.contrasts import Run
 from receipt_cli.definitions.metrics import load_registry

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.ci.findings import PER_LEVEL, Finding, list_findings, render_annotations
+from receipt_cli.ci.findings import PER_LEVEL, Finding, Place, Places, list_findings, render_annotations
 from receipt_cli.ci.gates import Gates
-from receipt_cli.ci.log_locations import Place, Places
 from receipt_cli.ci.verdict import Verdict, rule
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "fixtures" / "receipts" / "receipt-1.0" / "valid" / "out_of_memory.json"

@@ -1,1 +1,0 @@
-"""Progress of a phase: steps and tokens over elapsed time, spread of step times, checkpoints."""

@@ -1,1 +1,0 @@
-"""Facts stated later for a run, and the figures they complete: rates, MFU, cost, energy."""
