@@ -8,9 +8,8 @@ from typing import Any
 
 from receipt_cli.render.comparison.words import field_name, field_value
 from receipt_cli.render.console import Column, Page, Span, write_table
-from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.metrics import metric_label, sparkline
 from receipt_cli.render.scale import count, measure, percent, scale_for, significant
-from receipt_cli.render.spark import sparkline
 from receipt_cli.render.store import tally
 from receipt_cli.render.style import Role, Style
 

@@ -15,9 +15,8 @@ from receipt_cli.follow.jobs import JobState, State
 from receipt_cli.follow.watch import Figures, Snapshot
 from receipt_cli.render.console import Column, Page, Span, elide_middle, write_table
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
-from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.metrics import NOT_FINITE, metric_label, sparkline
 from receipt_cli.render.scale import byte_size, count, duration, kind_of, measure, percent
-from receipt_cli.render.spark import NOT_FINITE, sparkline
 from receipt_cli.render.style import Role, Style
 
 _NOTE = 24

@@ -19,7 +19,7 @@ from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
 from receipt_cli.io.duckdb import Answer, Database
 from receipt_cli.io.file_kinds import read_file
-from receipt_cli.render.batch import render_quarantine
+from receipt_cli.render.differences import render_quarantine
 from receipt_cli.render.store import render_answer, render_meanings, render_panel, render_runs
 from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store

@@ -26,7 +26,7 @@ from receipt_cli.definitions.search_path import find_folders
 from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.duckdb import check_installed
-from receipt_cli.render.batch import render_change, render_quarantine, render_summary
+from receipt_cli.render.differences import render_change, render_quarantine, render_summary
 from receipt_cli.render.progress import BatchBar, BatchLines, shows_progress
 from receipt_cli.render.style import ColorChoice
 
