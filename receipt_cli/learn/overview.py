@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from receipt_cli.learn.counters import choose
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, UNNUMBERED
-from receipt_cli.learn.masked_form import form_of
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, TIMING
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.shapes import Miner
-from receipt_cli.learn.tokens import FRACTION, NUMBER, RATE
+from receipt_cli.learn.tokens import FRACTION, NUMBER, RATE, form_of
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.problems import Lack
 

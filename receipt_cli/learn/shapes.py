@@ -11,8 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from receipt_cli.learn.masked_form import Form, Looked, looks
-from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, ORDINALS, Token, core_start, read_token, spell_points
+from receipt_cli.learn.tokens import (
+    FRACTION,
+    NUMBER,
+    ODD,
+    ORDINALS,
+    Form,
+    Looked,
+    Token,
+    core_start,
+    looks,
+    read_token,
+    spell_points,
+)
 from receipt_cli.records.envelope import MASK
 from receipt_cli.records.split import RECORD_CAP, cap_records, last_end, normalise, without_marks
 
