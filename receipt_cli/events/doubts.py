@@ -47,7 +47,9 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
         for place, loss in _losses(sorted(phase.superseded, key=attrgetter("at"))):
             before.setdefault(place, loss)
         again = [(place, loss) for place, loss in islice(_losses(phase.attempts[-1]), len(before)) if place in before]
-        if again and all(loss != before[place] if alone else _far(loss, before[place]) for place, loss in again):
+        pairs = [(loss, before[place]) for place, loss in again]
+        # no two runs from one checkpoint print losses at one step that differ by more than half of the larger
+        if pairs and all(a != b if alone else 2 * abs(a - b) > max(abs(a), abs(b)) for a, b in pairs):
             detail = f"read as another attempt of one launch, but from {_named(begins[-1])} on all losses differ"
             fields = (
                 [field for event in standing for field in _fields(index, event)]
@@ -84,11 +86,6 @@ def _figures(index: int, event: Event, keys: Sequence[str]) -> Iterator[str]:
     """Yield the pointers of these statistics of each metric of an event."""
     for name in event.metrics:
         yield from (f"/phases/{index}/summary/metrics/{name}/{key}" for key in keys)
-
-
-def _far(one: float, other: float) -> bool:
-    """True for losses that no two runs from one checkpoint print at one step: they differ by more than half of the larger."""
-    return 2 * abs(one - other) > max(abs(one), abs(other))
 
 
 def _named(event: Event) -> str:
@@ -170,17 +167,12 @@ def _between(steps: Integers) -> list[Hole]:
         if stride <= 0 or other > max(1, IRREGULAR * count):
             continue
         places = [first + at for first, each in rises(steps[1:]) for at in np.flatnonzero(each > stride).tolist()]
-        return _holes_at([at for at in places if int(steps[at + 2] - steps[at + 1]) % stride == 0], steps, stride)
+        return [
+            Hole(int(steps[n + 1]) + stride, int(steps[n + 2]) - stride, int(steps[n + 2] - steps[n + 1]) // stride - 1)
+            for n in places
+            if int(steps[n + 2] - steps[n + 1]) % stride == 0 and _is_regular(steps, n, stride)
+        ]
     return []
-
-
-def _holes_at(places: Sequence[int], steps: Integers, stride: int) -> list[Hole]:
-    """Return the holes of the rises at ``places``, each from one of the ``steps`` after the first to the next."""
-    return [
-        Hole(int(steps[n + 1]) + stride, int(steps[n + 2]) - stride, int(steps[n + 2] - steps[n + 1]) // stride - 1)
-        for n in places
-        if _is_regular(steps, n, stride)
-    ]
 
 
 def _is_regular(steps: Integers, at: int, stride: int) -> bool:
