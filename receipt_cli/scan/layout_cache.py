@@ -229,7 +229,10 @@ class _LayoutVariant:
                 return False
         if self.drops:
             spans = moved.unregistered_spans.items()
-            moved.unregistered_spans = {_dropped_at(key, span[0] - moved.start): span for key, span in spans}
+            moved.unregistered_spans = {  # the key of a count-only cell has its offset from the start of the event
+                f"{DROPPED}{span[0] - moved.start}{DROPPED}{key.split(DROPPED)[2]}" if key.startswith(DROPPED) else key: span
+                for key, span in spans
+            }
         return True
 
     def _prepare(self) -> bool:
@@ -269,11 +272,6 @@ class _LayoutVariant:
         self.kept = _pick(sorted(held))
         self.kept_lengths = self.kept(self.lengths)
         return len(held) < len(runs)
-
-
-def _dropped_at(key: str, offset: int) -> str:
-    """Return the key of a count-only cell at ``offset`` from the start of its event."""
-    return f"{DROPPED}{offset}{DROPPED}{key.split(DROPPED)[2]}" if key.startswith(DROPPED) else key
 
 
 def _lengths(masked: bytes) -> Lengths:
