@@ -42,25 +42,17 @@ def _stored() -> list[dict[str, Any]]:
         return []
 
 
-def _lanes() -> Iterable[tuple[str, str]]:
-    return [(lane, "lane") for lane in sorted({row["lane"] for row in _stored() if row["lane"]})]
-
-
 def _runs() -> Iterable[tuple[str, str]]:
     for row in _stored():
         yield from ((text, row["log_path"] or "run") for text in (row["name"], row["run_id"][:12]) if text)
 
 
-def _commands() -> Iterable[tuple[str, str]]:
-    return summaries().items()
-
-
 VALUES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "grammar": _grammars,
     "metric": _metrics,
-    "lane": _lanes,
+    "lane": lambda: [(lane, "lane") for lane in sorted({row["lane"] for row in _stored() if row["lane"]})],
     "run": _runs,
-    "command": _commands,
+    "command": lambda: summaries().items(),
 }
 """Kind of an argument or option → function that lists its values."""
 
