@@ -357,8 +357,13 @@ def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
     starts.sort()
     places = [at for at, _ in starts]
     lowest = [*accumulate((step for _, step in reversed(starts)), min)][::-1]
-    limits = [*lowest, None]
-    current = [part for event in phase.evals for part in _not_superseded(event, limits[bisect_right(places, event.at)])]
+    current: list[Event] = []
+    for event in phase.evals:  # up to the lowest step from which an attempt behind them began, if there is one
+        index = bisect_right(places, event.at)
+        if event.step is None or index == len(lowest):
+            current.append(event)
+        else:
+            current += [part for part in cut(event, lowest[index] + 1) if (part.step or 0) <= lowest[index]]
     kept: list[Event] = []
     seen: dict[tuple[str, int | None], Event] = {}
     for event in in_order(current) if _go_back(current) else current:
@@ -368,13 +373,6 @@ def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
         seen[event.rule.name, event.step] = event
         kept.append(event)
     return kept
-
-
-def _not_superseded(event: Event, lowest: int | None) -> Iterable[Event]:
-    """Return the evaluations up to the ``lowest`` step from which an attempt behind them began, if there is one."""
-    if event.step is None or lowest is None:
-        return (event,)
-    return (part for part in cut(event, lowest + 1) if (part.step or 0) <= lowest)
 
 
 def _go_back(evals: Sequence[Event]) -> bool:
