@@ -67,7 +67,10 @@ def _find_heading(
         return  # a line that only counts may begin a record over several
     if counter.mode == ABSENT and counter.step is None and not reading.bar:
         opening = next((r.shape for r in openings if in_turn(r.shape, shape, again=r.shape.columns[0].stays)), None)
-        opening = opening or next((r.shape for r in drawn if _draw_each(r.shape, shape)), None)
+        within = [r.shape for r in drawn if r.shape.first < shape.first and r.shape.last < shape.last]
+        spare = 1 + shape.count // ONE_OF  # the last bar may lack its record, and one of so many
+        fitting = (bars for bars in within if 0 <= bars.columns[0].rises + bars.columns[0].drops + 1 - shape.count <= spare)
+        opening = opening or next(fitting, None)
         if opening is not None and not any(_inside(r, opening) for r in readings):
             reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
         return
@@ -134,13 +137,6 @@ def _begins_epochs(reading: Reading) -> bool:
         and not reading.bar
         and kinds.isdisjoint((LOSS, METRIC, PART, VALIDATION_LOSS, SCORE))
     )
-
-
-def _draw_each(bars: Shape, records: Shape) -> bool:
-    """True where one record is behind the bar of each epoch; the last may lack its record, and one of ``ONE_OF``."""
-    epochs = bars.columns[0].rises + bars.columns[0].drops + 1
-    within = bars.first < records.first and bars.last < records.last
-    return within and 0 <= epochs - records.count <= 1 + records.count // ONE_OF
 
 
 def _inside(reading: Reading, heads: Shape) -> bool:
