@@ -109,15 +109,9 @@ def _progress(page: Page, state: Snapshot, figures: Figures) -> Iterator[_Row]:
         yield _Row("steps", count(done), ", ".join(notes))
         return
     ratio = done / planned
-    yield _Row(
-        "steps", f"{count(done)} of {count(planned)}", ", ".join([percent(ratio), *notes]), lambda width: _bar(ratio, width)
-    )
+    told = f"{count(done)} of {count(planned)}", ", ".join([percent(ratio), *notes])
+    yield _Row("steps", *told, lambda width: ("█" * int(ratio * width)).ljust(width, "▁"))
     yield _Row("ETA", UNKNOWN) if running_failure(figures.document) else _eta(state, planned - done, summary)
-
-
-def _bar(ratio: float, width: int) -> str:
-    full = int(ratio * width)
-    return "█" * full + "▁" * (width - full)
 
 
 def remaining_seconds(state: Snapshot) -> float | None:
