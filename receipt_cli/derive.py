@@ -47,9 +47,8 @@ from receipt_cli.events.banners import find_launches
 from receipt_cli.events.build import read_events
 from receipt_cli.events.copies import alone, drop_copies
 from receipt_cli.events.counters import set_aside
-from receipt_cli.events.doubts import carry_doubts, doubtful_launches
+from receipt_cli.events.doubts import carry_doubts, doubtful_launches, steps_missing
 from receipt_cli.events.epochs import count_epochs, recount_epochs
-from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, window
 from receipt_cli.events.model import Event, Ledger, ReadEvents
 from receipt_cli.events.phases import Phase, first_facts, split_phases

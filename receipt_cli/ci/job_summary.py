@@ -11,10 +11,9 @@ from receipt_cli.ci.findings import Finding
 from receipt_cli.ci.verdict import Ruling, State, Verdict
 from receipt_cli.render.comparison.markdown import render_markdown
 from receipt_cli.render.comparison.words import field_value
-from receipt_cli.render.markdown import MAX_CELL, code, escape, table
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import count, scale_for
-from receipt_cli.render.text import clean
+from receipt_cli.render.text import MAX_CELL, clean, code, escape, table
 
 MAX_BYTES = 1024 * 1024
 """Largest step summary in bytes: GitHub discards a larger one."""

@@ -43,21 +43,13 @@ def find_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalog
 
     The log is read again where steps go back, or where it has no step and several failures. Raises ``InputError``.
     """
-    inside = sum(map(_lines_inside, events))
+    relays = [(run.line, run.begins) for event in events if (run := event.run) is not None and run.begins is not None]
+    inside = sum(int((lines[begins] - lines[begins - 1] > COMMON).sum()) for lines, begins in relays)  # may be banners
     if 0 < inside <= MOST_STARTS:
         events = _parted(events)
     banners = find_banners(events, streams) if inside <= MOST_STARTS else frozenset[int]()
     launches = split_launches(_parted(events) if banners else events, body, catalogue, banners)
     return _part_failed_starts(launches, body, catalogue, streams)
-
-
-def _lines_inside(event: Event) -> int:
-    """Return before how many attempts inside a relay lines stand that may be a banner."""
-    run = event.run
-    if run is None or run.begins is None:
-        return 0
-    lines = run.line
-    return int((lines[run.begins] - lines[run.begins - 1] > COMMON).sum())
 
 
 def _parted(events: Sequence[Event]) -> Sequence[Event]:
@@ -74,7 +66,7 @@ def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozense
     backs = [
         (one.last_line, other)
         for (before, one), (place, other) in pairwise(placed)
-        if place <= (before if one.run is None else _last_position(one))
+        if place <= (before if one.last_step is None else float(one.last_step))
     ]
     backs = [(line, event) for line, event in backs if event.line - line > COMMON]
     if not backs or len(backs) > MOST_STARTS or len(streams) > 1:
@@ -155,10 +147,6 @@ def _opening(shapes: Sequence[bytes], until: int) -> bytes:
     """
     head, again = [*dict.fromkeys(filter(None, shapes[:until]))], {*shapes[until:]}
     return next((shape for shape in head[: COMMON + 1 + len(head) // FEW] if shape in again), head[0] if head else b"")
-
-
-def _last_position(event: Event) -> float:
-    return event.position or 0.0 if event.last_step is None else float(event.last_step)
 
 
 def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list[bytes]]:

@@ -244,7 +244,9 @@ def alone(events: list[Event]) -> tuple[list[Event], list[Problem]]:
     ``events`` are those of one launch, in log order; they are returned as they are where the steps do not show that.
     """
     printed = list(filter(_counts, events))
-    if not _turn_back(printed) or sum(event.records for event in events) > MOST_SINGLE:
+    back = sum(len(event.run.begins) for event in printed if event.run is not None and event.run.begins is not None)
+    back += sum((after.step or 0) < (before.last_step or 0) for before, after in pairwise(printed))
+    if back < TURNS or sum(event.records for event in events) > MOST_SINGLE:
         return events, []
     found = _lanes(singles(events), _stride(printed))
     if found is None:
@@ -264,12 +266,6 @@ def alone(events: list[Event]) -> tuple[list[Event], list[Problem]]:
 
 def _counts(event: Event) -> bool:
     return event.is_step and event.step is not None and not event.rule.redraw
-
-
-def _turn_back(steps: Sequence[Event]) -> bool:
-    """True where the step goes back as often as processes that take turns make it."""
-    inside = sum(len(event.run.begins) for event in steps if event.run is not None and event.run.begins is not None)
-    return inside + sum((after.step or 0) < (before.last_step or 0) for before, after in pairwise(steps)) >= TURNS
 
 
 def _lanes(records: Iterable[Event], stride: int) -> list[tuple[Event, int | None]] | None:

@@ -183,14 +183,9 @@ def set_aside(events: list[Event]) -> list[Event]:
             continue
         own = min(count, event.records)
         left[key] = kind, count - own
-        kept += [_apart(record_of(event, number), kind) for number in range(own)]
+        kept += [replace(record_of(event, number), rule=replace(event.rule, event=kind)) for number in range(own)]
         kept += [part_of(event, own, event.records)] if own < event.records else []
     return kept
-
-
-def _apart(event: Event, kind: str) -> Event:
-    event.rule = replace(event.rule, event=kind)
-    return event
 
 
 def _blocks(events: Sequence[Event], places: Sequence[int]) -> Iterable[tuple[str, int, int]]:

@@ -142,15 +142,12 @@ def _join(run: list[Lane], part: Part) -> str | None:
         if mine and theirs and mine.isdisjoint(theirs):
             return f"{first.name} has {name} {_shown(theirs)}, {part.name} {_shown(mine)}"
     for lane in run:
-        if _same_process(lane.parts[-1], part) and _follows(lane.parts[-1], part):
+        before = lane.parts[-1]
+        named = before.stream.certain and part.stream.certain  # by which two ranks may have written them
+        if (not named or before.stream.rank == part.stream.rank) and _follows(before, part):
             lane.parts.append(part)
             return None
     return _beside(run, part)
-
-
-def _same_process(left: Part, right: Part) -> bool:
-    """False where their names show that two ranks wrote them."""
-    return not (left.stream.certain and right.stream.certain) or left.stream.rank == right.stream.rank
 
 
 def _follows(earlier: Part, later: Part) -> bool:

@@ -199,7 +199,9 @@ class _Walk:
             kind = event.rule.event
             if kind in ("header", "compile"):
                 if self._begins_again(event):
-                    begin = self._begin_of(index)
+                    begin = index  # the first of the lines up to here that the banner of the running launch has, too
+                    while begin > self.begin + 1 and rule_of(self.events[begin - 1]) in self.banner:
+                        begin -= 1
                     yield begin
                     self._resume_at(begin, index)
                 self._header(index, event)
@@ -220,8 +222,16 @@ class _Walk:
                     self.weak = False
                     yield cut
                     self._resume_at(cut, index)
-                self._track(self.keys[index], event, clock)
-        if self.pending is not None and (self._introduced_again(self.pending, len(self.events)) or self._died_at_start()):
+                self.ended = False
+                if event.planned is not None:
+                    self.known.setdefault("planned_steps", set()).add(float(event.planned))
+                if (key := self.keys[index]) not in self.tracks:
+                    self.tracks[key] = Track(clock, clock, event)
+                self.tracks[key].add(clock, event)
+        if self.pending is None:
+            return
+        died = self._troubled(self.events[self.pending].at, END) and self.known.differs(self.pending_known, STRONG)
+        if self._introduced_again(self.pending, len(self.events)) or died:  # which failed before its first step
             yield self.pending
 
     def _begins_again(self, event: Event) -> bool:
@@ -232,12 +242,6 @@ class _Walk:
             if later and (event.rank in ranks or any(place > order for _, place, _ in self.begun)):
                 return True
         return False
-
-    def _begin_of(self, index: int) -> int:
-        """Return the first of the lines up to ``index`` that the banner of the running launch has, too."""
-        while index > self.begin + 1 and rule_of(self.events[index - 1]) in self.banner:
-            index -= 1
-        return index
 
     def _resume_at(self, cut: int, index: int) -> None:
         """Begin the launch at ``cut``; the lines before its first step are its banner."""
@@ -408,11 +412,6 @@ class _Walk:
         figure = another and not introduces(event)
         return event.rule.event == "header" and (figure or event.at >> POSITION_BITS in self.done)
 
-    def _died_at_start(self) -> bool:
-        """True when the last banner of the log is of another run, which failed before its first step."""
-        assert self.pending is not None
-        return self._troubled(self.events[self.pending].at, END) and self.known.differs(self.pending_known, STRONG)
-
     def _troubled(self, start: int, end: int, troubles: Sequence[int] | None = None) -> bool:
         troubles = self.troubles if troubles is None else troubles
         return bisect_left(troubles, start) < bisect_left(troubles, end)
@@ -423,14 +422,6 @@ class _Walk:
         self.known.join(self.pending_known)
         self.banner |= self.pending_rules
         self.pending, self.pending_rules, self.pending_known = None, set(), Known()
-
-    def _track(self, key: Key, event: Event, clock: float) -> None:
-        self.ended = False
-        if event.planned is not None:
-            self.known.setdefault("planned_steps", set()).add(float(event.planned))
-        if key not in self.tracks:
-            self.tracks[key] = Track(clock, clock, event)
-        self.tracks[key].add(clock, event)
 
 
 def _beginnings(event: Event) -> list[tuple[int, float]]:

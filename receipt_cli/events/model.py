@@ -30,10 +30,6 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 """What most events have of most kinds: one for all, for there may be millions of them."""
 
 
-def _nothing() -> Mapping[str, Any]:
-    return NOTHING
-
-
 @dataclass(slots=True)
 class Event:
     """One thing that a trainer printed.
@@ -53,11 +49,11 @@ class Event:
     planned: int | None = None
     counters: dict[str, int] | None = None
     metrics: dict[str, float] = field(default_factory=dict)
-    unregistered: Mapping[str, float] = field(default_factory=_nothing)
-    facts: Mapping[str, float | str] = field(default_factory=_nothing)
-    texts: Mapping[str, str] = field(default_factory=_nothing)
+    unregistered: Mapping[str, float] = field(default_factory=lambda: NOTHING)
+    facts: Mapping[str, float | str] = field(default_factory=lambda: NOTHING)
+    texts: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     rules: tuple[str, ...] = ()
-    meanings: Mapping[str, Meaning] = field(default_factory=_nothing)
+    meanings: Mapping[str, Meaning] = field(default_factory=lambda: NOTHING)
     run: RowRun | None = None
     elsewhere: dict[str, int] | None = None
     """The lines of values that another line prints, by the name of the metric."""

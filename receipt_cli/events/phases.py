@@ -201,7 +201,7 @@ class _Sweep:
         elif None not in (tag, phase.name) and tag != phase.name:
             phase = self.open(event) if phase.step_events or phase.named else phase
             phase.name = tag
-        elif phase.step_events and _other_plan(phase, event) and _starts_over(phase.step_events[-1], event):
+        elif phase.step_events and _starts_over(phase.step_events[-1], event):
             phase = self.open(event)
         else:
             phase.failed_end = False  # that was the end of an attempt
@@ -211,12 +211,9 @@ class _Sweep:
 
 
 def _starts_over(last: Event, event: Event) -> bool:
-    return event.step is not None and last.last_step is not None and event.step < last.last_step
-
-
-def _other_plan(phase: Phase, event: Event) -> bool:
-    last = phase.step_events[-1].planned
-    return event.planned is not None and last is not None and event.planned != last
+    """True for a record of another plan that begins again."""
+    replanned = event.planned is not None and last.planned is not None and event.planned != last.planned
+    return replanned and event.step is not None and last.last_step is not None and event.step < last.last_step
 
 
 def _other_model(phase: Phase, event: Event) -> bool:
@@ -269,8 +266,8 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
             _same_step(phase, attempts, numbered, event, copied)
         elif event.step > numbered.step:
             attempts[-1].append(event)
-        elif (late := _late(attempts[-1], event)) is not None:
-            late.join(event)
+        elif late := [e for e in attempts[-1][-LATE_RECORDS:] if e.step == event.step and event.rule.name not in e.rules]:
+            late[0].join(event)  # another kind of line describes it after the next step began
         else:
             attempts.append([event])
         if attempts[-1][-1].step is not None:
@@ -301,11 +298,6 @@ def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], 
     return retained, [e for e in parts if e.step is not None and e.step >= limit]
 
 
-def _late(attempt: list[Event], event: Event) -> Event | None:
-    """Return the record, one of the last few, that another kind of line describes after the next step began."""
-    return next((e for e in attempt[-LATE_RECORDS:] if e.step == event.step and event.rule.name not in e.rules), None)
-
-
 def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Event, copied: Sequence[int]) -> None:
     if event.rule.name not in last.rules:  # another line about the same step
         last.join(event)
@@ -314,7 +306,11 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
         last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
     elif event.same_values(last) or event.rank != last.rank or (_complete(last, event) and not _began_anew(phase, last, event)):
         last.fill(event)  # a companion line follows the last copy
-    elif len(last.rules) == 1 and not is_skipped(last, event) and _is_anew(phase, attempts[-1], last, event, copied):
+    elif (
+        len(last.rules) == 1
+        and not is_skipped(last, event)
+        and (_began_anew(phase, last, event) or _starts_again(phase, attempts[-1], last, event, copied))
+    ):
         attempts.append([event])
     elif event.rule.redraw or contradict(last, event):
         phase.contests.append(Contest(last, event))
@@ -326,10 +322,6 @@ def _complete(last: Event, event: Event) -> bool:
     """True where two records of one step print no figure in common: a second line goes on about the step."""
     printed = [{*one.metrics, *one.unregistered} - {"epoch"} for one in (last, event)]
     return all(printed) and printed[0].isdisjoint(printed[1])
-
-
-def _is_anew(phase: Phase, attempt: list[Event], last: Event, event: Event, copied: Sequence[int]) -> bool:
-    return _began_anew(phase, last, event) or _starts_again(phase, attempt, last, event, copied)
 
 
 def _began_anew(phase: Phase, last: Event, event: Event) -> bool:
@@ -365,8 +357,13 @@ def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
     starts.sort()
     places = [at for at, _ in starts]
     lowest = [*accumulate((step for _, step in reversed(starts)), min)][::-1]
-    limits = [*lowest, None]
-    current = [part for event in phase.evals for part in _not_superseded(event, limits[bisect_right(places, event.at)])]
+    current: list[Event] = []
+    for event in phase.evals:  # up to the lowest step from which an attempt behind them began, if there is one
+        index = bisect_right(places, event.at)
+        if event.step is None or index == len(lowest):
+            current.append(event)
+        else:
+            current += [part for part in cut(event, lowest[index] + 1) if (part.step or 0) <= lowest[index]]
     kept: list[Event] = []
     seen: dict[tuple[str, int | None], Event] = {}
     for event in in_order(current) if _go_back(current) else current:
@@ -376,13 +373,6 @@ def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
         seen[event.rule.name, event.step] = event
         kept.append(event)
     return kept
-
-
-def _not_superseded(event: Event, lowest: int | None) -> Iterable[Event]:
-    """Return the evaluations up to the ``lowest`` step from which an attempt behind them began, if there is one."""
-    if event.step is None or lowest is None:
-        return (event,)
-    return (part for part in cut(event, lowest + 1) if (part.step or 0) <= lowest)
 
 
 def _go_back(evals: Sequence[Event]) -> bool:

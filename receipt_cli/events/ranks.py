@@ -97,13 +97,9 @@ def _figures(records: Sequence[Event], copies: Sequence[RowRun], peak: float | N
     firsts += [(e.at, e.step) for e in numbered[:1]]
     lasts += [(e.last_at, e.last_step) for e in numbered[-1:]]
     first, last = min(firsts, key=itemgetter(0), default=None), max(lasts, key=itemgetter(0), default=None)
-    return RankFigures(count + unnumbered, first and first[1], last and last[1], peak, _median_time(records, copies))
-
-
-def _median_time(records: Sequence[Event], copies: Sequence[RowRun]) -> float | None:
-    """Return the median of the step times that a rank printed, None where it printed none."""
-    theirs = [found for copy in copies if (found := copy.filled(STEP_TIME)) is not None]
-    return exact_median(finite(joined([EventTable(records).metric(STEP_TIME).values, *theirs], np.float64)))
+    times = [found for copy in copies if (found := copy.filled(STEP_TIME)) is not None]
+    median = exact_median(finite(joined([EventTable(records).metric(STEP_TIME).values, *times], np.float64)))
+    return RankFigures(count + unnumbered, first and first[1], last and last[1], peak, median)
 
 
 def sole_rank(events: list[Event], unseen: Iterable[int] = ()) -> list[Event]:

@@ -298,19 +298,15 @@ def _beside(
             elif last is None and steps:
                 waiting.append(record)
             elif last is not None:
-                dying = record > final and part.records[1] - record <= QUIET_RECORDS
-                yield record, (*anchors[_attempt_end(anchors, pointer) if dying else pointer][1], 1)
+                at = pointer
+                if record > final and part.records[1] - record <= QUIET_RECORDS:  # to before the steps of the time line go back
+                    while at + 1 < len(anchors) and anchors[at + 1][0] >= anchors[at][0]:
+                        at += 1
+                yield record, (*anchors[at][1], 1)
             elif record in opening or part.records[1] - record > QUIET_RECORDS:
                 yield record, (*anchors[0][1], -1)
             else:
                 yield record, (*anchors[-1][1], 1)
-
-
-def _attempt_end(anchors: Sequence[tuple[float, tuple[int, int]]], index: int) -> int:
-    """Return the last record of the time line before its steps go back."""
-    while index + 1 < len(anchors) and anchors[index + 1][0] >= anchors[index][0]:
-        index += 1
-    return index
 
 
 def _moved(at: int, numbers: dict[int, int]) -> int:

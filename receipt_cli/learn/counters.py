@@ -74,7 +74,10 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     _part_twins(readings, vocabulary)
     find_headings(readings, vocabulary)
     _set_aside(readings)
-    _doubt(readings, vocabulary)
+    _doubt_overrun(readings)
+    _doubt_notices(readings)
+    _doubt_results(readings)
+    _doubt_first_batches(readings, vocabulary)
     for reading in readings:
         reading.doubted = reading.doubted or _in_rounds(reading, readings)
     groups: dict[tuple[bytes, ...], Group] = {}
@@ -224,14 +227,6 @@ def _set_aside(readings: Sequence[Reading]) -> None:
             reading.counter = counter
         elif mixed:
             reading.evaluation = True
-
-
-def _doubt(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
-    """Doubt bars beyond their total, notices of checkpoints, results of several runs, and first batches beside whole epochs."""
-    _doubt_overrun(readings)
-    _doubt_notices(readings)
-    _doubt_results(readings)
-    _doubt_first_batches(readings, vocabulary)
 
 
 def _doubt_overrun(readings: Sequence[Reading]) -> None:

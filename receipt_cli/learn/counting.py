@@ -93,7 +93,7 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
 
     def surest(at: int) -> tuple[int, float, int]:
         role = roles[at]
-        return (role.rank if role is not None else 99, -_rising(columns[at]), at)
+        return (role.rank if role is not None else 99, -columns[at].rises / max(1, columns[at].count - 1), at)
 
     step = min(steps, key=surest)
     found = _by_step(shape, step, epoch)
@@ -156,10 +156,6 @@ def passes_of(column: Column) -> int | None:
     totals = [int(token.total) for token in column.values if token.total is not None]
     turns = len(totals) == len(column.values) and len(set(totals)) == 2 and all(a != b for a, b in pairwise(totals))
     return totals[0] if turns and len(totals) > 2 and not column.grouped else None
-
-
-def _rising(column: Column) -> float:
-    return column.rises / max(1, column.count - 1)
 
 
 def _counts(column: Column, shape: Shape, vocabulary: Vocabulary) -> bool:

@@ -37,7 +37,9 @@ def induce_evaluations(training: Training, readings: Sequence[Reading], vocabula
     group = training.group
     loss = _after_each(group, readings, vocabulary) or _with_loss(training, readings, vocabulary)
     found = [rule for rule in (loss,) if rule is not None]
-    for one in _with_scores(training, readings, vocabulary):
+    kinds = _kinds([(r, at) for r in readings for at in _graded(r, vocabulary)])  # with a score of an evaluation
+    between = [kind for kind in kinds if _comes_between(training, kind, vocabulary)]
+    for one, *_ in sorted(between, key=lambda kind: -sum(r.shape.count for r, _ in kind)):
         if len(found) <= MOST_SCORED and not any(_reads(rule, one[0]) for rule in found):
             rule = _scored(*one, group)
             found += [rule] if rule is not None else []
@@ -77,13 +79,6 @@ def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Voca
     if len(found) != 1 or not _comes_between(training, found[0], vocabulary):
         return None
     return _evaluation(*found[0][0], training.group, vocabulary, _echoing(found[0]))
-
-
-def _with_scores(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[_Found]:
-    """Return the kinds of lines among the records of ``training`` with a score of an evaluation, those of most records first."""
-    found = _kinds([(r, at) for r in readings for at in _graded(r, vocabulary)])
-    between = [kind for kind in found if _comes_between(training, kind, vocabulary)]
-    return [kind[0] for kind in sorted(between, key=lambda kind: -sum(r.shape.count for r, _ in kind))]
 
 
 def _kinds(found: Iterable[_Found]) -> list[list[_Found]]:

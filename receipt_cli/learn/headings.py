@@ -28,8 +28,10 @@ from receipt_cli.learn.vocabulary import Vocabulary
 
 def find_headings(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
     """Find the heading of each of ``readings`` whose counter needs one, and count by it."""
-    opening, drawn = [r for r in readings if _begins_epochs(r)], [r for r in readings if _draws_epochs(r)]
-    announcing = [r for r in readings if _announces_epochs(r)]
+    opening, bare = [r for r in readings if _begins_epochs(r)], [r for r in readings if not r.roles and not r.evaluation]
+    drawn = [r for r in bare if r.bar and r.counter.epoch == 0 and shows_share(r.shape)]  # ``Epoch 3: 100%|███|``
+    few = [r for r in bare if r.counter.epoch is not None and len(r.names) < 2]
+    announcing = [r for r in few if sum(map(len, r.shape.literals)) <= MAX_HEADING]
     for reading in readings:
         _find_heading(reading, readings, announcing, opening, drawn)
         _find_runs(reading, readings, vocabulary)
@@ -45,12 +47,6 @@ def counted_values(reading: Reading) -> list[float | None]:
 
 MAX_HEADING = 24
 """Most bytes of words on a line that only announces an epoch."""
-
-
-def _announces_epochs(reading: Reading) -> bool:
-    """True for a line of few words that counts epochs and nothing else."""
-    plain = reading.counter.epoch is not None and not reading.evaluation and not reading.roles and len(reading.names) < 2
-    return plain and sum(map(len, reading.shape.literals)) <= MAX_HEADING
 
 
 def _find_heading(
@@ -71,7 +67,10 @@ def _find_heading(
         return  # a line that only counts may begin a record over several
     if counter.mode == ABSENT and counter.step is None and not reading.bar:
         opening = next((r.shape for r in openings if in_turn(r.shape, shape, again=r.shape.columns[0].stays)), None)
-        opening = opening or next((r.shape for r in drawn if _draw_each(r.shape, shape)), None)
+        within = [r.shape for r in drawn if r.shape.first < shape.first and r.shape.last < shape.last]
+        spare = 1 + shape.count // ONE_OF  # the last bar may lack its record, and one of so many
+        fitting = (bars for bars in within if 0 <= bars.columns[0].rises + bars.columns[0].drops + 1 - shape.count <= spare)
+        opening = opening or next(fitting, None)
         if opening is not None and not any(_inside(r, opening) for r in readings):
             reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
         return
@@ -138,19 +137,6 @@ def _begins_epochs(reading: Reading) -> bool:
         and not reading.bar
         and kinds.isdisjoint((LOSS, METRIC, PART, VALIDATION_LOSS, SCORE))
     )
-
-
-def _draws_epochs(reading: Reading) -> bool:
-    """True for bars whose description counts the epochs: ``Epoch 3: 100%|███|``."""
-    counts = reading.bar and reading.counter.epoch == 0 and not reading.roles and not reading.evaluation
-    return counts and shows_share(reading.shape)
-
-
-def _draw_each(bars: Shape, records: Shape) -> bool:
-    """True where one record is behind the bar of each epoch; the last may lack its record, and one of ``ONE_OF``."""
-    epochs = bars.columns[0].rises + bars.columns[0].drops + 1
-    within = bars.first < records.first and bars.last < records.last
-    return within and 0 <= epochs - records.count <= 1 + records.count // ONE_OF
 
 
 def _inside(reading: Reading, heads: Shape) -> bool:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from receipt_cli.learn.counters import choose
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, UNNUMBERED
-from receipt_cli.learn.masked_form import form_of
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, TIMING
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.shapes import Miner
-from receipt_cli.learn.tokens import FRACTION, NUMBER, RATE
+from receipt_cli.learn.tokens import FRACTION, NUMBER, RATE, form_of
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.problems import Lack
 
@@ -55,14 +54,10 @@ def find_lacks(readings: Sequence[Reading]) -> tuple[Lack, ...]:
     """Return the kinds of records that came nearest to records of training, the nearest first."""
     told = [r for r in readings if r.shape.samples and _near(r)]
     told.sort(key=lambda r: (-nearness(r), -r.shape.count, r.shape.first))
-    lacks = [_lack(reading) for reading in told]
+    lines = [r.shape.samples[0].strip().decode("utf-8", "replace") for r in told]
+    lacks = [Lack(line, r.shape.count, _why(r), _is_counted(r)) for line, r in zip(lines, told, strict=True)]
     counted = [lack for lack in lacks[SHOWN:] if lack.counted]
     return (*lacks[:SHOWN], *counted[:1])
-
-
-def _lack(reading: Reading) -> Lack:
-    line = reading.shape.samples[0].strip().decode("utf-8", "replace")
-    return Lack(line, reading.shape.count, _why(reading), _is_counted(reading))
 
 
 def _is_counted(reading: Reading) -> bool:

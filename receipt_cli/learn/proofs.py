@@ -188,9 +188,6 @@ def read_elsewhere(rule: Induced, others: Iterable[Reading]) -> list[Reading]:
     Not of records that count nothing: they are another kind of line of the same program.
     """
     loose = compile_pattern(_ANCHORS.sub("", rule.pattern))
-    told = [r for r in others if not r.evaluation and not (r.shape.count > 2 and _stands_still(r))]
+    moving = (r for r in others if r.shape.count <= 2 or any(c.rises or c.drops for c in r.shape.columns if c.integer))
+    told = [r for r in moving if not r.evaluation]
     return [r for r in told if not reads(r, rule, compile_pattern(rule.pattern)) and reads(r, rule, loose)]
-
-
-def _stands_still(reading: Reading) -> bool:
-    return not any(column.rises or column.drops for column in reading.shape.columns if column.integer)

@@ -291,7 +291,7 @@ def _metrics(
             continue  # ``cost`` is a time where nothing says that it is a loss
         if role.metric in _TOTALS and column.count > 1 and not column.rises:
             continue  # the tokens of a step, not those so far
-        plainer = [n for i, n in enumerate(names) if i not in apart and _speaks_of_loss(n)]
+        plainer = [n for i, n in enumerate(names) if i not in apart and not n.evaluation and "loss" in n.words]
         if role.kind == LOSS and role.rank >= MEAN and any(role.rank >= MEAN + SMOOTH or not is_mean(n) for n in plainer):
             continue  # a running mean of the loss beside it
         if column.kind == NUMBER and column.values:
@@ -426,10 +426,6 @@ def _is_time(shape: Shape, names: list[Name], at: int) -> bool:
     third = max(1, len(values) // 3)
     first, last = sum(values[:third]) / third, sum(values[-third:]) / third
     return len(values) > 1 and not last < first - 0.02 * abs(first)
-
-
-def _speaks_of_loss(name: Name) -> bool:
-    return not name.evaluation and "loss" in name.words
 
 
 def _rank(role: Role | None) -> int:

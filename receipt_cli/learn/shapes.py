@@ -11,8 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from receipt_cli.learn.masked_form import Form, Looked, looks
-from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, ORDINALS, Token, core_start, read_token, spell_points
+from receipt_cli.learn.tokens import (
+    FRACTION,
+    NUMBER,
+    ODD,
+    ORDINALS,
+    Form,
+    Looked,
+    Token,
+    core_start,
+    looks,
+    read_token,
+    spell_points,
+)
 from receipt_cli.records.envelope import MASK
 from receipt_cli.records.split import RECORD_CAP, cap_records, last_end, normalise, without_marks
 
@@ -361,7 +372,9 @@ class Miner:
         if key not in self.shapes:
             if len(self.shapes) >= MAX_SHAPES:
                 self._read()
-                self._forget()
+                kept = sorted(self.shapes.values(), key=lambda s: (-max(s.count, 1), -s.last))[:KEPT_SHAPES]
+                self.shapes = {s.key: s for s in sorted(kept, key=lambda s: s.first)}
+                self._found = {key: found for key, found in self._found.items() if key in self.shapes}
             form, record, number, rank = found
             self.shapes[key] = Shape(key, form.parts(record)[::2], [], number, number, rank=rank)
             found = form, record[: form.end], number, rank  # it may wait
@@ -377,11 +390,6 @@ class Miner:
             else:
                 waiting[key] = found
         self._found = waiting
-
-    def _forget(self) -> None:
-        kept = sorted(self.shapes.values(), key=lambda s: (-max(s.count, 1), -s.last))[:KEPT_SHAPES]
-        self.shapes = {s.key: s for s in sorted(kept, key=lambda s: s.first)}
-        self._found = {key: found for key, found in self._found.items() if key in self.shapes}
 
 
 def _whole_records(blocks: Iterable[bytes]) -> Iterator[bytes]:

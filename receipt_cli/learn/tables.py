@@ -89,10 +89,13 @@ class Table:
         rows = [at for at, line in enumerate(lines) if line and line[-1] in _OF_CELLS and _ends_in_cells(line)]
         if not rows:
             return
-        text, at = _stripped(lines, rows) if _have_heads(buffer) else buffer, 0
+        first = [record for record in buffer[:_LOOKED_AT].split(b"\n")[:LOOKED_AT] if record.strip()]
+        headed = 2 * sum(core_start(record) > 0 for record in first) > len(first)
+        text, at = _stripped(lines, rows) if headed else buffer, 0
         if self._row is None:
             found = self._header(text)
-            if found is None and text is buffer and _starts_with_head(buffer):  # the redraws of a line have no heads
+            head = core_start(buffer.lstrip(b"\n").partition(b"\n")[0]) if found is None and text is buffer else 0
+            if head > 0:  # the redraws of a line have none
                 text = _stripped(lines, rows)
                 found = self._header(text)
             if found is None:
@@ -145,22 +148,12 @@ def _ends_in_cells(line: bytes) -> bool:
     return len(end) > MAX_END or (not _SPACES.isdisjoint(own) and _LAST_CELLS.search(end) is not None)
 
 
-def _have_heads(buffer: bytes) -> bool:
-    """True where most of the first records have a head that a collector put before them."""
-    first = [record for record in buffer[:_LOOKED_AT].split(b"\n")[:LOOKED_AT] if record.strip()]
-    return 2 * sum(core_start(record) > 0 for record in first) > len(first)
-
-
 def _stripped(lines: Sequence[bytes], rows: Sequence[int]) -> bytes:
     """Return the lines that may be ``rows``, and some before each, without their heads; the others are empty."""
     kept = [b""] * len(lines)
     for at in {place for row in rows for place in range(max(0, row - 1 - GAP), row + 1)}:
         kept[at] = lines[at][core_start(lines[at]) :]
     return b"\n".join(kept)
-
-
-def _starts_with_head(buffer: bytes) -> bool:
-    return core_start(buffer.lstrip(b"\n").partition(b"\n")[0]) > 0
 
 
 def induce_table(table: Table, vocabulary: Vocabulary) -> Induced | None:

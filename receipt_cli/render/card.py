@@ -342,7 +342,8 @@ class _Card:
             shown = _memory_asked(text(raised, "message") or message, self.style.width - _HANGING)
         elif raised and cause.line == whole(raised, "line_number"):
             shown = text(raised, "message") or ""
-            shown = _unquoted(shown) if text(raised, "type") == "KeyError" else shown
+            quoted = len(shown) > 2 and shown[0] == shown[-1] and shown[0] in "'\""
+            shown = shown[1:-1] if quoted and text(raised, "type") == "KeyError" else shown  # Python prints the marks
         else:
             shown = message if line is not None and reason not in ("nan_loss", "unknown", *STOPS) else ""
         if shown.strip().lower() in cause.words.lower():
@@ -802,12 +803,6 @@ def _head(name: str) -> str:
 
 def _many(number_: int, noun: str) -> str:
     return f"{steps(number_)} {noun}{'' if number_ == 1 else 's'}"
-
-
-def _unquoted(message: str) -> str:
-    """Return the message of a KeyError without the quotation marks that Python prints."""
-    quoted = len(message) > 2 and message[0] == message[-1] and message[0] in "'\""
-    return message[1:-1] if quoted else message
 
 
 def _step_time(seconds: float) -> str:

@@ -68,13 +68,11 @@ def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
     layers = mapping(document, "summary", "layer_curves")
     if layers:
         page.heading("layers", Span(f"{count(whole(document, 'model', 'layer_count') or 0)} of them", "dim"))
-        rows = [[name, *(_extreme(curve, end) for end in ("min", "max"))] for name, curve in layers.items()]
+        rows = []
+        for name, curve in layers.items():
+            ends = [(real(curve, end), whole(curve, f"{end}_layer")) for end in ("min", "max")]
+            rows.append([name, *("–" if v is None else f"{number(v)} in {'?' if at is None else at}" for v, at in ends)])
         write_texts(page, [Column("metric", least=12), Column("lowest", right=True), Column("highest", right=True)], rows)
-
-
-def _extreme(curve: object, end: str) -> str:
-    value, layer = real(curve, end), whole(curve, f"{end}_layer")
-    return "–" if value is None else f"{number(value)} in {'?' if layer is None else layer}"
 
 
 _MAX_ROWS = 12

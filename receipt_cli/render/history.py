@@ -8,9 +8,8 @@ from typing import Any
 
 from receipt_cli.render.comparison.words import field_name, field_value
 from receipt_cli.render.console import Column, Page, Span, write_table
-from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.metrics import metric_label, sparkline
 from receipt_cli.render.scale import count, measure, percent, scale_for, significant
-from receipt_cli.render.spark import sparkline
 from receipt_cli.render.store import tally
 from receipt_cli.render.style import Role, Style
 
@@ -69,7 +68,9 @@ def _groups(page: Page, document: Mapping[str, Any], store: str, *, full: bool =
     for number, lane in enumerate(shown, 1):
         counts = [Span(count(each)) for each in (lane["run_count"] + lane["undated_count"], lane["finished_count"])]
         values = " · ".join(filter(None, [*lane["group"], lane["preset"]]))
-        rows.append([Span(str(number), "strong"), *counts, Span(_dates(lane)), Span(page.say(values))])
+        begun, end = _day(lane["first_at"]), _day(lane["last_at"])
+        dates = begun if begun == end else f"{begun} … {end[5:] if end[:4] == begun[:4] else end}"
+        rows.append([Span(str(number), "strong"), *counts, Span(dates), Span(page.say(values))])
     if rows:
         write_table(page, columns, rows, indent=0)
     if len(shown) < len(groups):
@@ -93,13 +94,6 @@ def _alone(page: Page, document: Mapping[str, Any], *, full: bool) -> None:
     for run in alone if full else ():
         lacks = f"unknown: {', '.join(run['unknown'])}" if run["unknown"] else "alone"
         page.flow("", [[Span(_run(page, run))], [Span(page.say(lacks), "dim")]])
-
-
-def _dates(lane: Mapping[str, Any]) -> str:
-    first, last = _day(lane["first_at"]), _day(lane["last_at"])
-    if first == last:
-        return first
-    return f"{first} … {last[5:] if last[:4] == first[:4] else last}"
 
 
 def _slug(lane: Mapping[str, Any]) -> str:

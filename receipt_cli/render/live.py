@@ -15,9 +15,8 @@ from receipt_cli.follow.jobs import JobState, State
 from receipt_cli.follow.watch import Figures, Snapshot
 from receipt_cli.render.console import Column, Page, Span, elide_middle, write_table
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
-from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.metrics import NOT_FINITE, metric_label, sparkline
 from receipt_cli.render.scale import byte_size, count, duration, kind_of, measure, percent
-from receipt_cli.render.spark import NOT_FINITE, sparkline
 from receipt_cli.render.style import Role, Style
 
 _NOTE = 24
@@ -110,15 +109,9 @@ def _progress(page: Page, state: Snapshot, figures: Figures) -> Iterator[_Row]:
         yield _Row("steps", count(done), ", ".join(notes))
         return
     ratio = done / planned
-    yield _Row(
-        "steps", f"{count(done)} of {count(planned)}", ", ".join([percent(ratio), *notes]), lambda width: _bar(ratio, width)
-    )
+    told = f"{count(done)} of {count(planned)}", ", ".join([percent(ratio), *notes])
+    yield _Row("steps", *told, lambda width: ("█" * int(ratio * width)).ljust(width, "▁"))
     yield _Row("ETA", UNKNOWN) if running_failure(figures.document) else _eta(state, planned - done, summary)
-
-
-def _bar(ratio: float, width: int) -> str:
-    full = int(ratio * width)
-    return "█" * full + "▁" * (width - full)
 
 
 def remaining_seconds(state: Snapshot) -> float | None:

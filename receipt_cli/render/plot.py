@@ -63,12 +63,15 @@ def _curve(page: Page, curve: Curve, height: int, axis: str) -> None:
     heading = [Span(metric_label(curve.metric), "strong"), Span(f"  {frame.unit}".rstrip(), "dim")]
     page.line(*heading, Span(f"  last {last}", "dim"))
     grid = frame.dots(finite, unicode)
-    frame.write(page, [[Span(text, "accent")] for text in (_braille_rows(grid) if unicode else map(_ascii, grid))])
-    margin = frame.margin
+    if unicode:
+        lines = ["".join(chr(_BLANK + bits) if bits else " " for bits in row) for row in braille_cells(grid)]
+    else:
+        lines = ["".join("*" if dot else " " for dot in line) for line in grid]
+    frame.write(page, [[Span(line.rstrip(), "accent")] for line in lines])
     notes = [f"{count(bad)} not finite"] if bad else []
     notes += [f"{count(outside)} outside of the steady state, at the edge"] if outside else []
     if notes:
-        page.prose(f"{count(len(pairs))} records; {'; '.join(notes)}", "warn" if bad else "dim", indent=margin + 2)
+        page.prose(f"{count(len(pairs))} records; {'; '.join(notes)}", "warn" if bad else "dim", indent=frame.margin + 2)
 
 
 class Frame:
@@ -158,10 +161,6 @@ def _join(grid: Sequence[bytearray], a: tuple[int, int, int], b: tuple[int, int,
         grid[round(start + (end - start) * i / steps)][round(a[0] + (b[0] - a[0]) * i / steps)] = 1
 
 
-def _braille_rows(grid: Sequence[bytearray]) -> list[str]:
-    return ["".join(chr(_BLANK + bits) if bits else " " for bits in row).rstrip() for row in braille_cells(grid)]
-
-
 def braille_cells(grid: Sequence[bytearray]) -> list[list[int]]:
     """Return the bits of the braille character of each cell."""
     dots = [(y, dx, bit) for y, pair in enumerate(_DOTS) for dx, bit in enumerate(pair)]
@@ -169,10 +168,6 @@ def braille_cells(grid: Sequence[bytearray]) -> list[list[int]]:
         [sum(bit for y, dx, bit in dots if grid[line + y][x + dx]) for x in range(0, len(grid[line]), 2)]
         for line in range(0, len(grid), 4)
     ]
-
-
-def _ascii(line: bytearray) -> str:
-    return "".join("*" if dot else " " for dot in line).rstrip()
 
 
 def _place(axis: str, value: float) -> str:

@@ -87,9 +87,9 @@ class Row(NamedTuple):
 
 
 def _write(page: Page, title: str, rows: Iterator[Row]) -> None:
-    """Add a section with the rows that have facts; nothing without any."""
+    """Add a section with the rows that have facts, under its title if it has one; nothing without any."""
     shown = [row for row in rows if row.facts]
-    if shown:
+    if shown and title:
         page.heading(title)
     for row in shown:
         page.flow(row.label, row.facts, label_width=_LABEL)
@@ -97,9 +97,7 @@ def _write(page: Page, title: str, rows: Iterator[Row]) -> None:
 
 def write_identity(page: Page, document: Document) -> None:
     """Add job, hardware, model, code, software and log of a run, one line for each that is known."""
-    for row in _identity(page, document):
-        if row.facts:
-            page.flow(row.label, row.facts, label_width=_LABEL)
+    _write(page, "", _identity(page, document))
 
 
 def _row(label: str, *facts: str) -> Row:
@@ -434,14 +432,8 @@ def _reading(page: Page, document: Document) -> Iterator[Row]:
             excerpt = text(one, "excerpt")
             if what != "?":
                 yield _row(label, f"log:{line}" if line else "", page.say(what), page.say(excerpt[:80]) if excerpt else "")
-    masks = _masks(document)
+    derivation = {key: value for key, value in derivation.items() if key != "redactions"}
+    parts = (document.get(key) for key in ("run", "header", "phases", "failure", "attachments", "evidence"))
+    masks = count_masks(*parts, derivation)  # how often each class of secret is masked
     most = sorted(masks.items(), key=lambda item: (-item[1], item[0]))[:_MAX_LISTED]
     yield _row("masked", *(f"{count(times)} {page.say(kind)}" for kind, times in most))
-
-
-def _masks(document: Document) -> Mapping[str, int]:
-    """Return how often each class of secret is masked in ``document``."""
-    derivation = document.get("derivation")
-    derived = {key: value for key, value in derivation.items() if key != "redactions"} if isinstance(derivation, dict) else {}
-    parts = [document.get(key) for key in ("run", "header", "phases", "failure", "attachments", "evidence")]
-    return count_masks(*parts, derived)

@@ -193,7 +193,7 @@ def scale_for(metric: str, values: Iterable[float]) -> Scale:
     if kind == "ratio":
         return _decimal_scale("%", 0.01, typical, 3)
     if kind == "physical":
-        symbol = _symbol(metric)
+        symbol = next(symbol for ending, symbol in _SYMBOLS.items() if metric.endswith(ending))
         step = _step(typical, 1000, len(_SI), 4) if symbol in _PREFIXED else 0
         return _decimal_scale(f"{_SI[step]}{symbol}", 1000.0**step, typical, 4 if step else 3)
     if typical == int(typical) and abs(typical) < _LARGEST_FIXED:
@@ -227,17 +227,8 @@ def _rate_unit(metric: str, kind: Kind) -> str:
     return f"{_NOUNS.get(noun, noun[:10])}/s"
 
 
-def _symbol(metric: str) -> str:
-    return next(symbol for ending, symbol in _SYMBOLS.items() if metric.endswith(ending))
-
-
 def _time_unit(seconds: float) -> tuple[str, float]:
-    for unit, divisor, below in (
-        ("µs", 1e-6, 1e-3),
-        ("ms", 1e-3, 1.0),
-        ("s", 1.0, 600.0),
-        ("min", 60.0, 36000.0),
-    ):
+    for unit, divisor, below in (("µs", 1e-6, 1e-3), ("ms", 1e-3, 1.0), ("s", 1.0, 600.0), ("min", 60.0, 36000.0)):
         if seconds < below and seconds > 0:
             return unit, divisor
     return ("h", 3600.0) if seconds else ("s", 1.0)

@@ -12,8 +12,8 @@ from receipt_cli.analysis.checks import ENDED_BADLY, Outcome
 from receipt_cli.render.card import REASONS
 from receipt_cli.render.console import Column, Page, Span, render_table, write_table
 from receipt_cli.render.fields import UNKNOWN
+from receipt_cli.render.metrics import sparkline
 from receipt_cli.render.scale import byte_size, count, many, number, percent, si, significant
-from receipt_cli.render.spark import sparkline
 from receipt_cli.render.style import Role, Style
 
 Row = Mapping[str, Any]

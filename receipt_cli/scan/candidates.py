@@ -87,8 +87,9 @@ class Candidates:
     def _patterns(self) -> set[str]:
         rules = [rule for _, rule, _ in self.rules]
         patterns = {pattern for rule in rules for pattern in rule.asked}
-        patterns |= {*_patterns_of_mappings()} if self.has_mapping else set()
-        return patterns | {*_patterns_of_labels()} if any(rule.event in ("step", "eval") for rule in rules) else patterns
+        patterns |= {pattern.pattern for pattern in LITERALS if self.has_mapping}
+        labelled = any(rule.event in ("step", "eval") for rule in rules)
+        return patterns | {pattern.pattern.decode("ascii") for pattern in LABELS if labelled}
 
     @cached_property
     def plain(self) -> bool:
@@ -119,16 +120,6 @@ def places_of(text: bytes, part: bytes) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(part, at + 1)
-
-
-@cache
-def _patterns_of_mappings() -> tuple[str, ...]:
-    return tuple(pattern.pattern for pattern in LITERALS)
-
-
-@cache
-def _patterns_of_labels() -> tuple[str, ...]:
-    return tuple(pattern.pattern.decode("ascii") for pattern in LABELS)
 
 
 @cache

@@ -182,7 +182,8 @@ def _numbers(
         doubt = _doubt(record, spec, event, span) or (PART if torn is not None and span[1] >= torn - 1 else None)
         if doubt is not None:
             doubts.append((name, doubt))
-        unit = _UNIT.match(record, span[1]) if spec is not None and _is_measured(spec) else None
+        measured = spec is not None and spec.target[1].endswith(("_s", "_bytes", "_per_device"))  # a time, a rate, or bytes
+        unit = _UNIT.match(record, span[1]) if measured else None
         if unit is not None:
             units.append((name, unit[1].decode("ascii")))
         if span[1] == length or record[span[1] : length] == b".":
@@ -255,13 +256,3 @@ def is_curve(spec: Field) -> bool:
     """Return whether a field is a curve such as a loss, which is never printed with thousands separators."""
     metric = load_registry().by_name.get(spec.target[1])
     return metric is not None and metric.klass == "curve"
-
-
-@lru_cache(1024)
-def _measured(target: str) -> bool:
-    return target.endswith(("_s", "_bytes", "_per_device"))
-
-
-def _is_measured(spec: Field) -> bool:
-    """Return whether a field has a unit: a time, a rate, or bytes."""
-    return _measured(spec.target[1])

@@ -69,8 +69,9 @@ def settle_forms(
                 continue
             groups = _with_continued(groups, key, again)
             _without_doubtful(groups, rule, key, body.doubts)
-            _name_unread(groups, rule, key, body.doubts)
-            _name_labels(groups, rule, key, body.doubts)
+            unread = sorted({n for group in groups for n in group.columns.unread if rule.fields[n].target[0] == "metric"})
+            body.doubts += [Doubt.unread(key, [group.columns for group in groups], name) for name in unread]
+            _name_labels(groups, key, body.doubts)
         body.rules[key] = groups[0].columns if len(groups) == 1 else interleaved([group.columns for group in groups])
         if rule is not None and len(body.rules[key]) <= MAX_CUT:
             short[key] = rule, groups
@@ -122,7 +123,8 @@ def _without_foreign(groups: list[_Group], rule: Rule, key: RuleKey, doubts: lis
         own = [lead for lead in counts if lead not in foreign]
     if 2 * sum(counts[lead] for lead in counts if lead not in foreign) < total:
         return groups  # the leading words are free text
-    main = max(own, key=lambda lead: (counts[lead], not lead, -_first_at(groups, lead)))
+    first = {lead: min(group.columns.at[0] for group in groups if group.form.lead == lead) for lead in own}
+    main = max(own, key=lambda lead: (counts[lead], not lead, -first[lead]))
     foreign |= {lead for lead in own if lead not in ("", main) and _repeats(groups, main, lead, rule)}
     if "" in own and main and _repeats(groups, "", main, rule):
         foreign.add(main)  # a plain record and one with words before it: the plain one is the training's
@@ -134,10 +136,6 @@ def _without_foreign(groups: list[_Group], rule: Rule, key: RuleKey, doubts: lis
 
 def _is_rare(count: int, total: int) -> bool:
     return count * RARE < total or (count == 1 and total >= FEW)
-
-
-def _first_at(groups: Iterable[_Group], lead: str) -> int:
-    return min(group.columns.at[0] for group in groups if group.form.lead == lead)
 
 
 def _repeats(groups: Sequence[_Group], main: str, lead: str, rule: Rule) -> bool:
@@ -178,7 +176,7 @@ def _without_doubtful(groups: list[_Group], rule: Rule, key: RuleKey, doubts: li
             _drop(cut, name, "record_cut", key, doubts)
 
 
-def _name_labels(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
+def _name_labels(groups: Sequence[_Group], key: RuleKey, doubts: list[Doubt]) -> None:
     """Report values whose label some records print without a number, if other records have one (law 9)."""
     for name in sorted({name for group in groups for name, kind in group.form.doubts if kind == UNREAD}):
         lacking = [group for group in groups if (name, UNREAD) in group.form.doubts]
@@ -186,12 +184,6 @@ def _name_labels(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: lis
         held = sum(len(_values(group, name)) for group in groups)
         if held and RARE * held >= (RARE - 1) * rows:
             doubts.append(Doubt.of("figure_unread", key, [group.columns for group in lacking], name=name))
-
-
-def _name_unread(groups: Sequence[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> None:
-    """Report values that some records print as a text that is not a number (law 9)."""
-    names = sorted({name for group in groups for name in group.columns.unread if rule.fields[name].target[0] == "metric"})
-    doubts += [Doubt.unread(key, [group.columns for group in groups], name) for name in names]
 
 
 def _column(group: _Group, name: str) -> NumberColumn | None:

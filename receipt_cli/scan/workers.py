@@ -52,7 +52,9 @@ def scan_source(engine: Engine, source: Source, workers: int | None = None) -> S
 
     Raises ``InputError``.
     """
-    count = _auto(source) if workers == AUTO else workers or 1
+    size = source.plain_size or (source.stored_size or 0) * PACKED
+    most = min(MOST, os.cpu_count() or 1) if size >= MIN_PARALLEL else 1
+    count = most if workers == AUTO else workers or 1
     source.native = engine.native
     try:
         if engine.native is not None or source.stored_size is None or source.stored_size < count:
@@ -61,11 +63,6 @@ def scan_source(engine: Engine, source: Source, workers: int | None = None) -> S
     except BaseException:
         source.close()  # a caller may keep the iterator, and so its threads, alive
         raise
-
-
-def _auto(source: Source) -> int:
-    size = source.plain_size or (source.stored_size or 0) * PACKED
-    return min(MOST, os.cpu_count() or 1) if size >= MIN_PARALLEL else 1
 
 
 def _in_pieces(engine: Engine, source: Source, count: int) -> Segment:

@@ -10,7 +10,7 @@ from benchmarks.identity import find_difference, read_both, stretch
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.records.heuristics import Prefilter
-from receipt_cli.scan import relatives
+from receipt_cli.scan import layout_cache
 from receipt_cli.scan.book import examine
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.engine import Engine
@@ -87,7 +87,7 @@ def derived(logs: list[Path], copies: int) -> int:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask what lengths mean before many records have come."""
-    monkeypatch.setattr(relatives, "PATIENCE", 3)
+    monkeypatch.setattr(layout_cache, "PATIENCE", 3)
 
 
 @pytest.mark.parametrize("number", one_in(4, range(12)))

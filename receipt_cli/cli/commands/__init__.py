@@ -91,7 +91,7 @@ _ELSEWHERE = {
     "history": "compare:history",
     "store build": "store_build:build",
     "import": "import_:import_",
-    "help": "help_:help_",
+    "help": "integration:help_",
     **{name: f"integration:{name}" for name in ("completion", "config", "mcp")},
     **{f"{group} list": f"{group}:list_" for group in ("grammar", "schema")},
     **{f"store {name}": f"store_runs:{name}" for name in ("show", "diff", "ask", "tag", "note", "exclude", "lane")},

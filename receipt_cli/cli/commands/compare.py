@@ -10,16 +10,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from receipt_cli.api.commands import compare as compare_runs
-from receipt_cli.cli.output import (
-    note,
-    note_some,
-    progress,
-    read_policy,
-    style,
-    write_json,
-    write_markdown,
-    write_stdout,
-)
+from receipt_cli.cli.output import note, note_some, progress, read_policy, style, write_json, write_markdown, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Markdown, Option, Policy, StoreFolder, Was
 from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.comparison.load import load_side

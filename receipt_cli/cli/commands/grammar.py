@@ -56,11 +56,7 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
         write_stdout(render_table(rows, columns, style(color)))
 
 
-def matrix(
-    json_output: Json = False,
-    markdown: Markdown = None,
-    color: Color = "auto",
-) -> None:
+def matrix(json_output: Json = False, markdown: Markdown = None, color: Color = "auto") -> None:
     """List supported trainers with versions, metrics and test logs.
 
     Evidence counts the logs that ship with the grammars: of runs made for them, and written in the trainer's format.
@@ -77,9 +73,7 @@ def matrix(
         write_stdout(render_table(counted, COLUMNS, style(color)))
 
 
-def show(
-    grammar: Annotated[str, Argument("GRAMMAR", "ID or ID@vN.", completes="grammar")],
-) -> None:
+def show(grammar: Annotated[str, Argument("GRAMMAR", "ID or ID@vN.", completes="grammar")]) -> None:
     """Print the definition of a grammar.
 
     Example: receipt grammar show nanogpt

@@ -97,18 +97,10 @@ def _documents(
 def _imported(files: Sequence[str], format_name: str | None, session: str | None, declared: Declared) -> dict[str, Any]:
     """Return the receipt or GPU profile of one run."""
     tracked = len(files) == 1 and format_of(files[0]) is not None
-    if not tracked and _is_session(files, format_name):
+    if not tracked and (format_name == GPUFL_FORMAT or (format_name is None and is_recording(files))):
         return import_session(files, declared, session=session)
-    if not tracked and _is_report(files, format_name):
+    if not tracked and (format_name == NSYS_FORMAT or (format_name is None and is_report(files))):
         return import_report(files, declared)
     if len(files) > 1:
         raise UsageError("import takes one document at a time", why="only a recorded session may be several files")
     return import_document(files[0], declared, wanted=format_name, session=session).document
-
-
-def _is_session(files: Sequence[str], format_name: str | None) -> bool:
-    return format_name == GPUFL_FORMAT or (format_name is None and is_recording(files))
-
-
-def _is_report(files: Sequence[str], format_name: str | None) -> bool:
-    return format_name == NSYS_FORMAT or (format_name is None and is_report(files))

@@ -1,4 +1,4 @@
-"""``receipt completion``, ``config`` and ``mcp``: for shells, projects and assistants."""
+"""``receipt help``, ``completion``, ``config`` and ``mcp``: for people, shells, projects and assistants."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from receipt_cli.cli.app import complete
+from receipt_cli.cli.app import complete, run
+from receipt_cli.cli.help import exit_codes, full_help
 from receipt_cli.cli.output import style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, FromSettings, Json, Option
 from receipt_cli.cli.settings import SETTINGS, Setting, find_settings, variable
@@ -79,3 +80,21 @@ def mcp(
 
     gc.enable()  # a command is short-lived, a server is not
     serve(root or [Path()], store, Limits(rows, kib << 10, seconds))
+
+
+def help_(
+    topic: Annotated[list[str] | None, Argument("COMMAND", "A command or a group; or exit-codes.", completes="command")] = None,
+    every: Annotated[bool, Option("--all", help="List every command.")] = False,
+) -> None:
+    """Print the help of a command, as its --help does; without one, that of receipt.
+
+    With --all, list every command in one line each; of exit-codes, what each means.
+
+    Example: receipt help store build
+    """
+    if every:
+        write_stdout(full_help())
+    elif topic == ["exit-codes"]:
+        write_stdout(exit_codes())
+    else:
+        run([*(topic or ()), "--help"])

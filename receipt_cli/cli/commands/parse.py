@@ -150,7 +150,10 @@ def parse(
 
         hooks = Hooks({"failure": on_failure, "end": on_end, "stall": on_stall}, stall_s=stall or STALL_S)
         products = _follow(request, every=all_runs, idle=idle, pid=pid, output=output, color=color, hooks=hooks)
-        _call(hooks, logs[0], products[-1])
+        if not products[-1].derivation.options.running:
+            hooks.call_at_end(logs[0], products[-1].document)
+        hooks.finish()
+        note(hooks.failed)
     elif any(option is not None for option in (idle, pid, stall, on_failure, on_end, on_stall)):
         raise UsageError("--idle, --pid, --stall and --on-failure, --on-end, --on-stall go with --follow")
     else:
@@ -189,14 +192,6 @@ def parse(
             raise error
     if strict and not all(product.clean for product in products):
         sys.exit(ExitCode.NO)
-
-
-def _call(hooks: Hooks, log: str, product: Product) -> None:
-    """Run the commands for the end of a followed job, unless it may still run."""
-    if not product.derivation.options.running:
-        hooks.call_at_end(log, product.document)
-    hooks.finish()
-    note(hooks.failed)
 
 
 def _with_header_of_orphan(request: Request) -> Request:

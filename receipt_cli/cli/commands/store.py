@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -19,9 +18,8 @@ from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
 from receipt_cli.io.duckdb import Answer, Database
 from receipt_cli.io.file_kinds import read_file
-from receipt_cli.render.batch import render_quarantine
+from receipt_cli.render.differences import render_quarantine
 from receipt_cli.render.store import render_answer, render_meanings, render_panel, render_runs
-from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store
 from receipt_cli.store.index import open_store
 from receipt_cli.store.listing import list_runs
@@ -78,9 +76,18 @@ def ls(
     kept = Store(store)
     kept.check_exists()
     if quarantine:
-        _list_quarantine(kept, json_output, color)
+        left_out = sorted(kept.quarantined(), key=lambda record: record.path)
+        if json_output:
+            write_stdout(b"".join(canonical_line(asdict(record)) for record in left_out))
+        else:
+            shown = [(r.path, f"{r.error}: {r.why}" if r.why else r.error) for r in left_out]
+            write_stdout(render_quarantine(shown, len(shown), style(color)))
         return
-    rows = _listed(store)
+    with progress(str(store)) as bar:
+        rows = list_runs(store, bar)
+    for row in rows:
+        if row["refusal"] is not None:
+            print_line(f"receipt: note: {row['path']} is damaged: {row['refusal']}: passed over")
     if json_output:
         write_stdout(b"".join(canonical_line(row) for row in (rows[:limit] if limit else rows)))
         return
@@ -170,25 +177,18 @@ def open_database(root: Path) -> Database:
     return database
 
 
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the process at once: there is nothing to tidy up, and DuckDB looks for it only now and then."""
-    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def answer(root: Path, question: str) -> Answer:
     """Return the answer of a store to a query."""
     database = open_database(root)
     database.seal()
-    with _interruptible():
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:  # Ctrl-C ends the process at once: there is nothing to tidy up, and DuckDB looks for it only now and then
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
         return database.ask(question)
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class InvalidDocument(ReceiptError):
@@ -205,24 +205,3 @@ def _valid(file: Path) -> dict[str, Any]:
         raise InvalidDocument("is not a valid document", where=str(file), why=why, try_=f"receipt schema check {file}")
     document: dict[str, Any] = json.loads(data)
     return document
-
-
-def _listed(root: Path) -> list[dict[str, Any]]:
-    """Return the listed facts of each current receipt; of an unreadable one only its path."""
-    with progress(str(root)) as bar:
-        rows = list_runs(root, bar)
-    for row in rows:
-        if row["refusal"] is not None:
-            print_line(f"receipt: note: {row['path']} is damaged: {row['refusal']}: passed over")
-    return rows
-
-
-def _list_quarantine(store: Store, json_output: bool, color: ColorChoice) -> None:
-    kept = sorted(store.quarantined(), key=lambda record: record.path)
-    if json_output:
-        for record in kept:
-            write_stdout(canonical_line(asdict(record)))
-        return
-
-    shown = [(r.path, f"{r.error}: {r.why}" if r.why else r.error) for r in kept]
-    write_stdout(render_quarantine(shown, len(shown), style(color)))

@@ -26,7 +26,7 @@ from receipt_cli.definitions.search_path import find_folders
 from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.duckdb import check_installed
-from receipt_cli.render.batch import render_change, render_quarantine, render_summary
+from receipt_cli.render.differences import render_change, render_quarantine, render_summary
 from receipt_cli.render.progress import BatchBar, BatchLines, shows_progress
 from receipt_cli.render.style import ColorChoice
 
@@ -120,7 +120,8 @@ def build(
 
 @contextmanager
 def _engine(name: str, workers: int | None) -> Iterator[Engine]:
-    count = workers or _cores()
+    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1  # often not all of the machine
+    count = workers or usable
     made: Engine
     if name == "ray":
         from receipt_cli.batch.ray_engine import RayEngine
@@ -132,11 +133,6 @@ def _engine(name: str, workers: int | None) -> Iterator[Engine]:
         yield made
     finally:
         made.close()
-
-
-def _cores() -> int:
-    """Return the number of cores this process may use, often fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 @contextmanager
@@ -154,15 +150,11 @@ def _tell(report: Report, json_output: bool, dry_run: bool, list_left_out: bool,
         write_stdout(canonical_line(report_document(report, compared=dry_run)))
     elif report.reason is not None:
         if list_left_out:
-            write_stdout(f"left out ({report.reason})  {_escaped(report.log.name)}\n")
+            path = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in report.log.name)  # in one line
+            write_stdout(f"left out ({report.reason})  {path}\n")
     elif dry_run and report.same_as is None and report.change in ("written", "replaced"):
         causes = find_causes(report.differences)
         write_stdout(render_change(report.log.name, report.change, report.differences, style(color), causes))
-
-
-def _escaped(path: str) -> str:
-    """Return a path as one line of text."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in path)
 
 
 def _summary(tally: Tally, seconds: float, store: str, dry_run: bool, color: ColorChoice) -> str:

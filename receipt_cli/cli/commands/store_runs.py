@@ -16,7 +16,6 @@ from receipt_cli.errors import UsageError
 from receipt_cli.history.lane_history import BY, history, make_lanes
 from receipt_cli.render.history import render_groups
 from receipt_cli.render.store import render_answer, render_failures, render_meanings
-from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import failure_groups, list_runs
 from receipt_cli.store.places import mark
@@ -57,7 +56,9 @@ def diff(
         raise UsageError("a difference needs two runs", try_="receipt store diff STORE A B")
     ids = [run.receipt.run_id for run in found]
     database = open_database(store)
-    called = _distinct([run.name or run.receipt.run_id[:12] for run in found])
+    own = [run.name or run.receipt.run_id[:12] for run in found]
+    # repeated ones have their place among the arguments
+    called = [n if own.count(n) == 1 and n != "field" else f"{n} ({place})" for place, n in enumerate(own, 1)]
     values: dict[str, dict[str, Any]] = {}
     marks = ", ".join("?" for _ in ids)
     for run_id, field, value in database.run(f"SELECT run_id, field, value FROM settings WHERE run_id IN ({marks})", ids):
@@ -74,7 +75,7 @@ def diff(
     if json_output:
         write_json({"run_ids": ids, "names": [run.name for run in found], "differences": rows})
     else:
-        short = [{key: _short(value) for key, value in row.items()} for row in rows]
+        short = [{k: f"{v[:_SHOWN]}…" if isinstance(v, str) and len(v) > _SHOWN else v for k, v in row.items()} for row in rows]
         write_stdout(render_answer(columns, short, style(color)) or "the runs differ in no setting and no figure\n")
 
 
@@ -183,7 +184,18 @@ def ask(
             write_stdout(render_meanings(QUESTIONS, style(color)))
         return
     if question == FAILURES:
-        return _failures(store, limit, where, sql=sql, full=full, json_output=json_output, color=color)
+        if sql:
+            raise UsageError("the question failures has no SQL", try_=f"receipt store query {store} 'FROM failures'")
+        rows = list_runs(store)
+        if where is not None:
+            wanted = {row["run_id"] for row in records(answer(store, f"SELECT run_id FROM runs WHERE {where}\n"))}
+            rows = [row for row in rows if row["run_id"] in wanted]
+        groups = failure_groups(rows)
+        if json_output:
+            write_json(groups[:limit] if limit else groups)
+        else:
+            write_stdout(render_failures(rows, groups, style(color), limit, full=full))
+        return
     statement = fill(question, metric, limit, where)
     if sql:
         write_stdout(f"{statement}\n")
@@ -195,31 +207,6 @@ def ask(
         write_stdout(render_answer(names(found), records(found), style(color)) or "no run has an answer\n")
 
 
-def _failures(
-    store: Path, limit: int, where: str | None, *, sql: bool, full: bool, json_output: bool, color: ColorChoice
-) -> None:
-    if sql:
-        raise UsageError("the question failures has no SQL", try_=f"receipt store query {store} 'FROM failures'")
-    rows = list_runs(store)
-    if where is not None:
-        wanted = {row["run_id"] for row in records(answer(store, f"SELECT run_id FROM runs WHERE {where}\n"))}
-        rows = [row for row in rows if row["run_id"] in wanted]
-    groups = failure_groups(rows)
-    if json_output:
-        write_json(groups[:limit] if limit else groups)
-    else:
-        write_stdout(render_failures(rows, groups, style(color), limit, full=full))
-
-
 def _mark(store: Path, run: str, **changes: Any) -> Any:
     found: NamedRun = find_run(store, run)
     return mark(store, Store(store).scratch, found.receipt.run_id, **changes)
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Return the names; repeated ones have their place among the arguments."""
-    return [name if names.count(name) == 1 and name != "field" else f"{name} ({place})" for place, name in enumerate(names, 1)]
-
-
-def _short(value: Any) -> Any:
-    return f"{value[:_SHOWN]}…" if isinstance(value, str) and len(value) > _SHOWN else value

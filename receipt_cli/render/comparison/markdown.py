@@ -22,7 +22,7 @@ from receipt_cli.render.comparison.words import (
     target_rows,
     target_title,
 )
-from receipt_cli.render.markdown import code, escape, table
+from receipt_cli.render.text import code, escape, table
 
 MAX_BYTES = 60_000
 """Most bytes of a comment: hosts accept 65,536 characters, and a job's summary has other parts."""

@@ -79,7 +79,9 @@ def render_comparison(document: Mapping[str, Any], style: Style, *, full: bool =
             continue
         page.gap()
         _names(page, document["baseline"]["runs"], contrast["runs"])
-        _reasons(page, contrast)
+        for reason in contrast["reasons"][:_MAX_REASONS]:
+            page.prose(page.say(reason_text(reason)), indent=2, bullet="· ")
+        page.left_out(len(contrast["reasons"]) - _MAX_REASONS)
         _metrics(page, contrast["metrics"])
         if contrast["stalls"] is not None:
             name, facts = stall_facts(contrast["stalls"])
@@ -90,7 +92,10 @@ def render_comparison(document: Mapping[str, Any], style: Style, *, full: bool =
         page.gap()
         for note in contrast["notes"]:
             page.prose(page.say(note), "dim", bullet="· ")
-    _targets(page, document["targets"])
+    for target in document["targets"]:
+        page.heading(page.say(target_title(target)))
+        columns = [Column("run", least=8), Column("reached"), *(Column(name, right=True) for name in TARGET_HEAD[2:])]
+        write_table(page, columns, [[Span(page.say(cell)) for cell in row] for row in target_rows(target)])
     if more:
         page.flow("more", [[Span(page.say(text))] for text in more])
     return page.text()
@@ -180,13 +185,6 @@ def _changed(page: Page, label: str, m: Mapping[str, Any], contrast: Mapping[str
     return [Span(label), *values, Span(page.say(told), role)]
 
 
-def _reasons(page: Page, contrast: Mapping[str, Any]) -> None:
-    reasons = contrast["reasons"]
-    for reason in reasons[:_MAX_REASONS]:
-        page.prose(page.say(reason_text(reason)), indent=2, bullet="· ")
-    page.left_out(len(reasons) - _MAX_REASONS)
-
-
 def _metrics(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
     if not metrics:
         return
@@ -252,14 +250,6 @@ def _outcome(page: Page, outcome: Mapping[str, Any]) -> None:
     if rows:
         page.heading("outcome")
         write_table(page, [Column("check", least=8), Column("a"), Column("b")], rows)
-
-
-def _targets(page: Page, targets: Sequence[Mapping[str, Any]]) -> None:
-    """Add a table for each target."""
-    for target in targets:
-        page.heading(page.say(target_title(target)))
-        columns = [Column("run", least=8), Column("reached"), *(Column(name, right=True) for name in TARGET_HEAD[2:])]
-        write_table(page, columns, [[Span(page.say(cell)) for cell in row] for row in target_rows(target)])
 
 
 def render_reproducibility(document: Mapping[str, Any], style: Style) -> str:

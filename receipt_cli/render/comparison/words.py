@@ -70,14 +70,9 @@ def interval(m: Mapping[str, Any]) -> str:
     """Return the interval of the change, or in words why it is missing or too wide."""
     if m["low"] is None and m.get("outcome") == "no_evidence":
         return "too few records"
-    if m["low"] is not None and m["a"] and is_noisy(m):
-        return "too noisy to tell"
+    if m["low"] is not None and m["a"] and m["low"] <= 0 <= m["high"] and max(-m["low"], m["high"]) > abs(m["a"]):
+        return "too noisy to tell"  # open are both no change and one by over 100 %
     return UNKNOWN if m["low"] is None else f"{_change(m['low'], m, bare=True)} … {_change(m['high'], m)}"
-
-
-def is_noisy(m: Mapping[str, Any]) -> bool:
-    """Return whether the interval of a compared metric leaves open both no change and one by over 100 %."""
-    return bool(m["low"] <= 0 <= m["high"] and max(-m["low"], m["high"]) > abs(m["a"]))
 
 
 def _change(delta: float, m: Mapping[str, Any], *, bare: bool = False) -> str:
@@ -102,7 +97,8 @@ def curve_facts(c: Mapping[str, Any]) -> tuple[str, list[str]]:
         facts.append(f"first difference at {place} {count(c['first_difference'])}")
         if c["departure"] is not None:
             facts.append(f"apart for good from {place} {count(c['departure'])}")
-        facts.append(f"at the end {_signed(c['metric'], c['end_delta'])}{_bounds(c)}")
+        end, low, high = (None if c[key] is None else _signed(c["metric"], c[key]) for key in ("end_delta", "low", "high"))
+        facts.append(f"at the end {end}" + ("" if low is None else f" ({low} to {high})"))
     return metric_label(c["metric"]), facts
 
 
@@ -119,10 +115,6 @@ def _percent(ratio: float) -> str:
 
 def _signed(metric: str, value: float) -> str:
     return f"{'+' if value > 0 else '−' if value < 0 else ''}{measure(metric, abs(value))}"
-
-
-def _bounds(c: Mapping[str, Any]) -> str:
-    return "" if c["low"] is None else f" ({_signed(c['metric'], c['low'])} to {_signed(c['metric'], c['high'])})"
 
 
 TARGET_HEAD = ("run", "reached", "step", "held from", "tokens", "samples", "time", "best")

@@ -25,8 +25,7 @@ from receipt_cli.scan.extraction.model import (
     fields_below,
     read_unregistered,
 )
-from receipt_cli.scan.extraction.pairs import find_pairs
-from receipt_cli.scan.extraction.table import bind_cells, bind_row, find_block_row, find_row, is_other, plan_columns
+from receipt_cli.scan.extraction.table import bind_cells, bind_row, find_block_row, find_pairs, find_row, is_other, plan_columns
 
 __all__ = [
     "DROPPED",

@@ -8,16 +8,7 @@ from functools import lru_cache, partial
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Mapped, Rule
 from receipt_cli.records.literals import NotALiteral, Number, Text, Value, parse_object
-from receipt_cli.scan.extraction.model import (
-    MAX_EVENTS,
-    MAX_KEY,
-    NOWHERE,
-    Box,
-    Extraction,
-    Span,
-    add_groups,
-    read_unregistered,
-)
+from receipt_cli.scan.extraction.model import MAX_EVENTS, MAX_KEY, NOWHERE, Box, Extraction, Span, add_groups, read_unregistered
 
 _MAX_OPENINGS = 16
 

@@ -135,6 +135,8 @@ class _ForPython(Exception):
 _PACKED = struct.Struct("=7qdqd").pack
 _WHOLE = Scale(0, 1, 0, 1.0)
 _NO_LIMIT = (False, 0.0)
+_UNREADABLE: Any = NotImplemented
+"""The answer for an unreadable text: Python must read the record."""
 
 
 def _value(
@@ -206,7 +208,8 @@ def _values(names: Names, key: RuleKey, rule: Rule, sample: bytes, event: Extrac
         if scale is not None:
             yield _value(DECIMAL, column, (span[0], span[0] + scale.length), scale)
         else:
-            yield _value(ASKED_NUMBER, column, span, resolver=names.resolver("unregistered", _read_other))
+            asked = names.resolver("unregistered", lambda text: read_unregistered(text.decode("utf-8", "replace")))
+            yield _value(ASKED_NUMBER, column, span, resolver=asked)
     digits = json.dumps(decimals_in(sample, rule, event))
     yield _text_value(CONSTANT_TEXT, names.columns[key, "printed", ""], (0, 0), names.texts[digits])
 
@@ -218,15 +221,6 @@ def _reader(names: Names, spec: Field, constant: str | None) -> Callable[[bytes]
         read, readable = convert(spec, text.decode("utf-8", "replace") if constant is None else constant)
         if isinstance(read, str):
             return names.texts[read[:EXCERPT_BYTES]]
-        return read if readable else _unreadable()
+        return read if readable else _UNREADABLE
 
     return answer
-
-
-def _unreadable() -> Any:
-    """Return the answer for an unreadable text: Python must read the record."""
-    return NotImplemented
-
-
-def _read_other(text: bytes) -> Answer:
-    return read_unregistered(text.decode("utf-8", "replace"))

@@ -15,9 +15,8 @@ from receipt_cli.grammar.catalog import shipped
 from receipt_cli.learn import shapes as mining
 from receipt_cli.learn import tokens
 from receipt_cli.learn.learned import learn
-from receipt_cli.learn.masked_form import Looks, form_of
 from receipt_cli.learn.shapes import Miner, Shape
-from receipt_cli.learn.tokens import MAX_CORE, core_start, read_token, shape, split
+from receipt_cli.learn.tokens import MAX_CORE, Looks, core_start, form_of, read_token, shape, split
 from receipt_cli.records import envelope
 from receipt_cli.records.envelope import MASK, read_rank
 from receipt_cli.scan.engine import Engine

@@ -3,9 +3,17 @@
 from dataclasses import replace
 
 from receipt_cli.documents.diff import differences
-from receipt_cli.render.batch import render_change, render_quarantine, render_summary
 from receipt_cli.render.console import Page
-from receipt_cli.render.differences import MOST, Title, count_kinds, render_verification, write_differences
+from receipt_cli.render.differences import (
+    MOST,
+    Title,
+    count_kinds,
+    render_change,
+    render_quarantine,
+    render_summary,
+    render_verification,
+    write_differences,
+)
 from receipt_cli.render.style import Style
 
 STYLE = Style(width=100)

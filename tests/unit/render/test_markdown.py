@@ -2,7 +2,7 @@
 
 import pytest
 
-from receipt_cli.render.markdown import MAX_CELL, code, escape, table
+from receipt_cli.render.text import MAX_CELL, code, escape, table
 
 
 @pytest.mark.parametrize("text", ["**bold**", "[a](b)", "![i](u)", "@user", "#1", "`x`", "a|b", "<b>"])

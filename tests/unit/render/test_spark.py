@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.render.spark import BLOCKS, GAP, sparkline
+from receipt_cli.render.metrics import BLOCKS, GAP, sparkline
 
 NAN = math.nan
 
