@@ -67,7 +67,7 @@ def violation(relation: Relation, before: Sequence[Document], after: Sequence[Do
 
     A log with one record or none does not show that it is there twice: it is one launch then.
     """
-    records = sum(steps[STEPS.index("record_count")] for document in before for steps, _ in figures(document))
+    records = sum(steps[STEPS.index("record_count")] or 0 for document in before for steps, _ in figures(document))
     if len(after) != relation.launches * len(before) and not (len(after) == len(before) and records <= 1):
         return f"{len(before)} launches became {len(after)}"
     for number, document in enumerate(after):

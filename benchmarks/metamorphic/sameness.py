@@ -140,7 +140,7 @@ def _ranges(documents: Sequence[Document]) -> dict[str, tuple[float, float, int]
         if steps["first"] is not None:
             own["steps"] = (steps["first"], steps["last"], steps["record_count"])
         for name, (least, most, count) in own.items():
-            if not CLOCK.paths.search(f"/metrics/{name}"):
+            if None not in (least, most, count) and not CLOCK.paths.search(f"/metrics/{name}"):  # a problem leaves it open
                 low, high, many = found.get(name, (least, most, 0))
                 found[name] = (min(low, least), max(high, most), many + count)
     return found
