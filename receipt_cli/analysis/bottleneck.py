@@ -117,7 +117,7 @@ def _feeding_votes(
     medians: dict[str, float],
     cycle: float | None,
 ) -> list[_Vote]:
-    """Return the votes for a bottleneck that feeding the trainer with data gives; add their figures to ``medians``."""
+    """Return the votes that the figures of data loading give; add these figures to ``medians``."""
     votes: list[_Vote] = []
     wait, step = known.get("dispatch_wait_s"), known.get(STEP)
     if step is None and wait is not None and cycle is not None and wait <= ALIKE * cycle:

@@ -322,7 +322,7 @@ def _life(phase: Phase) -> Life | None:
 
 
 def _parameters(phase: Phase) -> int | None:
-    """Return the printed number of parameters, or that of the only rank, which holds the whole model.
+    """Return the printed parameter count; without one, that of a rank that holds the whole model.
 
     Shards of a model-parallel run do not add up to the model: several ranks hold tied embeddings and norms.
     """

@@ -86,7 +86,7 @@ def load_generic() -> Vocabulary:
 
 
 def vocabulary_of(site: Site) -> Vocabulary:
-    """Return the vocabulary of unknown trainers with the metric aliases of a site; its digest covers both."""
+    """Return the vocabulary for unknown trainers, extended by a site's metric aliases; its digest covers both."""
     from receipt_cli.learn.vocabulary import build_vocabulary, read_vocabulary
 
     if site.own_registry is None:

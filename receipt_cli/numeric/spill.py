@@ -304,7 +304,7 @@ def scratch(dtype: type[Kind], count: int) -> NDArray[Kind]:
 
 
 def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], SpillBuffer | None]:
-    """Return the array of ``scratch``, and its buffer if that is in a file."""
+    """Return the array of ``scratch``, and the buffer that has it if that is in a file, else None."""
     size = 8 * count
     if size < _LARGE:
         return np.empty(count, dtype), None

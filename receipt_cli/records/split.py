@@ -34,7 +34,7 @@ class Fragment:
     carriage: bool = False
 
     def extend(self, raw: bytes) -> None:
-        """Add bytes to the open record; only a last ``\\r`` among them may turn out to end it."""
+        """Add bytes to the open record. They must hold no record end; a last ``\\r`` may prove to be one."""
         if raw.endswith(b"\r"):
             self.carriage = True
             raw = raw[:-1]

@@ -22,7 +22,7 @@ class Leads:
         self._search: Any = None
 
     def groups_in(self, text: str) -> list[int]:
-        """Return, in ascending order, the numbers of the groups of which a text occurs in ``text``."""
+        """Return, in ascending order, the numbers of the groups that have at least one of their words in ``text``."""
         found = [lead for lead in self._frequent if lead in text]
         if self._search is None:
             self._search = _searcher(self._others)

@@ -125,7 +125,7 @@ def keep_known(last: SegmentBody, earlier: Mapping[tuple[str, str], Collection[s
 
 
 def keep_shared(body: SegmentBody, model: SegmentBody) -> None:
-    """Keep of a cut record's ``body`` the rules and names that ``model``, a whole record, has too."""
+    """Drop from a cut record's ``body`` every rule and name that ``model``, a whole record, lacks."""
     for key in [key for key in body.rules if key not in model.rules]:
         del body.rules[key]
     for key, columns in body.rules.items():

@@ -128,7 +128,7 @@ class Known:
             self._write(_path_line(_key(path, stamp), sha256, size_bytes))
 
     def note_log(self, sha256: str, known: KnownLog) -> None:
-        """Note that all of a log is processed."""
+        """Mark a log as processed completely."""
         if self.log(sha256) != known:
             self._write(self._log_line(sha256, known))
 
