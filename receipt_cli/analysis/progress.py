@@ -17,7 +17,7 @@ import numpy as np
 
 from receipt_cli.analysis.bottleneck import LOOKED_AT
 from receipt_cli.analysis.flops import Facts, Peak, positive, tokens_per_step
-from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, are_countable, is_time, standing_records
+from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, Records, are_countable, is_time
 from receipt_cli.analysis.goodput.steps import marks_of, paces, place
 from receipt_cli.analysis.goodput.timestamps import Life
 from receipt_cli.events.model import Event
@@ -111,8 +111,10 @@ class StepTimes(NamedTuple):
     mad_s: float
 
 
-def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: float | None) -> StepTimes | None:
-    """Return the spread of step times: printed in steady records, else between records; None if unknown.
+def step_times(
+    phase: Phase, records: Records, series: Series, printed: Statistic | None, grain: float | None
+) -> StepTimes | None:
+    """Return the spread of step times: printed in steady records, else between the ``records`` that stand; None if unknown.
 
     ``grain``: possible error of timestamps [s], None if they prove nothing. Gaps with an evaluation or checkpoint are left out.
     """
@@ -120,7 +122,6 @@ def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: f
         return None if printed.definition in CUMULATIVE else _spread("printed", series.steady(TIME))
     if grain is None or not are_countable(phase):
         return None
-    records = standing_records(phase)
     lengths, times = paces(records, place(marks_of(phase, 0), records))
     median = exact_median(lengths)
     if not median or median < FINE_GAP * grain or (value_range(times)[0] or 0.0) < 0:

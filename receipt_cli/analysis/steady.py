@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.analysis.goodput.records import standing_records
-from receipt_cli.events.phases import Phase
+from receipt_cli.analysis.goodput.records import Records
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.statistics import exact_median, finite
 
@@ -33,17 +32,16 @@ class SteadyState(NamedTuple):
 
 
 def warmups(records: Integers) -> Integers:
-    """Return the warm-up records of attempts with so many ``records`` (int64 [k]): a tenth, 1 to 10; none of fewer than 3."""
+    """Return how many ``records`` of each attempt are warm-up (int64 [k]): a tenth, 1 to 10; none of fewer than 3."""
     return np.where(records >= _FEWEST_RECORDS, np.clip(records // _WARMUP_PARTS, 1, _MOST_WARMUP), 0)
 
 
-def steady_records(phase: Phase) -> tuple[Mask, SteadyState]:
+def steady_records(records: Records) -> tuple[Mask, SteadyState]:
     """Apply ``steady/1``; return which of the step records that stand are steady (bool [n]), and the counts.
 
     The first records of each attempt are warm-up (``warmups``); a record with a step time below 1/100 of the median is
     implausible. An MFU above 1 drops only that value (see ``plausible``).
     """
-    records = standing_records(phase)
     times = records.metric("step_time_s")
     median = exact_median(finite(times.values))
     steady = np.ones(records.count, np.bool_)

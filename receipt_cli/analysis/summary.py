@@ -11,6 +11,7 @@ from receipt_cli.analysis.bottleneck import CYCLE, LOOKED_AT, Bottleneck, judge
 from receipt_cli.analysis.failure import Ending
 from receipt_cli.analysis.flags import Flag, find_oddities
 from receipt_cli.analysis.flops import own_peak, world_size
+from receipt_cli.analysis.goodput.records import Records, standing_records
 from receipt_cli.analysis.goodput.timestamps import Edges, Life, LogTime, find_life
 from receipt_cli.analysis.memory import MemoryStory, tell
 from receipt_cli.analysis.progress import (
@@ -101,7 +102,8 @@ def summarise(
     """
     steps = phase.steps
     numbered = [e for e in steps if e.step is not None]
-    steady, state = steady_records(phase)
+    standing = standing_records(phase)
+    steady, state = steady_records(standing)
     summary = Summary(
         phase=phase.name,
         first=numbered[0].step if numbered else None,
@@ -115,8 +117,7 @@ def summarise(
         parameter_count=_parameters(phase),
     )
     if steps:
-        last = steps[-1]
-        summary.lines = steps[0].line, last.line if last.run is None else last.run.record(len(last.run) - 1)[1]
+        summary.lines = steps[0].line, steps[-1].last_line
     beside = _without_means(steps, [*phase.evals, *phase.standalone_events], registry)
     events = sorted([*steps, *beside], key=lambda e: e.at)
     table = EventTable(events)
@@ -125,9 +126,8 @@ def summarise(
     summary.printed_digits = digits.of(events, summary.places) if digits is not None else {}
     for name, shown in summary.printed_digits.items():
         summary.places[name].resolution = shown.unit
-    standing = EventTable(steps)
     _derive(summary, phase, standing, steady, facts, stated)
-    _progress(summary, phase, facts)
+    _progress(summary, phase, standing, facts)
     summary.consistency += _session(summary, phase)
     elapsed = summary.metrics.get("elapsed_time_s")
     if summary.training_time_s is None and elapsed is not None and elapsed.definition == TRAINING_ONLY and not phase.restarts:
@@ -289,14 +289,14 @@ def _derive(
     summary.flags = find_oddities(steps, phase.standalone_events, summary.metrics, made, summary.consistency)
 
 
-def _progress(summary: Summary, phase: Phase, facts: Mapping[str, float | str]) -> None:
+def _progress(summary: Summary, phase: Phase, standing: Records, facts: Mapping[str, float | str]) -> None:
     """Set the progress figures of the phase (step times, throughput, identities, checkpoints).
 
     Only the log's ``facts`` count: a statement is no evidence of what happened.
     """
     steps, life = phase.steps, _life(phase)
     grain = None if life is None else life.grain
-    summary.step_times = step_times(phase, summary.series, summary.metrics.get("step_time_s"), grain)
+    summary.step_times = step_times(phase, standing, summary.series, summary.metrics.get("step_time_s"), grain)
     summary.realised = realise(steps, facts, summary.metrics, life)
     world, mfu = world_size(facts), summary.metrics.get("mfu_ratio")
     whole = not summary.restart_count and not summary.steady.excluded_implausible and None not in (summary.first, summary.last)
@@ -315,9 +315,7 @@ def _life(phase: Phase) -> Life | None:
     steps = phase.step_events
     if not steps:
         return None
-    last = steps[-1]
-    lines = steps[0].line, last.line if last.run is None else last.run.record(len(last.run) - 1)[1]
-    found = find_life(steps, 0, Edges(), lines)
+    found = find_life(steps, 0, Edges(), (steps[0].line, steps[-1].last_line))
     return found if isinstance(found, Life) else None
 
 

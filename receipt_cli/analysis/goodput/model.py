@@ -92,7 +92,7 @@ class _Class:
 
 
 class Tally:
-    """What was found of each class. A class of which one span is not known is unknown as a whole: a part of it would pass
+    """The spans found for each class. If one span of a class is unknown, the whole class is: a part of it would pass
     for all of it."""
 
     def __init__(self, grain: float = 0.0) -> None:

@@ -69,7 +69,6 @@ class Records(EventTable):
 
     def times(self, name: str) -> Floats:
         """Return what each record prints of a figure that is a time in seconds (float64 [n]); NaN if it prints none."""
-
         if name not in self._times:
             values = self.filled(name)
             parts = (values[part] for part in slices(self.count))
@@ -121,7 +120,7 @@ class Records(EventTable):
         return int(np.searchsorted(self.starts, record, "right")) - 1
 
     def first(self, counts: Integers) -> Integers:
-        """Return so many first records of each attempt (``counts``: int64 [k])."""
+        """Return the first records of each attempt, as many as ``counts`` says (int64 [k])."""
         ends = np.cumsum(counts)
         found: Integers = np.repeat(self.starts - ends + counts, counts) + np.arange(counts.sum())
         return found
@@ -134,9 +133,9 @@ class Records(EventTable):
     # --- sums ------------------------------------------------------------------------------------------------------
 
     def steps_in(self, begins: Integers, ends: Integers) -> Integers:
-        """Return the number of steps from each record in ``begins`` to each in ``ends`` (exclusive); none of these is empty.
+        """Return the number of steps in stretches of records, from ``begins`` to ``ends`` (exclusive), none of them empty.
 
-        If the first or the last has no step, it is the number of records.
+        If the first or the last record of a stretch has no step, it is the number of its records.
         """
         first, last = self.step[begins], self.step[ends - 1]
         return np.where((first != NO_STEP) & (last != NO_STEP), self.covers[begins] + last - first, ends - begins)
@@ -214,7 +213,7 @@ def standing_records(phase: Phase) -> Records:
 
 
 def _joined(attempts: Sequence[Sequence[Event]], standing: Sequence[int], relays: Mapping[int, Relay]) -> Records:
-    """Return the records of some attempts, of which so many events stand; a relay is several attempts by itself."""
+    """Return the records of some attempts; the first ``standing`` events of each stand. A relay is several attempts by itself."""
     count = 0
     starts, stands = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for attempt, number in zip(attempts, standing, strict=True):

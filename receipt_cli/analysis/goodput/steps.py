@@ -67,7 +67,6 @@ def marks_of(phase: Phase, start: int) -> list[Mark]:
 def place(marks: Sequence[Mark], records: Records) -> Placed:
     """Return where ``marks``, in log order, stand among step records."""
     places = [event.at for event in records.events]
-    firsts = np.cumsum([0, *(event.records for event in records.events)]).tolist() if marks else []
     before: dict[int, list[Mark]] = {}
     behind: list[Mark] = []
     for number, group in groupby(marks, lambda mark: bisect_left(places, mark.event.at)):
@@ -75,9 +74,9 @@ def place(marks: Sequence[Mark], records: Records) -> Placed:
         rows = run.at if run is not None and run.passed else np.empty(0, np.int64)
         for mark in group:
             if len(rows) and mark.event.at < rows[-1]:
-                before.setdefault(firsts[number - 1] + 1 + int(np.searchsorted(rows, mark.event.at)), []).append(mark)
+                before.setdefault(records.firsts[number - 1] + 1 + int(np.searchsorted(rows, mark.event.at)), []).append(mark)
             elif number < len(places):
-                before.setdefault(firsts[number], []).append(mark)
+                before.setdefault(records.firsts[number], []).append(mark)
             else:
                 behind.append(mark)
     return Placed(before, behind, np.array(sorted(before), np.int64))
@@ -140,19 +139,19 @@ def _share(gap: Gap, end: float, free: float, tally: Tally, grain: float) -> Non
 
 
 SLACK = 0.02
-"""So much more than the clock saw may the printed times add up to: printed digits, and timers that begin earlier."""
+"""Share by which the printed times may exceed the time of the clock: printed digits, and timers that begin earlier."""
 INCLUDES = 1.5
-"""A record behind an evaluation or a checkpoint whose step time is so many times the median has waited for it."""
+"""Factor of the median from which on the step time of a record after an evaluation or a checkpoint includes its time."""
 ROUNDS = 8
 """Rounds in which stalls are found by a mean that they are left out of: each finds shorter ones, and few are of any size."""
 FINE = 10
-"""Records that are so many times the grain of their stamps apart have a median; else their mean counts."""
+"""Factor of the grain of stamps: if records are further apart, their median counts, else their mean."""
 LONG = 3.0
-"""A silence of so many ordinary steps is no slow step: step times rarely vary that much beside their neighbours."""
+"""Ordinary steps from which on a silence is no slow step: step times rarely vary that much beside their neighbours."""
 DOUBTFUL = 0.05
 """From this share of the gaps on, long ones are no exception: slow steps may be among them."""
 FEW = 1
-"""So many long gaps are an exception in the shortest log."""
+"""Long gaps that are an exception in a log of any length."""
 LISTED = 10
 """Most stalls that are listed."""
 
@@ -169,8 +168,13 @@ class Extras(NamedTuple):
         """Return some of them."""
         return Extras(self.at[chosen], self.seconds[chosen], self.working[chosen])
 
+    def joined(self, other: Extras) -> Extras:
+        """Return these and ``other`` records."""
+        at, seconds, working = (np.concatenate(pair) for pair in zip(self, other, strict=True))
+        return Extras(at, seconds, working).only(np.argsort(at, kind="stable"))
+
     def beyond(self, record: int) -> float:
-        """Return the seconds that one record holds beyond its steps; 0 if it is none of them."""
+        """Return the seconds that one record holds beyond its steps; 0 for any other record."""
         return math.fsum(self.seconds[self.at == record].tolist())
 
 
@@ -191,9 +195,8 @@ class Times(NamedTuple):
 
     @property
     def extras(self) -> Extras:
-        """Both of them."""
-        at, seconds, working = (np.concatenate(pair) for pair in zip(self.warmup, self.behind, strict=True))
-        return Extras(at, seconds, working).only(np.argsort(at, kind="stable"))
+        """The records of both kinds."""
+        return self.warmup.joined(self.behind)
 
 
 def printed_times(records: Records, statistic: Statistic | None, waiting: float | None, marks: Placed) -> Times | None:
@@ -213,8 +216,7 @@ def printed_times(records: Records, statistic: Statistic | None, waiting: float 
         early = late = NO_EXTRAS
     else:
         early, late = _extras(records, median, definition, waiting, marks)
-    found = Times(0.0, 0.0, early, late, median)
-    at, _, working = found.extras
+    at, _, working = early.joined(late)
     beyond, stands = records.times(TIME)[at] * records.covers[at] - working, records.stands(at)
     known = ([total for total in totals if total is not None] for totals in (standing, wasted))
     stand, over = (
@@ -380,7 +382,7 @@ def _beside(records: Records, marks: Placed, at: int) -> float:
 
 
 def is_doubtful(stalls: int, gaps: int) -> bool:
-    """Return whether so many of the gaps are long that slow steps may be among them."""
+    """Return whether long gaps are frequent, so that slow steps may be among them."""
     return stalls > max(FEW, DOUBTFUL * gaps)
 
 

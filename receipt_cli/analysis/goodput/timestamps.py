@@ -63,8 +63,8 @@ def skips_hour(gap: ClockSkip, usual: float) -> bool:
 
 
 JITTER = (5.0, 60.0)
-"""Seconds that a stamp may lie before an earlier line's, since what other ranks print comes late: so many in any log, so many
-where they are less than a hundredth of its time. Summer time and a clock that was set are more."""
+"""Seconds by which a stamp may lie before an earlier line's, because what other ranks print comes late: the least in any log,
+and the most if they are below a hundredth of its time. Summer time and a clock that was set are more."""
 MOST = 1 << 17
 """Records whose stamps are put in order together."""
 FAR = 1 << 62
@@ -419,7 +419,7 @@ _DATED = compile_later(
 _TO_CLOCK = (11, 7)
 """Bytes of them before their clock: of a date in numbers, of the name of a month and a day."""
 _OPENING = compile_later(rb"[>\s]{0,8}(?:[\[(]|[A-Z]{2,10}[ :])?(?:[A-Z][a-z]{2},? )?\Z")
-"""What may precede a stamp at the beginning of a line: a quote, a bracket, the name of a logger, a weekday."""
+"""Text that may stand before a stamp at the beginning of a line: a quote, a bracket, the name of a logger, a weekday."""
 _STATING = compile_later(
     rb"(?i)(?:^|[^a-z])(?:(?:cancelled|started|starting|begun|ended|ending|finished|running|run|launched|job) (?:at|on)"
     rb"|(?:(?:start|begin|end|finish|current|local|launch)[a-z]*[ _-])?(?:date ?)?(?:time|datetime|timestamp|date|now)"
