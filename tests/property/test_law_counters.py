@@ -149,3 +149,14 @@ def test_an_attempt_behind_one_record_may_be_another_launch(first: int) -> None:
     assert document["summary"]["steps"]["record_count"] == 10
     assert document["summary"]["metrics"]["loss"]["first"] == (None if first else 2.25)
     assert "launch_doubtful" in kinds(document)
+
+
+@settings(max_examples=15)
+@given(st.integers(8, 40), st.integers(1, 40), st.sampled_from([1, 10]), st.sampled_from([0.25, 1.5]))
+def test_a_start_through_all_steps_before_it_has_figures_of_its_own(count: int, more: int, stride: int, apart: float) -> None:
+    before = [line(n * stride, 4 - n / 200) for n in range(count)]
+    anew = [line(n * stride, 4 - apart - n / 200) for n in range(count + more)]
+    alone, both = receipt_of(anew), receipt_of([*before, *anew])
+    ours, theirs = (document["summary"]["metrics"]["loss"] for document in (both, alone))
+    assert {**ours, "places": None} == {**theirs, "places": None}
+    assert "launch_doubtful" not in kinds(both)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tools.logs import line, receipt_of
+from tests.tools.logs import learned_of, line, receipt_of
 
 FOREIGN = 77.5
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
@@ -175,3 +175,19 @@ def test_an_epoch_that_is_rounded_tells_no_records_apart() -> None:
     document = receipt_of(lines)
     assert document["summary"]["steps"]["record_count"] == 50
     assert not told(document, "step_printed_twice")
+
+
+@settings(max_examples=16)
+@given(st.integers(12, 60), st.integers(2, 5), st.data())
+def test_two_lines_about_each_step_are_one_record(count: int, alone: int, data: st.DataObject) -> None:
+    single = data.draw(st.sets(st.integers(1, count - 1), min_size=alone, max_size=alone))
+    lines = list[str]()
+    for n in range(count):
+        head = f"I0401 08:{n // 60:02d}:{n % 60:02d}."
+        shown = f"{head}118290  5674 solver.cpp:218] Iteration {20 * n} (2.95 iter/s), loss = {3 - n / 500:.4f}"
+        between = f"{head}118345  5674 solver.cpp:237]     Train net output #0: loss_bbox = {n / 9000:.6f}"
+        second = f"{head}118367  5674 sgd_solver.cpp:105] Iteration {20 * n}, lr = 1e-05"
+        lines += [second] if n in single else [shown, between, second]
+    [summary] = learned_of(lines).summaries
+    assert (summary.record_count, summary.restart_count, summary.superseded_count) == (count, 0, 0)
+    assert summary.metrics["loss"].first == 3.0
