@@ -51,7 +51,7 @@ from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.last_record import shape_of
 
 WHERE = f"grammars/{INDUCED_PATH}"
-GENERIC = "generic@v1"
+GENERIC = "generic@v2"
 BESIDE = "."
 """Separates the grammar from the rule in names of rules that come from another grammar."""
 MOST_ENGINES = 64
@@ -133,8 +133,8 @@ def shows_no_figure(streams: Sequence[Stream], size: int) -> bool:
 
     try:
         again = _reopened(streams) if size <= MOST_BYTES else None
-        blocks = (block for stream in again or () for block in _blocks(stream, frozenset()))
-        return again is not None and not any(map(may_be_figures, survey(blocks, load_generic()))) and _same(streams, again)
+        blocks, words = (block for stream in again or () for block in _blocks(stream, frozenset())), load_generic()
+        return again is not None and not any(may_be_figures(reading, words) for reading in survey(blocks, words)) and _same(streams, again)
     except InputError:
         return False
 

@@ -9,7 +9,7 @@ from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, AGREE, FEW, GLOBAL, PER_EPOCH
 from receipt_cli.learn.headings import in_turn
-from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role
+from receipt_cli.learn.names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role
 from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, field_name, literal
 from receipt_cli.learn.progress import heading_rule
 from receipt_cli.learn.proofs import Induced

@@ -21,7 +21,7 @@ from receipt_cli.learn.counting import (
     open_steps,
 )
 from receipt_cli.learn.headings import beginning, counted_values, find_headings, in_turn
-from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, STEP, counter_of
+from receipt_cli.learn.names import LOSS, METRIC, SCORE, STEP, counter_of
 from receipt_cli.learn.readings import Reading, leave_out_errors, read_shape, without
 from receipt_cli.learn.shapes import MAX_HERALDS, Shape
 from receipt_cli.learn.tokens import FRACTION
@@ -75,7 +75,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     find_headings(readings, vocabulary)
     _set_aside(readings)
     _doubt_overrun(readings)
-    _doubt_notices(readings)
+    _doubt_notices(readings, vocabulary)
     _doubt_results(readings)
     _doubt_first_batches(readings, vocabulary)
     for reading in readings:
@@ -249,16 +249,13 @@ def _doubt_overrun(readings: Sequence[Reading]) -> None:
             reading.doubted = reading.doubted or least < lowest
 
 
-_SAVES = frozenset(["checkpoint", "checkpoints", "ckpt", "saved", "saving", "save", "saves"])
-
-
-def _doubt_notices(readings: Sequence[Reading]) -> None:
+def _doubt_notices(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
     """Doubt lines that tell of a checkpoint and its loss, where others are as sure: ``Saved x.pt (epoch 3, loss 2.1)``."""
     told: list[Reading] = []
     for reading in readings:
         first = min(reading.roles, default=0)
         text = b" ".join(reading.shape.literals[: first + 1]).lower().decode("utf-8", "replace")
-        if reading.tier and not _SAVES.isdisjoint(re.findall(r"[a-z]+", text)):
+        if reading.tier and not vocabulary.saves.isdisjoint(re.findall(r"[a-z]+", text)):
             told.append(reading)
     best = max((r.tier for r in without(readings, told)), default=0)
     for reading in told:

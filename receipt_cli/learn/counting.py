@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from receipt_cli.learn.metric_names import EPOCH, LOSS, PART, STEP, Name, Role
+from receipt_cli.learn.names import EPOCH, LOSS, PART, STEP, Name, Role
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE, TIME
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -122,7 +122,7 @@ def open_steps(shape: Shape) -> list[int]:
 def counted_unit(column: Column) -> str:
     """Return what a bar counts, as it is glued to each number of a column; empty where nothing is."""
     units = {token.unit for token in column.values}
-    return units.pop() if len(units) == 1 and units <= {"it", "batch", "batches", "step", "steps"} else ""
+    return units.pop() if len(units) == 1 and max(units).isalpha() else ""
 
 
 def ends_bar(shape: Shape, at: int) -> bool:

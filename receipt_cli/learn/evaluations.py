@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group, first_batch
 from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS, Counter
-from receipt_cli.learn.metric_names import METRIC, PART, SCORE, VALIDATION_LOSS, Role, is_mean
+from receipt_cli.learn.names import METRIC, PART, SCORE, VALIDATION_LOSS, Role, is_mean
 from receipt_cli.learn.patterns import REACH, Spec, chunks, counter_value, field_name, metric_value
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading, without
@@ -25,9 +25,6 @@ MOST_SCORED = 3
 """Kinds of lines with scores of an evaluation that are read."""
 MOST_COMPANIONS = 4
 """Kinds of lines with values of the record before them."""
-_TEST = frozenset(["test", "testing"])
-_GRADES = frozenset(["f1", "precision", "recall", "map", "bleu", "wer", "cer", "fid", "kappa", "jaccard", "mrr", "hit", "pixacc"])
-"""Names of scores that the vocabulary does not have, since training prints them, too."""
 _Found = tuple[Reading, int]
 """A record with the place of a number."""
 
@@ -75,7 +72,8 @@ def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Voca
     if len(found) > 1:
         found = [kind for kind in found if not _speaks_of(vocabulary.foreign, *kind[0], vocabulary)]
     if len(found) > 1:
-        found = [kind for kind in found if is_mean(kind[0][0].names[kind[0][1]])]  # beside the batches of an evaluation
+        # beside the batches of an evaluation
+        found = [kind for kind in found if is_mean(kind[0][0].names[kind[0][1]], vocabulary)]
     if len(found) != 1 or not _comes_between(training, found[0], vocabulary):
         return None
     return _evaluation(*found[0][0], training.group, vocabulary, _echoing(found[0]))
@@ -165,10 +163,10 @@ def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
     """Return the place of the first score of an evaluation in a record that has no loss of training, nor is of its batches."""
     if _counts_batches(reading, vocabulary) or reading.loss is not None or reading.counter.mode not in (EPOCHS, ABSENT):
         return []
-    aside = vocabulary.evaluation | vocabulary.averaging | vocabulary.training
+    aside, grades = vocabulary.evaluation | vocabulary.averaging | vocabulary.training, vocabulary.scores | vocabulary.grades
     for at, (name, column) in enumerate(zip(reading.names, reading.shape.columns, strict=True)):
         words = [word for word in name.words.split() if word not in aside]
-        score = bool(words) and (" ".join(words) in vocabulary.scores or {words[0], words[-1]} & (vocabulary.scores | _GRADES))
+        score = bool(words) and (" ".join(words) in vocabulary.scores or {words[0], words[-1]} & grades)
         plain = column.kind == NUMBER and name.unit in (None, "%") and not name.several and not column.integer
         told = name.evaluation or (reading.evaluation and reading.shape.heralded == reading.shape.count)
         if score and plain and told and not _speaks_of(vocabulary.foreign, reading, at, vocabulary):
@@ -194,7 +192,7 @@ def _speaks_of(words: frozenset[str], reading: Reading, at: int, vocabulary: Voc
 
 
 def _is_test(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
-    return not _speaks_of(vocabulary.evaluation - _TEST, reading, at, vocabulary)
+    return not _speaks_of(vocabulary.evaluation - vocabulary.tests, reading, at, vocabulary)
 
 
 def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:

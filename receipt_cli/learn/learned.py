@@ -72,7 +72,7 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     Where nothing is learned, ``lacking`` is given what the nearest records lacked.
     """
     miner, table = Miner(_interesting(vocabulary), _heralds(vocabulary)), Table()
-    banners = Banners()
+    banners = Banners(vocabulary)
     miner.listeners += [table.take, banners.take]
     miner.mine(blocks)
     groups, readings = choose(miner.shapes.values(), vocabulary)

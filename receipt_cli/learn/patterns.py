@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from receipt_cli.grammar.parse import PARTS
 from receipt_cli.learn.counting import counted_unit
-from receipt_cli.learn.metric_names import OTHERS, PART, Name, Role, counter_of
+from receipt_cli.learn.names import OTHERS, PART, Name, Role, counter_of
 from receipt_cli.learn.readings import INDENT, Reading
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, ORDINALS, RATE, SCALED, TIME

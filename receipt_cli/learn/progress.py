@@ -8,7 +8,7 @@ from typing import Any
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, FEW, drawn_steps, shows_share
-from receipt_cli.learn.metric_names import LOSS, PART
+from receipt_cli.learn.names import LOSS, PART
 from receipt_cli.learn.patterns import REACH, chunks, counter_value, literal
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading

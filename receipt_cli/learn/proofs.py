@@ -11,7 +11,7 @@ from typing import Any
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import EPOCHS, GLOBAL, passes_of
-from receipt_cli.learn.metric_names import PART
+from receipt_cli.learn.names import PART
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.tokens import read_token, split
 from receipt_cli.learn.vocabulary import Vocabulary

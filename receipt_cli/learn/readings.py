@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from receipt_cli.learn.column_names import fit_perplexity, read_names
 from receipt_cli.learn.counting import (
     ABSENT,
     EPOCHS,
@@ -20,7 +19,7 @@ from receipt_cli.learn.counting import (
     glued_bar,
     open_steps,
 )
-from receipt_cli.learn.metric_names import (
+from receipt_cli.learn.names import (
     EPOCH,
     LOSS,
     MEAN,
@@ -36,15 +35,14 @@ from receipt_cli.learn.metric_names import (
     Name,
     Role,
     is_mean,
+    read_names,
     read_role,
 )
 from receipt_cli.learn.shapes import Shape
-from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
+from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE, Token
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.records.envelope import in_json_string
 
-_TRAINING = frozenset(["train", "training", "trn"])
-_REWARDS = frozenset(["reward", "rewards", "return", "returns"])
 INDENT = 24
 """Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
 
@@ -54,6 +52,7 @@ class Reading:
     """The interpretation of a shape. ``roles`` maps the column of each readable metric to its role, each metric once."""
 
     shape: Shape
+    vocabulary: Vocabulary
     names: list[Name]
     counter: Counter
     roles: dict[int, Role]
@@ -146,7 +145,7 @@ class Reading:
         """True for a score of training that varies: its name says so, or the same score of an evaluation stands beside it."""
         evaluated = {" ".join(name.words.split()[1:]) for name in self.names if name.evaluation}
         scores = [(at, role) for at, role in self.roles.items() if role.kind == SCORE]
-        spoken = self.counter.epoch is not None and _TRAINING & set(self.names[self.counter.epoch].words.split())
+        spoken = self.counter.epoch is not None and self.vocabulary.training & set(self.names[self.counter.epoch].spelled)
         told = [at for at, role in scores if role.rank == TRAINED or self.names[at].words in evaluated or spoken]
         return any(len({token.value for token in self.shape.columns[at].values}) > 1 for at in told)
 
@@ -161,7 +160,7 @@ class Reading:
     def _trained(self) -> bool:
         """True for a loss that is called one of training, often enough: its lines need no counter."""
         words = set(self.names[self.loss].words.split()) if self.loss is not None else set()
-        return not words.isdisjoint(_TRAINING) and self.shape.count >= FEW
+        return not words.isdisjoint(self.vocabulary.training) and self.shape.count >= FEW
 
     @property
     def _varies(self) -> bool:
@@ -228,18 +227,20 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
     doubted = (counter.mode == ABSENT and bool(steps)) or _is_quoted(shape, counter, metrics)
-    rivals = _rivals(shape, names, roles, metrics)
-    return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded, rivals=rivals)
+    rivals = _rivals(shape, names, roles, metrics, vocabulary)
+    return Reading(shape, vocabulary, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded, rivals=rivals)
 
 
-def _rivals(shape: Shape, names: list[Name], roles: list[Role | None], metrics: dict[int, Role]) -> tuple[str, ...]:
+def _rivals(
+    shape: Shape, names: list[Name], roles: list[Role | None], metrics: dict[int, Role], vocabulary: Vocabulary
+) -> tuple[str, ...]:
     """Return the labels of the chosen loss and of another that is as sure: both name one kind of loss, or neither does."""
     chosen = next((at for at, role in metrics.items() if role.kind == LOSS and role.rank < PLAIN), None)
     for at, role in enumerate(roles if chosen is not None else ()):
         if chosen is None or role is None or role.kind != LOSS or at == chosen or role.rank >= PLAIN:
             continue
         one, other = ({token.value for token in shape.columns[place].values} for place in (chosen, at))
-        kinds = {not _OF_ONE.isdisjoint(names[place].words.split()) for place in (chosen, at)}
+        kinds = {not vocabulary.kinds.isdisjoint(names[place].spelled) for place in (chosen, at)}
         if len(kinds) == 1 and one != other and "perplexity" not in {r.metric for r in metrics.values()}:
             return names[chosen].text, names[at].text
     return ()
@@ -266,7 +267,7 @@ def _counts_training(shape: Shape, names: list[Name], vocabulary: Vocabulary) ->
 def _episodes(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> list[Role | None]:
     """Return the roles where ``ep`` counts episodes: beside a reward or a return, and where no step begins again with each."""
     again = any(r is not None and r.kind == STEP and c.drops for r, c in zip(roles, shape.columns, strict=True))
-    if again or not any(_REWARDS & set(name.words.split()) for name in names):
+    if again or not any(vocabulary.rewards & set(name.spelled) for name in names):
         return roles
     as_episode = (replace(name, words="episode") if name.words == "ep" else name for name in names)
     return [
@@ -287,17 +288,18 @@ def _metrics(
         apart = (at, counter.step, counter.epoch)
         if role.kind == LOSS and column.integer and column.rises > 0.8 * (column.count - 1) > 0:
             continue  # ``loss 17 0.5049``: the number behind the name is the step
-        if role.kind == LOSS and _is_time(shape, names, at):
+        if role.kind == LOSS and _is_time(shape, names, at, vocabulary):
             continue  # ``cost`` is a time where nothing says that it is a loss
         if role.metric in _TOTALS and column.count > 1 and not column.rises:
             continue  # the tokens of a step, not those so far
         plainer = [n for i, n in enumerate(names) if i not in apart and not n.evaluation and "loss" in n.words]
-        if role.kind == LOSS and role.rank >= MEAN and any(role.rank >= MEAN + SMOOTH or not is_mean(n) for n in plainer):
+        mean = role.kind == LOSS and role.rank >= MEAN
+        if mean and any(role.rank >= MEAN + SMOOTH or not is_mean(n, vocabulary) for n in plainer):
             continue  # a running mean of the loss beside it
         if column.kind == NUMBER and column.values:
             found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)
     chosen: dict[int, Role] = {}
-    _weigh(found, roles, names, counted=counter.mode != ABSENT)
+    _weigh(found, roles, names, vocabulary, counted=counter.mode != ABSENT)
     _pair_evaluation(found, roles, names, vocabulary)
     _name_gradient(found, roles, names, shape)
     fit_perplexity(found, roles, names, shape)
@@ -324,21 +326,6 @@ def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Voca
 
 WHOLE = 900
 """The rank of a loss of one kind that is the only one on its line."""
-_ONE_KIND = frozenset(["nll", "ce", "xent", "bce", "mse", "cross", "crossentropy"])
-_OF_ONE = _ONE_KIND | {"lm", "entropy", "cost", "main"}
-_ERRORS = ("mae", "rmse", "mean absolute error")
-_OF_FIT = frozenset(["mae", "mse", "rmse", "absolute", "mape", "smape", "r2", "corr", "correlation", "pearson", "spearman"])
-"""Words of scores of a regression."""
-_PARTS = frozenset(
-    [
-        "d", "g", "dis", "disc", "discriminator", "gen", "generator", "fake", "real", "policy", "value", "actor", "critic",
-        "pi", "v", "q", "vf", "pg", "entropy", "kl", "kld", "aux", "auxiliary", "gate", "reg", "regularization",
-        "regularizer", "penalty", "adv", "adversarial", "weight", "decay", "style", "content", "perceptual", "feature",
-        "balance", "router", "commitment", "alpha", "temperature", "bound", "box", "bbox", "cls", "obj", "rpn", "mask",
-        "dfl", "giou", "iou", "l1", "l2", "src", "tgt", "source", "target", "best", "min", "max", "mean", "std",
-    ]
-)  # fmt: skip
-"""Words of a loss that is a part of another, or one of several players'."""
 
 
 def leave_out_errors(readings: Sequence[Reading]) -> None:
@@ -350,9 +337,9 @@ def leave_out_errors(readings: Sequence[Reading]) -> None:
 
 
 def _is_graded(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> bool:
-    if not any(name.words in _ERRORS for name in names):
+    if not any(name.words in vocabulary.errors for name in names):
         return False
-    known = vocabulary.scores | _OF_FIT
+    known = vocabulary.scores | vocabulary.fit
     return any(
         role is None and name.sure and not name.evaluation and column.kind == NUMBER and not column.integer
         for role, name, column in zip(roles, names, shape.columns, strict=True)
@@ -360,16 +347,20 @@ def _is_graded(shape: Shape, names: list[Name], roles: list[Role | None], vocabu
     )
 
 
-def _weigh(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], *, counted: bool) -> None:
+def _weigh(
+    found: dict[str, list[int]], roles: list[Role | None], names: list[Name], vocabulary: Vocabulary, *, counted: bool
+) -> None:
     """Take the only loss on a line that counts for the training's, and one of one kind beside others for a part of it."""
     parts = [at for places in found.values() for at in places if _kind(roles[at]) == PART and "loss" in names[at].words.split()]
     losses = found.get("loss", [])
-    one_kind = [at for at in losses if (words := set(names[at].words.split())) & _ONE_KIND and not words & _TRAINING]
+    one_kind = [
+        at for at in losses if vocabulary.one_kind & {*names[at].spelled} and not vocabulary.training & {*names[at].spelled}
+    ]
     if losses and parts and one_kind == losses:
         for at in found.pop("loss"):
             roles[at] = Role(PART)
             found[f"{SCORE} {names[at].words}"] = [at]
-    elif counted and not losses and len(parts) == 1 and not _PARTS & set(names[parts[0]].words.split()):
+    elif counted and not losses and len(parts) == 1 and not vocabulary.parts & set(names[parts[0]].words.split()):
         del found[f"{SCORE} {names[parts[0]].words}"]
         roles[parts[0]] = Role(LOSS, WHOLE, "loss")
         found["loss"] = parts
@@ -412,13 +403,13 @@ def _kind(role: Role | None) -> str:
     return role.kind if role is not None else ""
 
 
+SECONDS = r"[ \t]*<units_of_time>(?![\w/])"
 _TOTALS = ("tokens_total", "samples_total")
-_SECONDS = re.compile(rb"[ \t]*(?:m?s|secs?|seconds?|min|minutes|hours?)(?![\w/])")
 
 
-def _is_time(shape: Shape, names: list[Name], at: int) -> bool:
+def _is_time(shape: Shape, names: list[Name], at: int, vocabulary: Vocabulary) -> bool:
     """True for a loss by name that a unit behind it calls a time, and for a ``cost`` that does not fall as losses do."""
-    if _SECONDS.match(shape.literals[at + 1]):
+    if vocabulary.pattern(SECONDS).match(shape.literals[at + 1].decode("utf-8", "replace")):
         return True
     if "cost" not in names[at].words.split():
         return False
@@ -430,3 +421,31 @@ def _is_time(shape: Shape, names: list[Name], at: int) -> bool:
 
 def _rank(role: Role | None) -> int:
     return role.rank if role is not None else 1 << 30
+
+
+FITS = 0.005
+"""A perplexity is the power of a loss if their difference is no more than so much of it: both are rounded."""
+
+
+def fit_perplexity(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], shape: Shape) -> None:
+    """Take for the loss the one of several on a line whose power the perplexity beside it is: ``avg loss 9.0, ppl 8103.1``."""
+    powers = found.get("perplexity", [])
+    losses = [
+        at for at, name in enumerate(names) if "loss" in name.words and not name.evaluation and shape.columns[at].kind == NUMBER
+    ]
+    if len(powers) != 1 or len(losses) < 2 or not found.get("loss"):
+        return
+    fitting = [at for at in losses if _is_power(shape.columns[powers[0]].values, shape.columns[at].values)]
+    if len(fitting) == 1 and fitting != found["loss"]:
+        for at in found["loss"]:
+            roles[at] = Role(PART)
+            found.setdefault(f"{SCORE} {names[at].words}", []).append(at)
+        roles[fitting[0]] = Role(LOSS, metric="loss")
+        found["loss"] = fitting
+
+
+def _is_power(powers: Sequence[Token], losses: Sequence[Token]) -> bool:
+    """Return whether nearly each of ``powers`` is e to the power of the loss beside it."""
+    pairs = [(p.value, x.value) for p, x in zip(powers, losses, strict=False) if p.value and x.value is not None and p.value > 0]
+    close = sum(abs(math.log(power) - loss) <= FITS * max(1, abs(loss)) for power, loss in pairs)
+    return len(pairs) > 0 and close >= 0.9 * len(pairs)

@@ -10,7 +10,7 @@ from typing import Any
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group, counts_to_another, total_of
 from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, drawn_steps, ends_bar, passes_of
-from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, VALIDATION_LOSS, Name, Role
+from receipt_cli.learn.names import LOSS, METRIC, OTHERS, VALIDATION_LOSS, Name, Role
 from receipt_cli.learn.patterns import (
     EVALUATION,
     REACH,
