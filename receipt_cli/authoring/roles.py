@@ -14,8 +14,8 @@ from receipt_cli.definitions.reading import similar
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import UsageError
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
+from receipt_cli.learn.emit import field_name
 from receipt_cli.learn.names import SCORE
-from receipt_cli.learn.patterns import field_name
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.tokens import FRACTION, NUMBER, split
 from receipt_cli.redaction.text import safe_text

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from receipt_cli.learn.patterns import literal
-from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.emit import Induced, literal
 from receipt_cli.learn.vocabulary import Vocabulary
 
 BEGINS = (

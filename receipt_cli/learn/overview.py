@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from receipt_cli.learn.counters import choose
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, UNNUMBERED
 from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, TIMING
 from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.series import choose
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tokens import FRACTION, NUMBER, RATE, form_of
 from receipt_cli.learn.vocabulary import Vocabulary

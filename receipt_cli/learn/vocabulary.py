@@ -156,6 +156,8 @@ def load_vocabulary(text: bytes, where: str, registry: Registry, without: Collec
 def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, without: Collection[str] = ()) -> Vocabulary:
     """Return the vocabulary that ``data``, of ``read_vocabulary``, defines. Raises as ``load_vocabulary``."""
     try:
+        if data["grammar"] != "generic" or "rules" in data:
+            raise DataError("not a vocabulary for generic reading", where=where)
         lists = {key: _texts(value, key, where) for key, value in data["words"].items()}
         metrics, units, thresholds = _texts(data["metrics"], "metrics", where), data["units"], data["thresholds"]
         unknown = [name for name in (*metrics, *units.values()) if name not in registry.by_name]

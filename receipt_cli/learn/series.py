@@ -427,19 +427,3 @@ def _counted(group: Group) -> list[tuple[int, float]]:
     """Return line and counter of the kept records of a group, in log order."""
     pairs = (pair for r in group.readings for pair in zip(r.shape.lines, counted_values(r), strict=False))
     return sorted((line, value) for line, value in pairs if value is not None)
-
-
-def total_of(reading: Reading) -> int | None:
-    """Return the total that the step of a reading counts to, where it is always the same."""
-    step = reading.counter.step if reading.counter.mode == GLOBAL else next(iter(drawn_steps(reading.shape)), None)
-    column = reading.shape.columns[step] if step is not None else None
-    if column is None or column.totals is None or column.bare or column.grouped or column.totals[0] != column.totals[1]:
-        return None
-    return int(column.totals[0])
-
-
-def counts_to_another(group: Group, other: Reading) -> bool:
-    """True for a bar of something else: each of the group's records counts to one total, and each of these to another."""
-    totals = {total_of(reading) for reading in group.readings}
-    total = total_of(other)
-    return group.main.counter.mode == GLOBAL and len(totals) == 1 and None not in totals | {total} and total not in totals
