@@ -40,6 +40,8 @@ MOST_BARE = 24
 OPEN = b"\0"
 """The last literal of a template behind which anything may stand."""
 MOST_SAMPLE = 1500
+COUNTERS = ("epoch", "epoch_number", "epoch_step", "step")
+"""The fields that say where a record is, the slowest first."""
 STRUCTURAL = frozenset({"step", "planned_steps", "epoch_number", "epoch_step", "epoch_steps", "epochs_planned"})
 """Fields of a step record that say where it is."""
 Spec = dict[str, str | int]
@@ -64,8 +66,8 @@ class Induced:
     group: Group | None
     samples: list[bytes] = field(default_factory=list)
     count: int = 0
-    head: str = ""
-    """The pattern of a record up to its last counter, where that precedes its figures."""
+    unread: list[tuple[bytes, list[tuple[float, ...]]]] = field(default_factory=list)
+    """Records that begin as those of the rule do and have figures, but are not read: one of a kind, and their ``COUNTERS``."""
 
     @property
     def records(self) -> int:
@@ -116,18 +118,16 @@ def field_name(text: str, taken: Iterable[str]) -> str:
 
 
 def filler(column: Column) -> str:
-    """Return the pattern of a token that is not read."""
+    """Return the pattern of a token that is not read: later ones may be of another kind than the first."""
     kinds = {token.kind for token in column.values} | {column.kind}
-    number = GROUPED_TEXT if column.grouped else _NUMBER
+    plain = rf"{_TIME}|{GROUPED_TEXT if column.grouped else _NUMBER}{_UNIT}|{_MISSING}"
     patterns = {
-        BAR: r"(?:\|[^|,\n]{0,400}+\|?+|\[[^\]\n]{0,400}\]|[^ \t\n]{0,400})",
+        BAR: r"\|[^|,\n]{0,400}+\|?+|\[[^\]\n]{0,400}\]|[^ \t\n]{0,400}",
         RATE: r"\[[^\[\],\n]{0,80},[^\],\n]{0,40}",
-        NUMBER: number + _UNIT,
         FRACTION: rf"{_GROUPS}(?:\.\d{{1,2}})?+{_OF}{_GROUPS}",
-        NOTHING: _MISSING,
     }
-    found = [patterns.get(kind, _TIME) for kind in sorted(kinds, key=lambda kind: (kind == NUMBER, kind))]
-    return found[0] if len(found) == 1 and "|" not in found[0][:12] else f"(?:{'|'.join(found)})"
+    found = [pattern for kind, pattern in patterns.items() if kind in kinds] + [plain] * bool(kinds - {*patterns})
+    return f"(?:{'|'.join(found)})"
 
 
 def counter_cell(column: Column, number: str, total: str | None, *, done: bool = False, lags: bool = False) -> Cell:
@@ -326,18 +326,46 @@ def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None
         keys["epochs_from"] = 0
     made = rule(name, "step", [(reading.shape, cells) for reading, cells in found], group, **keys)
     if made is not None:
-        made.head = _head(found)
+        read = {id(reading.shape) for reading, _ in found}
+        left = (r for r in others if id(r.shape) not in read and not r.evaluation and r.shape.samples)
+        made.unread = _unread(main, found[0][1], left)
     return made
 
 
-def _head(members: Sequence[tuple[Reading, Mapping[int, Cell]]]) -> str:
-    """Return the pattern of a record up to its last counter, if that precedes the figures of the first of ``members``."""
-    reading, cells = members[0]
-    counting = [at for at, cell in cells.items() if STRUCTURAL & {*cell.fields}]
-    figures = [at for at in cells if at not in counting]
-    if not counting or (figures and max(counting) > min(figures)):
-        return ""
-    return line(reading.shape, cells, max(counting))
+def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading]) -> list[tuple[bytes, list[tuple[float, ...]]]]:
+    """Return the records of ``others`` that begin as those of ``main`` do, up to the last counter, and have figures."""
+    named = {name: at for at, cell in cells.items() for name in cell.fields if name in COUNTERS}
+    last = max(named.values(), default=-1)
+    if last < 0 or any(at < last for at in main.roles):
+        return []
+    begun = _beginning(main.shape, last)
+    least = min(int(spec.get("at_least", 0)) for cell in cells.values() for spec in cell.fields.values())
+    found = []
+    worded = any(re.search(rb"[A-Za-z]{2}", text) for text in begun or ())
+    for other in others:
+        figures = (other.roles and worded) or any("loss" in name.spelled for name in other.names[last + 1 :])
+        if figures and _beginning(other.shape, last) == begun and _one_total(main, other, last):
+            columns = [other.shape.columns[named[key]] for key in COUNTERS if key in named]
+            rows = list(zip(*([token.value for token in column.values] for column in columns), strict=True))
+            if main.counter.mode == EPOCHS and main.counter.step is not None:  # of these bars only full ones are read
+                rows = [row for row, token in zip(rows, columns[0].values, strict=True) if token.value == token.total]
+            places = [tuple(v for v in row if v is not None) for row in rows if all(v is not None and v >= least for v in row)]
+            found.append((other.shape.samples[0], places))
+    return found
+
+
+def _one_total(main: Reading, other: Reading, last: int) -> bool:
+    """Return whether the counters of both kinds of records may be one: those of another bar, or launch, have another total."""
+    totals = [reading.shape.columns[last].totals for reading in (main, other)]
+    return main.counter.mode != GLOBAL or totals[0] == totals[1]
+
+
+def _beginning(shape: Shape, last: int) -> list[bytes] | None:
+    """Return the texts of a record up to its column ``last``, without a bar before it; None if it has fewer columns."""
+    begin = glued_bar(shape) + 1
+    begin = begin if begin <= last else 0
+    texts = [b" ".join(text.split()) for text in shape.literals[begin : last + 1]]
+    return [texts[0].lstrip(b"] \t" if begin else None), *texts[1:]] if last < len(shape.columns) else None
 
 
 def kin(main: Reading, other: Reading) -> Reading | None:
@@ -348,9 +376,8 @@ def kin(main: Reading, other: Reading) -> Reading | None:
     begun = [[b" ".join(text.split()) for text in r.shape.literals[: last + 1]] for r in (main, other)]
     if last < 0 or begun[0] != begun[1] or len(other.shape.columns) <= last or other.indented != main.indented:
         return None
-    totals = [r.shape.columns[last].totals for r in (main, other)]
-    if other.told_by or (main.counter.mode == GLOBAL and totals[0] != totals[1]):
-        return None  # another bar, or another launch
+    if other.told_by or not _one_total(main, other, last):
+        return None
     own = {word for text in main.shape.literals for word in re.findall(rb"[a-z]+", text.lower())}
     new = {word.decode() for text in other.shape.literals for word in re.findall(rb"[a-z]+", text.lower()) if word not in own}
     known = {main.names[at].words: role for at, role in main.roles.items()}
@@ -373,7 +400,8 @@ def _behind_bar(main: Reading, other: Reading) -> Reading | None:
 def _fits(main: Reading, other: Reading) -> bool:
     """Return whether records of ``other`` may be of the series of ``main``: few of its positions are taken."""
     places = [at for at in (main.counter.epoch, main.counter.step) if at is not None]
-    rows = [set(zip(*([token.value for token in r.shape.columns[at].values] for at in places), strict=True)) for r in (main, other)]
+    columns = [[reading.shape.columns[at] for at in places] for reading in (main, other)]
+    rows = [set(zip(*([token.value for token in column.values] for column in each), strict=True)) for each in columns]
     return not other.evaluation or rows[0].isdisjoint(rows[1])
 
 
