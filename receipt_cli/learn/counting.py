@@ -253,7 +253,8 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
         rose = [1 for b, a in falls if epoch in b and a.get(epoch, 0) > b[epoch]]
         at = [a[epoch] for _, a in falls if epoch in a]
         apart = column.kind == FRACTION and counted.rises >= AGREE * len(falls) and all(b > a for a, b in pairwise(at))
-        per_epoch = apart or len(rose) >= AGREE * len(falls) if falls else counted.rises == 0 and counted.first in (0, 1)
+        often = column.one_total and 2 <= len(rose) > len(falls) / 2  # the others begin launches
+        per_epoch = apart or often or len(rose) >= AGREE * len(falls) if falls else counted.rises == 0 and counted.first in (0, 1)
         if per_epoch and (falls or column.kind == FRACTION):
             launches = not column.bare and column.switches <= counted.drops  # each has its own length
             whole = column.kind == FRACTION and (column.one_total or launches)

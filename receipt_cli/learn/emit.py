@@ -344,6 +344,7 @@ def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading])
     worded = any(re.search(rb"[A-Za-z]{2}", text) for text in begun or ())
     for other in others:
         figures = (other.roles and worded) or any("loss" in name.spelled for name in other.names[last + 1 :])
+        figures = figures or _is_cut(main.shape, other.shape)
         if figures and _beginning(other.shape, last) == begun and _one_total(main, other, last):
             columns = [other.shape.columns[named[key]] for key in COUNTERS if key in named]
             rows = list(zip(*([token.value for token in column.values] for column in columns), strict=True))
@@ -354,8 +355,17 @@ def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading])
     return found
 
 
+def _is_cut(shape: Shape, other: Shape) -> bool:
+    """Return whether records of ``other`` are those of ``shape``, cut at a place before their end."""
+    end = len(other.columns)
+    whole, part = ([b" ".join(text.split()) for text in each.literals] for each in (shape, other))
+    return end < len(shape.columns) and whole[:end] == part[:end] and whole[end].startswith(part[end])
+
+
 def _one_total(main: Reading, other: Reading, last: int) -> bool:
     """Return whether the counters of both kinds of records may be one: those of another bar, or launch, have another total."""
+    if last < 0:
+        return True
     totals = [reading.shape.columns[last].totals for reading in (main, other)]
     return main.counter.mode != GLOBAL or totals[0] == totals[1]
 
@@ -370,7 +380,8 @@ def _beginning(shape: Shape, last: int) -> list[bytes] | None:
 
 def kin(main: Reading, other: Reading) -> Reading | None:
     """Return ``other`` read as ``main`` is, if its records begin as those do, with the same counters, and have their figures."""
-    last = max((at for at in (main.counter.step, main.counter.epoch) if at is not None), default=-1)
+    counting = [at for at in (main.counter.step, main.counter.epoch) if at is not None]
+    last = max(counting, default=main.loss if main.loss is not None else -1)
     if main.bar and (behind := _behind_bar(main, other)) is not None:
         return behind
     begun = [[b" ".join(text.split()) for text in r.shape.literals[: last + 1]] for r in (main, other)]
@@ -381,7 +392,10 @@ def kin(main: Reading, other: Reading) -> Reading | None:
     own = {word for text in main.shape.literals for word in re.findall(rb"[a-z]+", text.lower())}
     new = {word.decode() for text in other.shape.literals for word in re.findall(rb"[a-z]+", text.lower()) if word not in own}
     known = {main.names[at].words: role for at, role in main.roles.items()}
-    roles = {at: known[name.words] for at, name in enumerate(other.names) if at > last and name.words in known}
+    first = last + 1 if counting else last
+    roles = {at: known[name.words] for at, name in enumerate(other.names) if at >= first and name.words in known}
+    if _is_cut(main.shape, other.shape):
+        roles.pop(len(other.shape.columns) - 1, None)  # its last number may go on
     if new & main.vocabulary.evaluation or not roles:
         return None
     return replace(other, counter=main.counter, roles=roles)

@@ -34,6 +34,7 @@ from receipt_cli.learn.names import (
     VALIDATION_LOSS,
     Name,
     Role,
+    counter_of,
     is_mean,
     read_names,
     read_role,
@@ -119,7 +120,8 @@ class Reading:
         if metrics or PART in kinds:
             return 3
         if SCORE in kinds:
-            return 1
+            step = self.counter.step
+            return int(step is None or counter_of(self.names[step].spelled, self.vocabulary) is not None)
         return 1 if TIMING in kinds and self._sure_step else 0
 
     @property
@@ -184,9 +186,10 @@ class Reading:
 
     @property
     def starts_over(self) -> bool:
-        """True where an epoch goes back: only a step can separate such attempts."""
+        """True where an epoch goes back, or what counts one by one: only a step can separate such attempts."""
         return self.counter.mode == ABSENT and any(
-            c.drops and name.words.split()[-1:] == ["epoch"] for c, name in zip(self.shape.columns, self.names, strict=True)
+            c.drops and (name.spelled[-1:] == ["epoch"] or (c.integer and c.strides > 0.7 * (c.count - 1) > 2))
+            for c, name in zip(self.shape.columns, self.names, strict=True)
         )
 
     @property
