@@ -287,6 +287,8 @@ def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None
     """Return the rule of a group: of its readings, and of those ``others`` that are the same records with other figures."""
     main = group.main
     members = [main, *(r for r in sorted(group.readings, key=lambda r: (-r.shape.count, r.shape.first)) if r is not main)]
+    if any(_torn(main.shape, other.shape) for other in others):
+        return None  # lines are cut at the width of a screen
     alike = [r for r in (kin(main, other) for other in others) if r is not None]
     if not all(_fits(main, other) for other in alike):
         return None  # nothing on the line parts them
@@ -336,7 +338,7 @@ def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading])
     """Return the records of ``others`` that begin as those of ``main`` do, up to the last counter, and have figures."""
     named = {name: at for at, cell in cells.items() for name in cell.fields if name in COUNTERS}
     last = max(named.values(), default=-1)
-    if last < 0 or any(at < last for at in main.roles):
+    if last <= main.glued or any(at < last for at in main.roles):
         return []
     begun = _beginning(main.shape, last)
     least = min(int(spec.get("at_least", 0)) for cell in cells.values() for spec in cell.fields.values())
@@ -355,6 +357,15 @@ def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading])
     return found
 
 
+def _torn(shape: Shape, other: Shape) -> bool:
+    """Return whether records of one shape are those of the other without the first letters of a word."""
+    if shape.literals[1:] != other.literals[1:]:
+        return False
+    more, less = sorted((shape.literals[0].strip(), other.literals[0].strip()), key=len, reverse=True)
+    before = more[: len(more) - len(less)]
+    return more.endswith(less) and before[-1:].isalpha() and less[:1].isalpha()
+
+
 def _is_cut(shape: Shape, other: Shape) -> bool:
     """Return whether records of ``other`` are those of ``shape``, cut at a place before their end."""
     end = len(other.columns)
@@ -367,7 +378,8 @@ def _one_total(main: Reading, other: Reading, last: int) -> bool:
     if last < 0:
         return True
     totals = [reading.shape.columns[last].totals for reading in (main, other)]
-    return main.counter.mode != GLOBAL or totals[0] == totals[1]
+    bar = main.counter.mode == EPOCHS and main.counter.step is not None
+    return not (bar or main.counter.mode == GLOBAL) or totals[0] == totals[1]
 
 
 def _beginning(shape: Shape, last: int) -> list[bytes] | None:

@@ -121,7 +121,8 @@ class Reading:
             return 3
         if SCORE in kinds:
             step = self.counter.step
-            return int(step is None or counter_of(self.names[step].spelled, self.vocabulary) is not None)
+            words = self.names[step].spelled if step is not None else ()
+            return int(not words or counter_of(words, self.vocabulary) is not None)
         return 1 if TIMING in kinds and self._sure_step else 0
 
     @property

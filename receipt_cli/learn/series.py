@@ -25,7 +25,7 @@ from receipt_cli.learn.names import LOSS, METRIC, SCORE, STEP, counter_of
 from receipt_cli.learn.readings import Reading, leave_out_errors, read_shape, without
 from receipt_cli.learn.shapes import MAX_HERALDS, Shape
 from receipt_cli.learn.tokens import FRACTION
-from receipt_cli.learn.vocabulary import Vocabulary
+from receipt_cli.learn.vocabulary import Vocabulary, normalise
 
 
 @dataclass(slots=True)
@@ -88,6 +88,8 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     fit = [g for g in parts if not _lags(g) and _enough(g, readings, vocabulary)]
     fit = fit or [g for g in parts if _shown_before(g) and _enough(g, readings, vocabulary)]
     fit = [g for g in fit if not any(_precedes(g, other, vocabulary) for other in fit if other is not g)]
+    if fit and sum(r.shape.count for r in readings if _lacks_loss(r, vocabulary)) >= fit[0].count:
+        fit = []
     fit = sorted(fit, key=lambda g: (not _sums_up(g, fit), g.score), reverse=True)
     if fit and _is_outnumbered(fit[0], readings):
         fit = []
@@ -122,6 +124,14 @@ def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
             words = {word.decode("ascii", "replace") for word in texts[0][at : at + more]}
             return words.isdisjoint(vocabulary.training)
     return False
+
+
+def _lacks_loss(reading: Reading, vocabulary: Vocabulary) -> bool:
+    """Return whether a record that counts ends where its loss should stand: the line was cut."""
+    words = normalise(vocabulary.english(reading.shape.literals[-1].decode("utf-8", "replace")).rstrip(" :=")).split()
+    words = words[:-1] if words[-1:] == ["is"] else words
+    told = any(" ".join(words[-size:]) in vocabulary.loss for size in (1, 2, 3))
+    return told and reading.counter.mode in (GLOBAL, PER_EPOCH, EPOCHS) and not reading.evaluation and reading.loss is None
 
 
 def _place(group: Group, choose: Callable[[list[int]], int]) -> int:
