@@ -80,6 +80,8 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
     drawn = drawn_steps(shape) or open_steps(shape)
     if not steps and any(role is not None and role.kind in (LOSS, PART) for role in roles):
         steps = [at for at in drawn if _counts(columns[at], shape, vocabulary)][:1]
+    if not steps and epoch is None and any(role is not None and role.kind == LOSS for role in roles):
+        steps = [at for at in range(glued + 1, glued + 2) if roles[at] is None and _leads(shape, names, at, vocabulary)]
     if not steps and epoch is None:
         behind = [at for at in range(head + 1, len(columns)) if _place(shape, names, at)]
         if len(behind) == 1 and _counts(columns[behind[0]], shape, vocabulary):
@@ -175,6 +177,14 @@ def _with_epochs(column: Column, shape: Shape) -> float:
     falls = [(b, a) for b, a in shape.drops if at in b and at in a and a[at] < b[at]]
     risen = [1 for b, a in falls if any(a.get(i, 0) > v for i, v in b.items() if i != at and shape.columns[i].integer)]
     return len(risen) / len(falls) if falls else 0.0
+
+
+def _leads(shape: Shape, names: list[Name], at: int, vocabulary: Vocabulary) -> bool:
+    """True for the first number of a record, of an unknown name, if it counts on by one stride: ``[Kimg 22] loss: 2.1``."""
+    column, name, known = shape.columns[at], names[at], vocabulary.foreign | vocabulary.things | vocabulary.timings
+    plain = column.kind in (NUMBER, FRACTION) and column.integer and not name.unit and not name.evaluation and bool(name.words)
+    steady = column.count >= FEW and column.strides >= AGREE * column.rises and column.strides + column.drops >= column.count - 2
+    return plain and steady and known.isdisjoint(name.spelled)
 
 
 def _nameless(shape: Shape, names: list[Name], at: int) -> bool:

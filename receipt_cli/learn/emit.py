@@ -313,7 +313,7 @@ def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None
             if known.setdefault(key, (called, spec)) != (called, spec):
                 continue
             cells[at], taken = cell, taken | {called}
-        told = (role for at, role in reading.roles.items() if at in cells and (reading.names[at].words or role.kind == LOSS))
+        told = (role for at, role in reading.roles.items() if at in cells and (reading.names[at].words or role.kind in (LOSS, PART)))
         if any(role.kind in (LOSS, METRIC, *OTHERS) for role in told):
             found.append((reading, cells))
     if not found or found[0][0] is not main:

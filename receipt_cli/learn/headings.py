@@ -14,6 +14,7 @@ from receipt_cli.learn.counting import (
     PER_EPOCH,
     UNNUMBERED,
     Counter,
+    drawn_steps,
     ends_bar,
     first_epoch,
     is_full,
@@ -66,6 +67,8 @@ def _find_heading(
     if not reading.roles and (counter.step is None or len(shape.columns) > 1):
         return  # a line that only counts may begin a record over several
     if counter.mode == ABSENT and counter.step is None and not reading.bar:
+        bars = (r.shape for r in readings if counts_bars(r))
+        reading.numbered = reading.loss is not None and any(in_turn(bar, shape, again=1) for bar in bars)
         opening = next((r.shape for r in openings if in_turn(r.shape, shape, again=r.shape.columns[0].stays)), None)
         within = [r.shape for r in drawn if r.shape.first < shape.first and r.shape.last < shape.last]
         spare = 1 + shape.count // ONE_OF  # the last bar may lack its record, and one of so many
@@ -111,6 +114,16 @@ def _find_runs(reading: Reading, readings: Sequence[Reading], vocabulary: Vocabu
         if alone and alone[0] in vocabulary.runs and _heads_each(heads, heads.columns[0], shape, column):
             reading.counter = Counter(GLOBAL, counter.step)
             return
+
+
+def counts_bars(reading: Reading) -> bool:
+    """True for a bar without figures that counts one by one to a total: ``Epochs:  69%|███| 16/23 [00:01<00:00, …]``."""
+    drawn = drawn_steps(reading.shape) if reading.bar and not reading.roles and not reading.evaluation else []
+    column = reading.shape.columns[drawn[0]] if len(drawn) == 1 else None
+    vocabulary = reading.vocabulary
+    said = {*re.findall(r"[a-z]+", reading.shape.literals[0].decode("utf-8", "replace").lower())}
+    told = said <= vocabulary.epoch | vocabulary.training | {*vocabulary.step} and drawn == [2]
+    return told and column is not None and column.one_total and column.stride == 1 and not column.drops
 
 
 ONE_OF = 20

@@ -248,7 +248,20 @@ def _in_company(names: Sequence[Name], shape: Shape, vocabulary: Vocabulary) -> 
         after = bool(found) and found[-1].evaluation and bool(name.words)
         twin = after and any(other.words == name.words and not other.evaluation for other in found)
         found.append(replace(name, evaluation=True) if twin else name)
-    return found
+    return _bare_pair(found, shape, vocabulary)
+
+
+def _bare_pair(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
+    """Return the names where ``train 0.27 val 0.11`` is all that a record says of its losses: nothing on it is called one."""
+    if any({*name.spelled} & {"loss", *vocabulary.scores} or name.words in vocabulary.loss for name in names):
+        return names
+    plain = [c.kind == NUMBER and not c.integer and n.unit is None for c, n in zip(shape.columns, names, strict=True)]
+    one = [at for at, name in enumerate(names) if plain[at] and name.words in vocabulary.training]
+    other = [at for at, name in enumerate(names) if plain[at] and name.words in vocabulary.evaluation]
+    if len(one) != 1 or other != [one[0] + 1]:
+        return names
+    kept = {at: replace(names[at], words=f"{names[at].words} loss", evaluation=at != one[0]) for at in (*one, *other)}
+    return [kept.get(at, name) for at, name in enumerate(names)]
 
 
 STEP, EPOCH = "step", "epoch"
@@ -316,7 +329,8 @@ def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
     tail = own[-1] if own else ""
     if name.several:
         return None
-    if name.unit in (None, "%") and (" ".join(own) in vocabulary.scores or tail in vocabulary.scores):
+    scores = vocabulary.scores | vocabulary.grades if name.unit == "%" else vocabulary.scores
+    if name.unit in (None, "%") and (" ".join(own) in scores or tail in scores):
         rank = TRAINED if set(name.spelled) & vocabulary.training else TRAINED + 1
         return Role(SCORE, rank, unit="percent" if name.unit == "%" else None)
     if name.unit is None and ((tail in vocabulary.loss and len(tail) > 2) or "loss" in own):

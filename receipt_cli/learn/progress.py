@@ -8,6 +8,7 @@ from typing import Any
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, FEW, drawn_steps, shows_share
 from receipt_cli.learn.emit import Cell, Induced, chunks, counter_cell, literal, rule
+from receipt_cli.learn.headings import counts_bars
 from receipt_cli.learn.names import LOSS, PART
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.series import Group
@@ -53,6 +54,7 @@ def induce_progress(readings: Iterable[Reading]) -> Induced | None:
     """Return the rule of progress bars without metrics, which may number records without a step, and stand before these."""
     for reading in sorted(readings, key=lambda r: -r.shape.count):
         plain = reading.bar and not reading.roles and not reading.shape.literals[0].strip() and not reading.evaluation
+        plain = plain or counts_bars(reading)
         compiled = compile_pattern(_BAR)
         found = [found.group() for core in reading.shape.samples if (found := compiled.search(core)) is not None]
         if plain and found and reading.shape.count >= MIN_BARS:

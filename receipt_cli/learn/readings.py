@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -66,6 +67,8 @@ class Reading:
     """A bar that shows the loss of the step which it counts next: at 0 that of the first, and at the end the last one again."""
     graded: bool = False
     """A mean error stands beside figures of names that say nothing: one of these may be the loss."""
+    numbered: bool = False
+    """A bar between the records counts them."""
     told_by: str = ""
     """A word by which a doubted record differs from those that are read."""
     rivals: tuple[str, ...] = ()
@@ -107,13 +110,13 @@ class Reading:
             return 0  # the last record repeats an earlier step: a summary
         if mode == ABSENT:
             timed = PART in kinds and TIMING in kinds and self._moves
-            return 1 if (self.loss is not None and (metrics > 1 or self._trained) and self._varies) or timed else 0
+            return 1 if (self.loss is not None and (metrics > 1 or self._trained or self.numbered) and self._varies) or timed else 0
         if self.loss is not None:
             return 4 if self.roles[self.loss].rank < WHOLE else 3
         headed = self.counter.epoch is None and self.counter.heading is not None
         if mode == EPOCHS and (headed or self._rises(self.counter.epoch)) and (PART in kinds or self._perplexing):
             return 2
-        if mode == EPOCHS and self._rises(self.counter.epoch) and self._scored:
+        if mode == EPOCHS and self._rises(self.counter.epoch) and (self._scored or self._graded):
             return 1
         if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
             return 0
@@ -151,6 +154,13 @@ class Reading:
         spoken = self.counter.epoch is not None and self.vocabulary.training & set(self.names[self.counter.epoch].spelled)
         told = [at for at, role in scores if role.rank == TRAINED or self.names[at].words in evaluated or spoken]
         return any(len({token.value for token in self.shape.columns[at].values}) > 1 for at in told)
+
+    @property
+    def _graded(self) -> bool:
+        """True for two scores or more that vary, of many epochs that nothing else is said of."""
+        scores = [at for at, role in self.roles.items() if role.kind == SCORE]
+        values = [{token.value for token in self.shape.columns[at].values} for at in scores]
+        return len(scores) > 1 and self.shape.count >= FEW and all(len(found) > 2 for found in values)
 
     @property
     def _perplexing(self) -> bool:
@@ -222,6 +232,7 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     metrics = _metrics(shape, names, roles, counter, vocabulary)
     if counter.mode == EPOCHS and not metrics:
         metrics = _figures(shape, names, counter, vocabulary)
+    metrics = metrics or _values(shape, names, counter)
     if counter.mode == ABSENT and any(role.kind == LOSS for role in metrics.values()):
         counter = count_by_bar(shape) or counter
     kinds = {role.kind for role in metrics.values()}
@@ -326,6 +337,17 @@ def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Voca
         if plain and moves and words and not (words & aside or name.evaluation or name.several):
             found[at] = Role(PART)
     return found if len(found) > 1 and shape.count >= FEW and counter.heading is None else {}
+
+
+def _values(shape: Shape, names: list[Name], counter: Counter) -> dict[int, Role]:
+    """Return the first number without a name of records that name nothing but what counts: ``Epoch 12 (2.75, 0.78, 37.1)``."""
+    place = counter.step if counter.step is not None else counter.epoch
+    words = re.findall(rb"[A-Za-z]{2,}", b" ".join(shape.literals))
+    if place is None or len(words) > 1 or not names[place].words or counter.mode not in (GLOBAL, EPOCHS) or shape.count < FEW:
+        return {}
+    moving = [at for at, c in enumerate(shape.columns) if c.kind == NUMBER and not c.integer and at > place]
+    moving = [at for at in moving if len({token.value for token in shape.columns[at].values}) * 2 > shape.columns[at].count > 0]
+    return {moving[0]: Role(PART)} if moving else {}
 
 
 WHOLE = 900
