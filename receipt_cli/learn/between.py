@@ -229,9 +229,7 @@ def _epoch_before(reading: Reading, at: int) -> int | None:
     return found[0] if len(found) == 1 and columns[found[0]].kind in (NUMBER, FRACTION) else None
 
 
-def induce_companions(
-    training: Training, main: Induced, readings: Sequence[Reading], vocabulary: Vocabulary
-) -> list[Induced]:
+def induce_companions(training: Training, main: Induced, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
     """Return the rules of the lines with values of a record of ``training``: behind each, or behind or before an epoch.
 
     ``main`` is the rule of the records. Of an epoch only metrics of the registry are read: they hold for its last record, or, if

@@ -313,8 +313,8 @@ def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None
             if known.setdefault(key, (called, spec)) != (called, spec):
                 continue
             cells[at], taken = cell, taken | {called}
-        told = (role for at, role in reading.roles.items() if at in cells and (reading.names[at].words or role.kind in (LOSS, PART)))
-        if any(role.kind in (LOSS, METRIC, *OTHERS) for role in told):
+        told = [(role.kind, reading.names[at].words) for at, role in reading.roles.items() if at in cells]
+        if any(kind in (LOSS, PART) or (kind in (METRIC, *OTHERS) and words) for kind, words in told):
             found.append((reading, cells))
     if not found or found[0][0] is not main:
         return None

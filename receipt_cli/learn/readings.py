@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from receipt_cli.learn.counting import (
     ABSENT,
     EPOCHS,
     FEW,
     GLOBAL,
-    PER_EPOCH,
-    UNNUMBERED,
     Counter,
     count_by_bar,
     find_counter,
     glued_bar,
-    open_steps,
 )
+from receipt_cli.learn.evidence import WHOLE, weigh
 from receipt_cli.learn.names import (
     EPOCH,
     LOSS,
@@ -30,18 +29,15 @@ from receipt_cli.learn.names import (
     SCORE,
     SMOOTH,
     STEP,
-    TIMING,
-    TRAINED,
     VALIDATION_LOSS,
     Name,
     Role,
-    counter_of,
     is_mean,
     read_names,
     read_role,
 )
 from receipt_cli.learn.shapes import Shape
-from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE, Token
+from receipt_cli.learn.tokens import BAR, NUMBER, RATE, Token
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.records.envelope import in_json_string
 
@@ -49,7 +45,7 @@ INDENT = 24
 """Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, eq=False)
 class Reading:
     """The interpretation of a shape. ``roles`` maps the column of each readable metric to its role, each metric once."""
 
@@ -61,8 +57,8 @@ class Reading:
     evaluation: bool
     bar: bool
     glued: int
-    doubted: bool = False
-    """What is called a step does not count (launches, or several writers), or its epochs begin again in each round of another."""
+    doubts: tuple[str, ...] = ()
+    """The evidence against these records that others of the log give, or their place in a line."""
     lags: bool = False
     """A bar that shows the loss of the step which it counts next: at 0 that of the first, and at the end the last one again."""
     graded: bool = False
@@ -94,106 +90,15 @@ class Reading:
         """Place of the training loss."""
         return next((at for at, role in self.roles.items() if role.kind == LOSS), None)
 
-    @property
-    def tier(self) -> int:
-        """Certainty that these are records of training; 0 is none."""
-        kinds = [role.kind for role in self.roles.values()]
-        metrics = sum(1 for kind in kinds if kind in (METRIC, LOSS))
-        mode = self.counter.mode
-        if self.evaluation or self.doubted or (self.bar and mode in (UNNUMBERED, ABSENT) and not self._paired):
-            return 0
-        if mode == UNNUMBERED and self.counter.epoch is None and self.counter.heading is None:
-            return 0  # epochs, or several launches: the log does not say
-        if mode == UNNUMBERED and self.counter.step is None and not (self._often and self._varies):
-            return 0
-        if self.counter.step is not None and mode == GLOBAL and self._ends_back:
-            return 0  # the last record repeats an earlier step: a summary
-        if mode == ABSENT:
-            timed = PART in kinds and TIMING in kinds and self._moves
-            return 1 if (self.loss is not None and (metrics > 1 or self._trained or self.numbered) and self._varies) or timed else 0
-        if self.loss is not None:
-            return 4 if self.roles[self.loss].rank < WHOLE else 3
-        headed = self.counter.epoch is None and self.counter.heading is not None
-        if mode == EPOCHS and (headed or self._rises(self.counter.epoch)) and (PART in kinds or self._perplexing):
-            return 2
-        if mode == EPOCHS and self._rises(self.counter.epoch) and (self._scored or self._graded):
-            return 1
-        if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
-            return 0
-        if metrics or PART in kinds:
-            return 3
-        if SCORE in kinds:
-            step = self.counter.step
-            words = self.names[step].spelled if step is not None else ()
-            return int(not words or counter_of(words, self.vocabulary) is not None)
-        return 1 if TIMING in kinds and self._sure_step else 0
+    @cached_property
+    def evidence(self) -> Mapping[str, float]:
+        """What speaks for records of training, and against: the names of ``evidence`` in the vocabulary, with their weights."""
+        return weigh(self)
 
     @property
-    def _paired(self) -> bool:
-        """True for a bar without a total whose every frame is another step of a numbered epoch."""
-        if self.counter.epoch is None or self.counter.step is None or not open_steps(self.shape):
-            return False
-        column = self.shape.columns[self.counter.step]
-        return column.rises + column.drops == column.count - 1
-
-    @property
-    def _often(self) -> bool:
-        """True where the epoch rises and has more records than two writers print; of two it is unknown whose they are."""
-        assert self.counter.epoch is not None
-        column = self.shape.columns[self.counter.epoch]
-        return column.rises > 0 and not 3 * (column.rises + 1) < 2 * column.count <= 4 * (column.rises + 1)
-
-    def _rises(self, at: int | None) -> bool:
-        return at is not None and self.shape.columns[at].rises > 0
-
-    @property
-    def _scored(self) -> bool:
-        """True for a score of training that varies: its name says so, or the same score of an evaluation stands beside it."""
-        evaluated = {" ".join(name.words.split()[1:]) for name in self.names if name.evaluation}
-        scores = [(at, role) for at, role in self.roles.items() if role.kind == SCORE]
-        spoken = self.counter.epoch is not None and self.vocabulary.training & set(self.names[self.counter.epoch].spelled)
-        told = [at for at, role in scores if role.rank == TRAINED or self.names[at].words in evaluated or spoken]
-        return any(len({token.value for token in self.shape.columns[at].values}) > 1 for at in told)
-
-    @property
-    def _graded(self) -> bool:
-        """True for two scores or more that vary, of many epochs that nothing else is said of."""
-        scores = [at for at, role in self.roles.items() if role.kind == SCORE]
-        values = [{token.value for token in self.shape.columns[at].values} for at in scores]
-        return len(scores) > 1 and self.shape.count >= FEW and all(len(found) > 2 for found in values)
-
-    @property
-    def _perplexing(self) -> bool:
-        """True for a perplexity that varies, the power of a loss, and for a likelihood, which is one that rises."""
-        told = [at for at, role in self.roles.items() if role.metric == "perplexity" or "likelihood" in self.names[at].words]
-        values = [token.value for at in told[:1] for token in self.shape.columns[at].values]
-        return len(set(values)) * 2 > len(values) > 0
-
-    @property
-    def _trained(self) -> bool:
-        """True for a loss that is called one of training, often enough: its lines need no counter."""
-        words = set(self.names[self.loss].words.split()) if self.loss is not None else set()
-        return not words.isdisjoint(self.vocabulary.training) and self.shape.count >= FEW
-
-    @property
-    def _varies(self) -> bool:
-        """True where hardly two losses are equal: equal values are a setting."""
-        values = [token.value for token in self.shape.columns[self.loss or 0].values]
-        return len(set(values)) * 2 > len(values)
-
-    @property
-    def _moves(self) -> bool:
-        """True where each time is another in nearly every record, and no part of a loss is a setting: a loop prints them."""
-        told = [(at, 4 if role.kind == TIMING else 1) for at, role in self.roles.items() if role.kind in (PART, TIMING)]
-        values = [([token.value for token in self.shape.columns[at].values], often) for at, often in told]
-        return all(self.names[at].sure for at, _ in told) and all(len(set(v)) * 5 > len(v) * often for v, often in values)
-
-    @property
-    def _ends_back(self) -> bool:
-        """True where the last record alone is of an earlier step, and not of the first, with which another launch begins."""
-        assert self.counter.step is not None
-        column = self.shape.columns[self.counter.step]
-        return column.drops > 0 and not column.since and column.last != column.first
+    def tier(self) -> float:
+        """How surely these are records of training: the sum of the evidence, or 0 if more speaks against it than for it."""
+        return max(0.0, sum(self.evidence.values()))
 
     @property
     def starts_over(self) -> bool:
@@ -202,14 +107,6 @@ class Reading:
             c.drops and (name.spelled[-1:] == ["epoch"] or (c.integer and c.strides > 0.7 * (c.count - 1) > 2))
             for c, name in zip(self.shape.columns, self.names, strict=True)
         )
-
-    @property
-    def _sure_step(self) -> bool:
-        """True for a named counter of steps with a total, which loops of benchmarks do not print."""
-        step = self.counter.step
-        if step is None or self.shape.columns[step].kind != FRACTION:
-            return False
-        return self.counter.mode == PER_EPOCH or self.names[step].words.split()[-1:] in (["step"], ["iteration"], ["iter"])
 
 
 def without(readings: Iterable[Reading], left_out: Iterable[Reading]) -> list[Reading]:
@@ -241,9 +138,10 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     evaluation = spoken or (VALIDATION_LOSS in kinds and LOSS not in kinds)
     bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
-    doubted = (counter.mode == ABSENT and bool(steps)) or _is_quoted(shape, counter, metrics)
+    again = ("several_counts",) if counter.mode == ABSENT and steps else ()
+    doubts = (*again, *(("quoted",) if _is_quoted(shape, counter, metrics) else ()))
     rivals = _rivals(shape, names, roles, metrics, vocabulary)
-    return Reading(shape, vocabulary, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded, rivals=rivals)
+    return Reading(shape, vocabulary, names, counter, metrics, evaluation, bar, glued, doubts, graded=graded, rivals=rivals)
 
 
 def _rivals(
@@ -350,16 +248,15 @@ def _values(shape: Shape, names: list[Name], counter: Counter) -> dict[int, Role
     return {moving[0]: Role(PART)} if moving else {}
 
 
-WHOLE = 900
-"""The rank of a loss of one kind that is the only one on its line."""
+def leave_out_errors(readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings with mean errors as figures beside the loss, where one record shows that they grade a model."""
+    return [_without_errors(reading) for reading in readings] if any(r.graded for r in readings) else [*readings]
 
 
-def leave_out_errors(readings: Sequence[Reading]) -> None:
-    """Take mean errors for figures beside the loss where one record shows that they grade a model, in the others, too."""
-    for reading in readings if any(r.graded for r in readings) else ():
-        errors = {at for at in reading.roles if "mse" in reading.names[at].words.split()}
-        roles = {at: Role(PART) if at in errors and role.kind == LOSS else role for at, role in reading.roles.items()}
-        reading.roles = {at: role for at, role in roles.items() if at not in errors or role.kind != VALIDATION_LOSS}
+def _without_errors(reading: Reading) -> Reading:
+    errors = {at for at in reading.roles if "mse" in reading.names[at].spelled}
+    roles = {at: Role(PART) if at in errors and role.kind == LOSS else role for at, role in reading.roles.items()}
+    return replace(reading, roles={at: r for at, r in roles.items() if at not in errors or r.kind != VALIDATION_LOSS})
 
 
 def _is_graded(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> bool:

@@ -39,6 +39,7 @@ class Vocabulary:
     names: Mapping[str, tuple[str, str | None]]
     times: Mapping[str, str]
     units: Mapping[str, str]
+    evidence: Mapping[str, float]
     min_records: int
     rising: float
 
@@ -180,6 +181,7 @@ def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, wi
             names=_names(registry, metrics, without),
             times=data.get("times", {}),
             units=units,
+            evidence={name: float(weight) for name, weight in data.get("evidence", {}).items()},
             min_records=thresholds["records"],
             rising=thresholds["rising"] / 100,
         )
