@@ -57,7 +57,7 @@ def _comments(texts: Sequence[str]) -> str:
     return "".join(f"# {' / '.join(text.splitlines())}".rstrip() + "\n" for text in texts)
 
 
-_SUFFIX = re.compile(rf"(?:{'|'.join(map(re.escape, SUFFIXES))}|\.(?:ya?ml|log|txt|out|jsonl?))+\Z")
+_SUFFIX = re.compile(rf"(?:{'|'.join(map(re.escape, SUFFIXES))}|\.ya?ml|\.log|\.txt|\.out|\.jsonl?)+\Z")
 MAX_SAMPLES = 3
 MAX_SILENT, MAX_SILENT_TEXT = 4, 300
 MAX_KEPT = 16 << 20

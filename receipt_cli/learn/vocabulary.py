@@ -39,6 +39,8 @@ class Vocabulary:
     names: Mapping[str, tuple[str, str | None]]
     times: Mapping[str, str]
     units: Mapping[str, str]
+    answers: Mapping[str, str]
+    printed_units: Mapping[str, str]
     evidence: Mapping[str, float]
     min_records: int
     rising: float
@@ -181,6 +183,8 @@ def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, wi
             names=_names(registry, metrics, without),
             times=data.get("times", {}),
             units=units,
+            answers=data.get("answers", {}),
+            printed_units=data.get("printed_units", {}),
             evidence={name: float(weight) for name, weight in data.get("evidence", {}).items()},
             min_records=thresholds["records"],
             rising=thresholds["rising"] / 100,
