@@ -26,7 +26,7 @@ class Compared(NamedTuple):
 
 MISSING = "-"
 _PLACES = re.compile(
-    r"/(?:attachments|captured_sha256|derivation/(?:log|lines|near_misses|redactions))\b|/header/sources|/log_tail|/redactions"
+    r"/(?:attachments|captured_sha256|derivation/(?:candidates|log|lines|near_misses|redactions))\b|/header/sources|/log_tail|/redactions"
     r"|(?:^|[/_])lines?(?:$|/|_number)|/first_line|/last_line|/excerpt"
 )
 """Where a record stands, how it looks there, and how many lines there are: that is what the relations change."""
