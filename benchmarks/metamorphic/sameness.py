@@ -58,6 +58,11 @@ WINDOW = May(
     re.compile(r"/summary/time/(?:first|last)$|^/failure/progress/silence_s$"),
     "lines with a head are longer: fewer of them are among the last bytes of the log, whose times are looked at",
 )
+PROOF = May(
+    re.compile(r"^/checks/(?:completed|has_steps)$"),
+    "a check is false only by a proof, which lines of others after the training or beside an early failure take away",
+    (None,),
+)
 OBSERVED = May(re.compile(r"/derivation/observed"), "what is said is observed")
 
 

@@ -17,6 +17,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from receipt_cli.records.envelope import heads_of
+
 LOOKED_AT = 64 << 10
 """Bytes within which the cut must show."""
 LONGEST = 1 << 20
@@ -34,8 +36,6 @@ _OF_NUMBER = re.compile(rb"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\d:\]])|[
 _CUT = re.compile(rb"[a-zA-Z]\n[a-z_]|\d\n[\d.%]|[._/-]\n[^\W_]|\n(?:[.,:;)\]}%=/_-][\w ]|\d*e[-+]\d\d)")
 """Where two lines meet inside a word or a number."""
 _CONTROL = re.compile(rb"[\r\x1b]")
-_HEAD = re.compile(rb"\S*[:\]>|](?=\s)")
-"""A first word that may be a head, such as the rank that ``srun --label`` puts before every line."""
 
 
 class Fold(NamedTuple):
@@ -44,8 +44,6 @@ class Fold(NamedTuple):
     width: int
     starts: frozenset[bytes]
     """How lines begin that follow a shorter line."""
-    heads: frozenset[bytes]
-    """First words of such lines that may be heads."""
     words: bool
     """Whether words are cut, too; else only rests of numbers are joined."""
 
@@ -56,8 +54,8 @@ class Fold(NamedTuple):
         return len(line) == self.width or (not line.isascii() and _columns(line) == self.width)
 
     def goes_on(self, line: bytes, rest: bytes) -> bool:
-        """Return whether ``rest`` is the rest of the full ``line`` before it."""
-        if not rest or _opening(rest) in self.starts or _head(rest) in self.heads:
+        """Return whether ``rest`` is the rest of the full ``line`` before it; a line with a time or rank before it is none."""
+        if not rest or _opening(rest) in self.starts or heads_of(rest):
             return False
         return self.words or _cuts_number(line, rest)
 
@@ -69,12 +67,12 @@ def find_fold(text: bytes) -> Fold | None:
     width = max((len(line) for line in plain if line.isascii()), default=0)
     if width < NARROWEST or any(len(line) > width and _columns(line) > width for line in plain):
         return None
-    fold = Fold(width, frozenset(), frozenset(), words=True)
+    fold = Fold(width, frozenset(), words=True)
     full = [fold.is_full(line) for line in lines]
     if not any(full):
         return None
     begins = [lines[0], *(line for wide, line in zip(full, lines[1:], strict=False) if not wide)]
-    fold = fold._replace(starts=frozenset(map(_opening, begins)), heads=frozenset(map(_head, begins)) - {b""})
+    fold = fold._replace(starts=frozenset(map(_opening, begins)))
     pairs = [pair for wide, pair in zip(full, pairwise(lines), strict=False) if wide]
     rests = [(line, rest) for line, rest in pairs if fold.goes_on(line, rest)]
     inside = [rest for line, rest in rests if _CUT.search(line[-1:] + b"\n" + rest[:8])]
@@ -95,11 +93,6 @@ def _columns(line: bytes) -> int:
 def _opening(line: bytes) -> bytes:
     """Return how a line begins, with one digit for each number and one space for each gap."""
     return re.sub(rb"\d+", b"0", re.sub(rb"\s+", b" ", line[:24]))[:12]
-
-
-def _head(line: bytes) -> bytes:
-    found = _HEAD.match(line)
-    return re.sub(rb"\d+", b"0", found[0]) if found else b""
 
 
 class FoldedLines:
