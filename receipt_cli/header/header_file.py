@@ -94,7 +94,7 @@ def _nested(blob: dict[str, Any]) -> dict[str, Any]:
     return rest | {"git": nested | flat}
 
 
-SCHEMA_VERSION = "header/1.0"
+SCHEMA_VERSION = "header/1.1"
 MAX_BYTES = 1 << 20
 """Largest header file read, in bytes."""
 RUN_KEYS = ("name", "lane", "preset", "started_at")
