@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from receipt_cli.numeric.array_types import Floats
 
 MAX_LOOKED_AT = 2000
 _EXACT = float(1 << 50)
@@ -13,6 +19,48 @@ _EXACT_POWER = 22
 """Largest power of ten that a float represents exactly."""
 TOLERANCE = 0.02
 """Relative difference up to which reported and derived medians agree: printed digits and asynchronous timing."""
+
+
+_DISTINCT = 8
+"""Least number of distinct values that shows the significant digits; in fewer, trailing zeros may be missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """How the values of a figure were printed: with ``decimals`` behind the point, or with so many ``significant`` digits.
+
+    Both are None if neither is known; then every value counts as exact.
+    """
+
+    decimals: int | None = None
+    significant: int | None = None
+
+    @classmethod
+    def of(cls, statistic: Mapping[str, Any] | None, values: Floats) -> Printing:
+        """Return the printing of ``values`` ([n]), with the ``printed_digits`` of their statistic in a receipt."""
+        digits = (statistic or {}).get("printed_digits")
+        if digits is not None and digits["least"] == digits["greatest"]:
+            return cls(decimals=digits["least"])
+        shown = {float(value) for value in values[:MAX_LOOKED_AT] if math.isfinite(value) and value}
+        if len(shown) < _DISTINCT:
+            return cls()
+        return cls(significant=max(len(Decimal(repr(value)).normalize().as_tuple().digits) for value in shown))
+
+    def units(self, values: Floats) -> Floats:
+        """Return the unit of the last printed digit of each value; 0 if it is exact."""
+        if self.decimals is not None:
+            return np.full(len(values), float(Decimal(1).scaleb(-self.decimals)))
+        if self.significant is None:
+            return np.zeros(len(values))
+        known = np.isfinite(values) & (values != 0)
+        powers = np.floor(np.log10(np.abs(np.where(known, values, 1.0)))) - self.significant + 1
+        return np.where(known, 10.0**powers, 0.0)
+
+    def text(self, value: float) -> str:
+        """Return a value as it was printed, as far as that is known."""
+        if self.decimals is not None and math.isfinite(value):
+            return f"{value:.{max(self.decimals, 0)}f}"
+        return f"{int(value)}" if value.is_integer() and abs(value) < _EXACT else repr(value)
 
 
 def printed_unit(digits: Mapping[str, int] | None, values: Iterable[float]) -> float:
