@@ -53,7 +53,7 @@ _RULES: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
     )
 )
 _DATA_DIGEST = compile_later(
-    rb"((?:packed[ _]rows?|data(?:set)?|(?:data|sample)[ _]order|permutation|shuffle|first[ _]batch|fim|fill[- ]in[- ]the[- ]middle)"
+    rb"((?:packed[ _]rows?|data(?:set)?|(?:data|sample)[ _]order|permutation|shuffle|first[ _]batch|fim|fill-in-the-middle)"
     rb"(?:[ _][a-z]{1,20}+){0,2}?)[ _](?:hash|digest|checksum|sha256|fingerprint)" + _SET + _HEX,
     re.IGNORECASE,
 )

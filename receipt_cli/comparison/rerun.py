@@ -16,7 +16,6 @@ import numpy as np
 from receipt_cli.comparison.comparable import Document, FieldDifference, Policy, judge
 from receipt_cli.comparison.streams import Stream, Streams
 from receipt_cli.numeric.array_types import Floats, Mask
-from receipt_cli.numeric.precision import Printing
 
 SCHEMA_VERSION = "reproducibility/2.0"
 SameRun = Literal[
@@ -89,7 +88,7 @@ class Compared:
             lines = f" (lines {at['a_line']} and {at['b_line']})" if None not in (at["a_line"], at["b_line"]) else ""
             return f"step {at['step']}: {at['a_text']} and {at['b_text']}{lines}"
         how = "" if self.exact else " " + facts["how"]
-        return f"equal at {facts['compared']} steps{how}"
+        return f"equal at {facts['compared']} step{'s' * (facts['compared'] > 1)}{how}"
 
     def document(self) -> dict[str, Any]:
         """Return this comparison as JSON values."""
@@ -309,7 +308,9 @@ def _continuation(a: Document, b: Document) -> Part:
         return Part(False, f"a begins with step {firsts[0]}, b with step {begin}, which is not later", steps)
     if begin > last + _stride(a):
         return Part(None, f"b begins with step {begin}, after the last step of a, {last}", steps)
-    return Part(True, f"b begins with step {begin}, " + ("which a trained" if begin <= last else f"after the last of a, {last}"), steps)
+    return Part(
+        True, f"b begins with step {begin}, " + ("which a trained" if begin <= last else f"after the last of a, {last}"), steps
+    )
 
 
 def _beginnings(a: Document, b: Document) -> tuple[list[int | None], list[int | None], dict[str, Any]]:
@@ -337,7 +338,7 @@ def _batch(side: Side) -> object:
 
 
 def _aligned(a: Side, b: Side, *, resumed: bool) -> tuple[str, tuple[Streams, Streams]]:
-    """Return what the streams are aligned by, and the streams: the step, or the samples or tokens of a resume with another batch."""
+    """Return what the streams are aligned by, and the streams: by step, or by samples or tokens if a resume has another batch."""
     streams = a.streams or {}, b.streams or {}
     batches = _batch(a), _batch(b)
     if not resumed or None in batches or batches[0] == batches[1]:
@@ -345,7 +346,7 @@ def _aligned(a: Side, b: Side, *, resumed: bool) -> tuple[str, tuple[Streams, St
     for axis, names in _AXES:
         keys = [next((side[name] for name in names if name in side), None) for side in streams]
         if keys[0] is not None and keys[1] is not None:
-            return axis, tuple(_along(side, key) for side, key in zip(streams, keys, strict=True) if key)  # type: ignore[return-value]
+            return axis, (_along(streams[0], keys[0]), _along(streams[1], keys[1]))
     return "step", streams
 
 
@@ -432,16 +433,16 @@ def _compare(a: Stream, b: Stream, steps: int | None, tolerance: float | None, *
 
 def _slack(a: Stream, b: Stream, x: Floats, y: Floats) -> tuple[Floats, str]:
     """Return half a unit of the coarser print of each pair of values, 0 if both are printed alike; and what to call it."""
-    if a.printing == b.printing or a.texts is not None:
+    one, other = a.printing, b.printing
+    alike = (one.decimals, one.significant) == (other.decimals, other.significant)
+    if alike or a.texts is not None or ((one.exact or other.exact) and (x == y).all()):
         return np.zeros(len(x)), ""
-    both: tuple[Printing, Printing] = a.printing, b.printing
-    if Printing() in both and (x == y).all():
-        return np.zeros(len(x)), ""
-    return np.maximum(both[0].units(x), both[1].units(y)) / 2, PRINTED
+    return np.maximum(one.units(x), other.units(y)) / 2, PRINTED
 
 
 def _departure(a: Stream, b: Stream, left: int, right: int, step: float) -> dict[str, Any]:
-    values = [None if s.texts is not None or not math.isfinite(v) else v for s, v in ((a, float(a.values[left])), (b, float(b.values[right])))]
+    pairs = (a, float(a.values[left])), (b, float(b.values[right]))
+    values = [None if stream.texts is not None or not math.isfinite(value) else value for stream, value in pairs]
     return {
         "step": _whole(step),
         "a": values[0],

@@ -168,7 +168,7 @@ def _digests(file: str, table: EventTable) -> Iterator[Stream]:
         values = np.array([int.from_bytes(hashlib.sha256(text.encode()).digest()[:6]) for text in texts], np.float64)
         strength: Strength = "place" if role == "data" else "none"
         yield Stream(
-            label, role, strength, np.array(places, np.float64), values, Printing(0), numbers.__getitem__, texts
+            label, role, strength, np.array(places, np.float64), values, Printing(decimals=0), numbers.__getitem__, texts
         )  # fmt: skip
 
 

@@ -21,39 +21,42 @@ TOLERANCE = 0.02
 """Relative difference up to which reported and derived medians agree: printed digits and asynchronous timing."""
 
 
-_DISTINCT = 8
-"""Least number of distinct values that shows the significant digits; in fewer, trailing zeros may be missing."""
+_DISTINCT = 4
+"""Least number of distinct values that shows how a figure is printed; fewer may have been printed without trailing zeros."""
 
 
 @dataclass(frozen=True, slots=True)
 class Printing:
     """How the values of a figure were printed: with ``decimals`` behind the point, or with so many ``significant`` digits.
 
-    Both are None if neither is known; then every value counts as exact.
+    Both are None if neither is known. Values count as ``exact`` then, and if few values with as many decimals do not show
+    whether trailing zeros were printed.
     """
 
     decimals: int | None = None
     significant: int | None = None
+    exact: bool = False
 
     @classmethod
     def of(cls, statistic: Mapping[str, Any] | None, values: Floats) -> Printing:
         """Return the printing of ``values`` ([n]), with the ``printed_digits`` of their statistic in a receipt."""
         digits = (statistic or {}).get("printed_digits")
-        if digits is not None and digits["least"] == digits["greatest"]:
-            return cls(decimals=digits["least"])
         shown = {float(value) for value in values[:MAX_LOOKED_AT] if math.isfinite(value) and value}
+        if digits is not None and digits["least"] == digits["greatest"]:
+            padded = any(-Decimal(repr(value)).normalize().as_tuple().exponent < digits["least"] for value in shown)  # type: ignore[operator]
+            return cls(decimals=digits["least"], exact=not padded and len(shown) < _DISTINCT)
         if len(shown) < _DISTINCT:
-            return cls()
+            return cls(exact=True)
         return cls(significant=max(len(Decimal(repr(value)).normalize().as_tuple().digits) for value in shown))
 
     def units(self, values: Floats) -> Floats:
         """Return the unit of the last printed digit of each value; 0 if it is exact."""
+        if self.exact or self.decimals is self.significant is None:
+            return np.zeros(len(values))
         if self.decimals is not None:
             return np.full(len(values), float(Decimal(1).scaleb(-self.decimals)))
-        if self.significant is None:
-            return np.zeros(len(values))
         known = np.isfinite(values) & (values != 0)
-        powers = np.floor(np.log10(np.abs(np.where(known, values, 1.0)))) - self.significant + 1
+        powers = np.floor(np.log10(np.abs(np.where(known, values, 1.0)))) - (self.significant or 0) + 1
         return np.where(known, 10.0**powers, 0.0)
 
     def text(self, value: float) -> str:

@@ -18,7 +18,7 @@ from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "fixtures" / "logs" / "nanogpt"
-SCHEMA = get_schema("output", "1.0")[1]
+SCHEMA = get_schema("output", "1.1")[1]
 
 # (field of the schema, command): it has the name of the command; other forms of it have another word behind it
 PRINTED = [

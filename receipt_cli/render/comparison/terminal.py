@@ -62,7 +62,13 @@ _ANSWERS: dict[str, tuple[str, str, Role]] = {
 }  # fmt: skip
 """Verdict → its words for a rerun and for a resumed run, and their role."""
 _SAME: dict[bool | None, tuple[str, Role]] = {True: ("same", "good"), False: ("differs", "bad"), None: ("unknown", "warn")}
-_PARTS = {"configuration": "configuration", "seeds": "seeds", "parameters": "parameters", "resume": "resume point", "data": "data"}
+_PARTS = {
+    "configuration": "configuration",
+    "seeds": "seeds",
+    "parameters": "parameters",
+    "resume": "resume point",
+    "data": "data",
+}
 _BASES = {"within_run": "of these runs' own steps", "between_runs": "between runs"}
 
 
