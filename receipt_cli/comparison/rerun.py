@@ -435,7 +435,8 @@ def _slack(a: Stream, b: Stream, x: Floats, y: Floats) -> tuple[Floats, str]:
     """Return half a unit of the coarser print of each pair of values, 0 if both are printed alike; and what to call it."""
     one, other = a.printing, b.printing
     alike = (one.decimals, one.significant) == (other.decimals, other.significant)
-    if alike or a.texts is not None or ((one.exact or other.exact) and (x == y).all()):
+    fixed = None not in (one.decimals, other.decimals)
+    if alike or a.texts is not None or (not fixed and bool(((x == y) | (np.isnan(x) & np.isnan(y))).all())):
         return np.zeros(len(x)), ""
     return np.maximum(one.units(x), other.units(y)) / 2, PRINTED
 
