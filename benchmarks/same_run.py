@@ -105,7 +105,8 @@ def _line(form: Form, run: Simulated, clock: random.Random, step: int, batch: in
         )
     if form == "torchtitan":
         return (
-            f"[titan] 2026-03-06 10:{step // 60:02d}:{step % 60:02d},000 - root - INFO - step: {step + 1:2d}  loss: {loss:7.{d}f}  "
+            f"[titan] 2026-03-06 10:{step // 60:02d}:{step % 60:02d},000 - root - INFO - step: {step + 1:2d}  "
+            f"loss: {loss:7.{d}f}  "
             f"grad_norm: {norm:7.{d}f}  memory: 10.00GiB(12.50%)  tps: {int(2.5e6 / passed):,}  tflops: 100.00  mfu: 32.05%\n"
         )
     if form == "nanogpt":
@@ -217,7 +218,7 @@ def verdict_of(pair: Pair, folder: Path) -> dict[str, Any] | None:
 
 
 def is_wrong(pair: Pair, verdict: str) -> bool:
-    """Return whether a verdict claims what is not so: that other runs are the same, the same are others, or names unprinted data."""
+    """Return whether a verdict claims what is not so: other runs are the same, the same are others, or unprinted data differs."""
     if verdict in pair.exact or verdict == "not_comparable":
         return False
     if verdict in SAME or pair.exact & set(SAME):
