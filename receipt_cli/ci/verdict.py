@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from receipt_cli.analysis.checks import CORE, TRUNCATED, healthy, proven
 from receipt_cli.ci.gates import Bound, Change, Gates
+from receipt_cli.ci.golden import golden_rulings
+from receipt_cli.ci.rulings import Ruling, State
 from receipt_cli.comparison.comparable import Policy, judge
 from receipt_cli.comparison.comparable import Verdict as Comparability
 from receipt_cli.comparison.contrasts import Contrast, Run, comparison_document, contrast
+from receipt_cli.comparison.golden import Held
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.render.comparison.words import figures, reason_text
@@ -46,8 +49,7 @@ def hold_against(run: Run, baselines: Sequence[Run], policy: Policy, registry: R
     return Baseline(tuple(other.name for other in baselines), comparison, worst, tuple(reasons))
 
 
-State = Literal["passed", "failed", "unknown", "noted"]
-SCHEMA_VERSION = "verdict/1.0"
+SCHEMA_VERSION = "verdict/1.1"
 _MAX_REASONS = 3
 _WORDS = {True: "true", False: "false", None: "unknown"}
 HEALTH = {
@@ -60,36 +62,6 @@ HEALTH = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
-    """Result of one check or gate.
-
-    ``answer`` is None if the receipt lacks the data; ``fails``: this ruling fails the job. ``wanted`` and ``found`` are words for
-    people; ``reason`` explains a missing answer or why a no does not fail.
-    """
-
-    kind: Literal["check", "gate"]
-    name: str
-    answer: bool | None
-    fails: bool
-    wanted: str
-    found: str
-    reason: str | None = None
-
-    @property
-    def state(self) -> State:
-        """The state; ``noted`` means that the answer is no, but a yes is not required."""
-        if self.fails:
-            return "failed"
-        return "unknown" if self.answer is None else "passed" if self.answer else "noted"
-
-    @property
-    def sentence(self) -> str:
-        """The ruling in one line."""
-        wanted = f", wanted {self.wanted}" if self.wanted else ""
-        return f"{self.found}{wanted}{f' ({self.reason})' if self.reason else ''}"
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """All rulings on one receipt, checks first."""
 
@@ -97,6 +69,7 @@ class Verdict:
     baseline: Baseline | None
     healthy: bool
     proven: bool
+    golden: Held | None = None
 
     @property
     def passed(self) -> bool:
@@ -122,20 +95,22 @@ class Verdict:
             "failure_reason": (receipt.get("failure") or {}).get("reason"),
             "rulings": [{**asdict(ruling), "state": ruling.state} for ruling in self.rulings],
             "comparison": baseline.document() if baseline is not None else None,
+            "golden": self.golden.document() if self.golden is not None else None,
         }
 
 
-def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None) -> Verdict:
-    """Return the verdict of the gates on the receipt ``document``; ``baseline`` is None without one."""
+def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None, golden: Held | None = None) -> Verdict:
+    """Return the verdict of the gates on the receipt ``document``; ``baseline`` and ``golden`` are None without them."""
     checks: dict[str, bool | None] = document["checks"]
     rulings = [
         *_checks(document, gates),
         *_failure(document, gates),
         *(_bound(document, bound, gates) for bound in gates.bounds),
         *(_change(change, gates, baseline) for change in gates.changes),
+        *(golden_rulings(golden, unknown_fails=gates.unknown.bounds == "fail") if golden is not None else ()),
     ]
     fine = healthy(checks, document["failure"], allow_truncated=gates.allow_truncated)
-    return Verdict(tuple(rulings), baseline, fine is True, proven(checks))
+    return Verdict(tuple(rulings), baseline, fine is True, proven(checks), golden)
 
 
 def _checks(document: Mapping[str, Any], gates: Gates) -> Iterator[Ruling]:

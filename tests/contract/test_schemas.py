@@ -241,7 +241,7 @@ def test_keys_stand_in_the_order_of_the_contract():
 
 
 def test_all_documents_describe_one_header_one_run_and_one_attachment():
-    for kind in DOCUMENT_KINDS:
+    for kind in (kind for kind in DOCUMENT_KINDS if kind != "golden"):
         assert defined(kind, "$defs", "header") == defined("receipt", "$defs", "header")
         if kind not in ("receipt", "header"):
             for part in ("run", "attachments"):

@@ -18,7 +18,9 @@ from receipt_cli.ci.verdict import HEALTH, Baseline, Verdict, hold_against, rule
 from receipt_cli.cli.output import note, progress, read_policy, style, write_json, write_stdout
 from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, FromSettings, JobExit, Json, Option, Policy, Was
 from receipt_cli.comparison.contrasts import Run
+from receipt_cli.comparison.golden import Held, hold, read_golden
 from receipt_cli.comparison.load import load_runs, make_run
+from receipt_cli.comparison.streams import read_streams
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.schemas import find_entry, get_json_schema
 from receipt_cli.errors import ExitCode, GrammarChoiceError, UsageError
@@ -35,6 +37,9 @@ def check(
     ] = None,
     baseline: Annotated[
         list[str] | None, Option(metavar="FILE", help="Receipt or log to compare with; several are repeats of one run.")
+    ] = None,
+    golden: Annotated[
+        Path | None, Option(metavar="FILE", help="Golden curves that the run must print again: receipt golden make.")
     ] = None,
     policy: Policy = None,
     proven: Annotated[bool, Option("--proven", help="Require all four core checks to be proven.")] = False,
@@ -81,14 +86,12 @@ def check(
     if product is not None and log is not None:
         raise UsageError("--log goes with a receipt", why=f"{file} is a log itself")
     note(product.notes if product is not None else ())
-    if baseline:
-        steps = product if product is not None or log is None else _read_steps(log, document, environ)
-        held = _hold(make_run(Path(file).name, document, steps), baseline, policy)
-    else:
-        held = None
+    steps = product if product is not None or log is None else _read_steps(log, document, environ)
+    held = _hold(make_run(Path(file).name, document, steps), baseline, policy) if baseline else None
     if held is None and wanted.changes:
         note(["the gates limit changes, which are unknown without --baseline"])
-    ruled = rule(document, wanted, held)
+    curves = None if golden is None else _hold_golden(golden, document, steps, file if product is not None else log)
+    ruled = rule(document, wanted, held, curves)
     targets = Targets(junit, sarif, markdown, dotenv, output, annotations)
     places = Places.of(document, file, file if product is not None else log, environ)
     commands = deliver(document, ruled, places, targets, environ)
@@ -97,7 +100,7 @@ def check(
         failure = document["failure"]
         more = {"checks": document["checks"], "reason": failure and failure["reason"]}
         write_json({"healthy": ruled.healthy, **ruled.document(document), **more})
-    elif gates is None and not baseline:
+    elif gates is None and not baseline and golden is None:
         last = ("check", _answer(document, ruled, proven, allow_unknown))
         write_stdout(render_receipt(document, style=style(color), log=file, last=last) + commands)
     else:
@@ -130,6 +133,11 @@ def _read_gates(path: Path | None) -> Gates:
         return DEFAULT
     checks: dict[str, Any] = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
     return read_gates(read_file(path), str(path), checks=list(checks), registry=load_registry())
+
+
+def _hold_golden(golden: Path, document: Mapping[str, Any], steps: Product | None, log: str | None) -> Held:
+    """Hold a run against golden curves. Raises ``ReceiptError``."""
+    return hold(read_golden(read_file(golden), str(golden)), document, None if steps is None else read_streams(steps, log))
 
 
 def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) -> Product | None:
