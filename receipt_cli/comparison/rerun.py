@@ -261,15 +261,15 @@ def _data(a: Document, b: Document, curves: Sequence[Compared], seam: Part | Non
     True only if a place in the data is printed and equal, or the amount of data is and no seed differs.
     """
     left, right = (document["header"].get("data") or {} for document in (a, b))
-    facts = [{"pointer": f"{_DATA}{name}", "a": left.get(name), "b": right.get(name)} for name in {**left, **right}]
-    told = {"facts": [fact for fact in facts if fact["a"] is not None or fact["b"] is not None]}
-    apart = [fact for fact in told["facts"] if None not in (fact["a"], fact["b"]) and fact["a"] != fact["b"]]
+    names = [name for name in {**left, **right} if left.get(name) is not None or right.get(name) is not None]
+    told = {"facts": [{"pointer": f"{_DATA}{name}", "a": left.get(name), "b": right.get(name)} for name in names]}
+    apart = [name for name in names if None not in (left.get(name), right.get(name)) and left[name] != right[name]]
     positions = [curve for curve in curves if curve.stream.role == "data" and curve.facts["compared"]]
     departed = [f"{curve.stream.name.replace('_', ' ')}, {curve.because}" for curve in positions if curve.same is False]
     departed += [part.because for part in (seam, start) if part is not None and part.facts.get("position") is False]
     if apart:
-        names = [f"{fact['pointer'].removeprefix(_DATA).replace('_', ' ')} {fact['a']} and {fact['b']}" for fact in apart]
-        return Part(False, "; ".join([*names, *departed[:1]]), told)
+        differing = [f"{name.replace('_', ' ')} {left[name]} and {right[name]}" for name in apart]
+        return Part(False, "; ".join([*differing, *departed[:1]]), told)
     if departed:
         return Part(False, departed[0], told)
     seeds = _seeds(a, b).same
@@ -289,12 +289,13 @@ def _resume(a: Document, b: Document) -> Part:
     firsts, starts, steps = _beginnings(a, b)
     if None not in starts and starts[0] != starts[1]:
         return Part(False, f"a starts at step {starts[0]}, b at step {starts[1]}", steps)
-    if None in firsts:
+    first, second = firsts
+    if first is None or second is None:
         return Part(None, "a run prints no step", steps)
-    if firsts[0] != firsts[1]:
-        between = None if abs(firsts[0] - firsts[1]) < max(map(_stride, (a, b))) else False
-        return Part(between, f"a begins with step {firsts[0]}, b with step {firsts[1]}", steps)
-    return Part(True, f"both begin with step {firsts[0]}", steps)
+    if first != second:
+        between = None if abs(first - second) < max(_stride(a), _stride(b)) else False
+        return Part(between, f"a begins with step {first}, b with step {second}", steps)
+    return Part(True, f"both begin with step {first}", steps)
 
 
 def _continuation(a: Document, b: Document) -> Part:
@@ -324,7 +325,8 @@ def _beginnings(a: Document, b: Document) -> tuple[list[int | None], list[int | 
 def _stride(document: Document) -> int:
     """Return how many steps lie between two records of a run, on average; 1 if that is unknown."""
     first, last, count = (_steps(document).get(name) for name in ("first", "last", "record_count"))
-    return max(1, round((last - first) / (count - 1))) if None not in (first, last) and count and count > 1 else 1
+    known = first is not None and last is not None and count is not None and count > 1
+    return max(1, round((last - first) / (count - 1))) if known else 1  # type: ignore[operator]
 
 
 def _steps(document: Document) -> Mapping[str, Any]:
@@ -357,20 +359,13 @@ def _along(streams: Streams, key: Stream) -> dict[str, Stream]:
         if stream.role == "data":
             continue
         _, mine, its = np.intersect1d(stream.steps, key.steps, assume_unique=True, return_indices=True)
-        texts, line_of = stream.texts, stream.line_of
-        found[name] = replace(
-            stream,
-            steps=key.values[its],
-            values=stream.values[mine],
-            line_of=lambda index, line_of=line_of, mine=mine: line_of(int(mine[index])),
-            texts=None if texts is None else [texts[at] for at in mine],
-        )
+        found[name] = replace(stream.chosen(mine), steps=key.values[its])
     return found
 
 
 def _start(a: Side, b: Side) -> Part:
     """Return whether ``b``, whose batch is another one, starts at a position that ``a`` reached: in samples or tokens."""
-    first, second = (side.document["summary"]["position"] or {} for side in (a, b))
+    first, second = ((side.document.get("summary") or {}).get("position") or {} for side in (a, b))
     known = first.get("kind") == second.get("kind") and None not in (first.get("by_step"), second.get("by_step"))
     if not known or not first["by_step"]:
         return Part(None, "the position at which b starts is not known")
@@ -462,17 +457,16 @@ def _whole(place: float) -> int:
 def _seam(a: Side, b: Side) -> Part:
     """Return whether ``b`` goes on where ``a`` ended, if no step is in both: by the position, and by the losses on both sides."""
     positions = [(side.document.get("summary") or {}).get("position") or {} for side in (a, b)]
-    ends = _steps(a.document).get("last"), _steps(b.document).get("first")
-    rates = [position.get("by_step") for position in positions]
-    same_kind = positions[0].get("kind") == positions[1].get("kind") and None not in (*rates, *ends)
-    if not same_kind or ends[1] <= ends[0]:
+    end, begin = _steps(a.document).get("last"), _steps(b.document).get("first")
+    known = positions[0].get("kind") == positions[1].get("kind") and None not in [one.get("by_step") for one in positions]
+    if not known or end is None or begin is None or begin <= end:
         return Part(None, "no step is in both logs, and no position says where b goes on")
-    expected = positions[0]["last"] + rates[1] * (ends[1] - ends[0])
+    expected = positions[0]["last"] + positions[1]["by_step"] * (begin - end)
     kind, found = positions[0]["kind"], positions[1]["first"]
     if found != expected:
-        because = f"b goes on at {found:.15g} {kind} in step {ends[1]}, a would have been at {expected:.15g}"
+        because = f"b goes on at {found:.15g} {kind} in step {begin}, a would have been at {expected:.15g}"
         return Part(False, because, {"position": False})
-    told = f"no step is in both logs; the position goes on at {found:.15g} {kind} in step {ends[1]}"
+    told = f"no step is in both logs; the position goes on at {found:.15g} {kind} in step {begin}"
     jump = _jump((a.streams or {}).get("loss"), (b.streams or {}).get("loss"))
     if jump is None:
         return Part(None, f"{told}, but there are too few losses to compare", {"position": True})

@@ -20,7 +20,7 @@ from receipt_cli.definitions.metrics import Metric, load_registry
 from receipt_cli.errors import InputError
 from receipt_cli.events.table import NO_STEP, Column, EventTable
 from receipt_cli.io.source import Source
-from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.numeric.precision import Printing
 from receipt_cli.patterns import compile_later
@@ -62,15 +62,16 @@ class Stream:
 
     def between(self, first: float, last: float) -> Stream:
         """Return the values at the steps from ``first`` to ``last``."""
-        start, stop = (int(np.searchsorted(self.steps, place, side)) for place, side in ((first, "left"), (last, "right")))
-        texts, line_of = self.texts, self.line_of
-        return replace(
-            self,
-            steps=self.steps[start:stop],
-            values=self.values[start:stop],
-            line_of=lambda index: line_of(start + index),
-            texts=None if texts is None else texts[start:stop],
-        )
+        return self.chosen(np.flatnonzero((self.steps >= first) & (self.steps <= last)))
+
+    def chosen(self, places: Integers) -> Stream:
+        """Return the values at these indices."""
+        texts = None if self.texts is None else [self.texts[place] for place in places]
+
+        def line_of(index: int) -> int | None:
+            return self.line_of(int(places[index]))
+
+        return replace(self, steps=self.steps[places], values=self.values[places], line_of=line_of, texts=texts)
 
 
 Streams = Mapping[str, Stream]
