@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any
 
-from receipt_cli.analysis.checks import CORE, TRUNCATED, healthy, proven
+from receipt_cli.analysis.checks import CORE, TRUNCATED, contradicted_metrics, healthy, outcome, proven
 from receipt_cli.ci.gates import Bound, Change, Gates
 from receipt_cli.ci.golden import golden_rulings
+from receipt_cli.ci.quantities import quantity_rulings
 from receipt_cli.ci.rulings import Ruling, State
 from receipt_cli.comparison.comparable import Policy, judge
 from receipt_cli.comparison.comparable import Verdict as Comparability
 from receipt_cli.comparison.contrasts import Contrast, Run, comparison_document, contrast
-from receipt_cli.comparison.golden import Held
-from receipt_cli.definitions.metrics import Registry
+from receipt_cli.comparison.golden import Held, System
+from receipt_cli.comparison.measured import Measured
+from receipt_cli.definitions.metrics import Metric, Registry, load_registry
 from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.render.comparison.words import figures, reason_text
 from receipt_cli.render.scale import measure, percent
@@ -99,14 +102,31 @@ class Verdict:
         }
 
 
-def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None, golden: Held | None = None) -> Verdict:
-    """Return the verdict of the gates on the receipt ``document``; ``baseline`` and ``golden`` are None without them."""
+def rule(
+    document: Mapping[str, Any],
+    gates: Gates,
+    baseline: Baseline | None,
+    golden: Held | None = None,
+    measured: Measured | None = None,
+    lane: Sequence[Mapping[str, Any]] | None = None,
+) -> Verdict:
+    """Return the verdict of the gates on the receipt ``document``.
+
+    ``baseline`` and ``golden`` are None without them, ``measured`` without the log, and ``lane``, the receipts of earlier runs of
+    the lane, oldest first, without a store.
+    """
     checks: dict[str, bool | None] = document["checks"]
+    own = gates.of_system(*System.of(document)) if gates.systems else gates
+    strange = [] if own is not None else [_unanswered("bounds", "system", "", "no system of the gates fits", _fails(gates))]
+    gates = gates if own is None else own
     rulings = [
         *_checks(document, gates),
         *_failure(document, gates),
         *(_bound(document, bound, gates) for bound in gates.bounds),
-        *(_change(change, gates, baseline) for change in gates.changes),
+        *strange,
+        *quantity_rulings(gates, measured),
+        *(_change(change, gates, baseline) for change in gates.changes if change.lane_last is None),
+        *(_of_lane(document, change, gates, lane) for change in gates.changes if change.lane_last is not None),
         *(golden_rulings(golden, unknown_fails=gates.unknown.bounds == "fail") if golden is not None else ()),
     ]
     fine = healthy(checks, document["failure"], allow_truncated=gates.allow_truncated)
@@ -162,6 +182,10 @@ def _unanswered(kind: str, name: str, wanted: str, reason: str, fail: bool) -> R
     return Ruling("gate", name, None, fail, wanted, f"unknown: {reason}", why)
 
 
+def _fails(gates: Gates) -> bool:
+    return gates.unknown.bounds == "fail"
+
+
 def _bound(document: Mapping[str, Any], bound: Bound, gates: Gates) -> Ruling:
     value = _number(document, bound.pointer)
     limits = [(sign, limit) for sign, limit in (("≥", bound.at_least), ("≤", bound.at_most)) if limit is not None]
@@ -204,6 +228,41 @@ def _change(gate: Change, gates: Gates, baseline: Baseline | None) -> Ruling:
     if answer is None:
         return Ruling("gate", gate.name, None, fail, wanted, found, "over the limit, though within noise or printed digits")
     return Ruling("gate", gate.name, answer, not answer, wanted, found)
+
+
+_LEAST_RUNS = 3
+"""Fewest earlier runs of a lane whose median is a reference."""
+
+
+def _of_lane(document: Mapping[str, Any], gate: Change, gates: Gates, lane: Sequence[Mapping[str, Any]] | None) -> Ruling:
+    """Rule on a change against the median of the last runs of the lane that have the metric and finished."""
+    metric, fail = load_registry().by_name[gate.metric], gates.unknown.changes == "fail"
+    wanted = f"{gate.direction} by at most {100 * gate.at_most:.6g} % than the last {gate.lane_last} of the lane"
+    if lane is None:
+        return _unanswered("changes", gate.name, wanted, "no store with runs of the lane, or the lane is unknown", fail)
+    found = _headline(document, metric)
+    earlier = [value for one in lane if outcome(one) == "finished" and (value := _headline(one, metric)) is not None]
+    earlier = earlier[-(gate.lane_last or 1) :]
+    if found is None or len(earlier) < _LEAST_RUNS:
+        lacks = "no such figure" if found is None else f"only {len(earlier)} finished runs of the lane have it"
+        return _unanswered("changes", gate.name, wanted, lacks, fail)
+    usual = median(earlier)
+    if not usual:
+        return _unanswered("changes", gate.name, wanted, "the median of the lane is zero, so no ratio exists", fail)
+    ratio = (found - usual) / abs(usual)
+    worse = abs(ratio) if gate.direction == "differs" else -ratio if metric.better == "higher" else ratio
+    sign = "+" if ratio > 0 else "−" if ratio < 0 else ""
+    told = f"{measure(gate.metric, usual)} → {measure(gate.metric, found)}, {sign}{percent(abs(ratio))} ({len(earlier)} runs)"
+    return Ruling("gate", gate.name, worse <= gate.at_most, worse > gate.at_most, wanted, told)
+
+
+def _headline(document: Mapping[str, Any], metric: Metric) -> float | None:
+    """Return the figure by which a metric is compared; None if it is missing, or the log contradicts it."""
+    summary = document.get("summary") or {}
+    if metric.name in contradicted_metrics(summary):
+        return None
+    value: float | None = (summary.get("metrics", {}).get(metric.name) or {}).get(metric.headline)
+    return value
 
 
 def _no_comparison(gate: Change, baseline: Baseline | None) -> str | None:
