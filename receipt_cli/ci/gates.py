@@ -143,6 +143,11 @@ class Gates:
     lines: tuple[LineCount, ...] = ()
     systems: tuple[OfSystem, ...] = ()
 
+    @property
+    def every_change(self) -> tuple[Change, ...]:
+        """The changes of all systems, too."""
+        return (*self.changes, *(change for one in self.systems for change in one.changes))
+
     def of_system(self, lane: str | None, device: str | None, world_size: int | None) -> Gates | None:
         """Return the gates with those of the run's system, the first that fits; None if there are systems and none fits."""
         if not self.systems:
@@ -220,8 +225,9 @@ class _Reader:
             if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool)):
                 raise self._error((*path, "world_size"), f"world_size is {ranks!r}, not a number of ranks")
             inner = {key: found[key] for key in ("metrics", "fields") if key in found}
-            parts = [*self._metric_bounds(inner), *self._field_bounds(inner)], self._quantities(inner), self._slopes(inner)
-            yield OfSystem(lane, device, ranks, *map(tuple, parts), tuple(self._changes(inner)))
+            bounds = (*self._metric_bounds(inner), *self._field_bounds(inner))
+            more = tuple(self._quantities(inner)), tuple(self._slopes(inner)), tuple(self._changes(inner))
+            yield OfSystem(lane, device, ranks, bounds, *more)
 
     def _lines(self, data: Mapping[str, Any]) -> Iterator[LineCount]:
         stated = data.get("lines", [])

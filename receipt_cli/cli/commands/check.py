@@ -95,13 +95,13 @@ def check(
     note(product.notes if product is not None else ())
     steps = product if product is not None or log is None else _read_steps(log, document, environ)
     held = _hold(make_run(Path(file).name, document, steps), baseline, policy) if baseline else None
-    if held is None and any(change.lane_last is None for change in wanted.changes):
+    if held is None and any(change.lane_last is None for change in wanted.every_change):
         note(["the gates limit changes, which are unknown without --baseline"])
     source = file if product is not None else log
     known = document if lane is None else {**document, "run": {**document["run"], "lane": lane}}
     curves = None if golden is None else _hold_golden(golden, known, steps, source)
     measured = None if steps is None else Measured(steps, source)
-    asked = any(change.lane_last is not None for gate in (wanted, *wanted.systems) for change in gate.changes)
+    asked = any(change.lane_last is not None for change in wanted.every_change)
     ruled = rule(known, wanted, held, curves, measured, _lane_of(known, store) if asked else None)
     targets = Targets(junit, sarif, markdown, dotenv, output, annotations)
     places = Places.of(document, file, file if product is not None else log, environ)
@@ -146,7 +146,7 @@ def _read_gates(path: Path | None) -> Gates:
     return read_gates(read_file(path), str(path), checks=list(checks), registry=load_registry())
 
 
-def _lane_of(document: Mapping[str, Any], store: Path | None) -> list[dict[str, Any]] | None:
+def _lane_of(document: Mapping[str, Any], store: Path | None) -> list[Mapping[str, Any]] | None:
     """Return the receipts of the other dated runs of the lane and preset in a store, oldest first; None if there is no lane."""
     lane = document["run"]["lane"]
     if store is None or lane is None:

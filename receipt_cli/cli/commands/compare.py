@@ -13,13 +13,15 @@ from receipt_cli.api.commands import compare as compare_runs
 from receipt_cli.cli.output import note, note_some, progress, read_policy, style, write_json, write_markdown, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Markdown, Option, Policy, StoreFolder, Was
 from receipt_cli.cli.runs import InStore, receipt_file
-from receipt_cli.comparison.load import load_side
+from receipt_cli.comparison.load import load_runs, load_side
 from receipt_cli.comparison.rerun import SAME, Question, reproducibility
+from receipt_cli.comparison.scaling import scaling as find_scaling
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import ExitCode, InputError, UsageError
 from receipt_cli.history.lane_history import history as find_history
 from receipt_cli.history.lane_history import worsened
 from receipt_cli.render.comparison.markdown import render_markdown
+from receipt_cli.render.comparison.scaling import render_scaling
 from receipt_cli.render.comparison.terminal import render_comparison, render_reproducibility
 from receipt_cli.render.history import render_history
 from receipt_cli.render.style import ColorChoice
@@ -46,6 +48,10 @@ def compare(
     resume: Annotated[
         bool, Option("--resume", help="Does the second run go on where the first was? Exit codes as of --reproducibility.")
     ] = False,
+    scaling: Annotated[
+        bool,
+        Option("--scaling", help="Throughput per device, and efficiency, of runs that differ in devices only; else exit 2."),
+    ] = False,
     steps: Annotated[int | None, Option(least=1, help="With these two: number of records to compare (all by default).")] = None,
     tolerance: Annotated[
         float | None, Option(least=0, metavar="RATIO", help="With these two: relative difference allowed.")
@@ -67,15 +73,19 @@ def compare(
     Example: receipt compare before.log after.log
     """
     runs = [receipt_file(run, store) for run in runs]
-    if reproducibility and resume:
-        raise UsageError("--reproducibility and --resume exclude each other")
+    if reproducibility + resume + scaling > 1:
+        raise UsageError("--reproducibility, --resume and --scaling exclude each other")
     if reproducibility or resume:
         if markdown or target:
             raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with {_option(resume)}")
         return _reproduce(runs, policy, steps, tolerance, series, resume=resume, json_output=json_output, color=color)
+    if scaling and (markdown or target):
+        raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with --scaling")
     if steps is not None or tolerance is not None or series is not None:
         raise UsageError("--steps, --tolerance and --series-from go with --reproducibility or --resume")
 
+    if scaling:
+        return _scale(runs, policy, json_output=json_output, color=color)
     found = compare_runs(*runs, policy=policy, align=align, targets=target or (), workers=None, progress=progress)
     note(found.notes)
     document = found.to_dict()
@@ -124,6 +134,21 @@ def _reproduce(
         write_stdout(render_reproducibility(document, style(color)))
     if document["verdict"] not in SAME:
         sys.exit(ExitCode.USAGE if document["verdict"] == "not_comparable" else ExitCode.NO)
+
+
+def _scale(runs: Sequence[str], policy: Path | None, *, json_output: bool, color: ColorChoice) -> None:
+    """Print how throughput grows with the devices of the runs; exit 2 if anything else differs. Raises ``ReceiptError``."""
+    if len(runs) < 2:
+        raise UsageError("--scaling needs two runs or more", try_="receipt compare --scaling 8.log 16.log 32.log")
+    found, notes = load_runs(runs, "step", progress)
+    note(notes)
+    document = find_scaling([(run.name, run.document) for run in found], read_policy(policy))
+    if json_output:
+        write_json(document)
+    else:
+        write_stdout(render_scaling(document, style(color)))
+    if document["verdict"] == "not_comparable":
+        sys.exit(ExitCode.USAGE)
 
 
 def history(
