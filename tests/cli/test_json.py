@@ -30,6 +30,7 @@ PRINTED = [
     ("compare", "compare ok.receipt.json nan.receipt.json --json"),
     ("compare_reproducibility", "compare --reproducibility ok.log ok.log --json"),
     ("compare_reproducibility", "compare --reproducibility ok.log nan.log --json"),
+    ("compare_scaling", "compare --scaling ok.log nan.log --json"),
     ("config", "config --json"),
     ("compare", "compare ok.log nan.log --target loss=2.9 --json"),
     ("explain", "explain ok.log --json"),
