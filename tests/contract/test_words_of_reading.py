@@ -72,4 +72,4 @@ def test_no_list_of_words_is_in_the_code(path: Path) -> None:
     "text", ['A = {"loss", "cost", "nll"}', 'A = {"loss": 1, "cost": 2, "nll": 3}', 'A = r"(?:loss|cost|nll)\\b"']
 )
 def test_one_would_be_found(text: str) -> None:
-    assert any(len(words) > 2 for _, words in words_in(ast.parse(f"A = {text}"))))
+    assert any(len(words) > 2 for _, words in words_in(ast.parse(f"A = {text}")))
