@@ -17,7 +17,7 @@ from receipt_cli.errors import UsageError
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
 from receipt_cli.learn.emit import field_name
 from receipt_cli.learn.names import SCORE
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.tokens import FRACTION, NUMBER, split
 from receipt_cli.redaction.text import safe_text
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS, Counter
 from receipt_cli.learn.emit import Cell, Induced, counter_cell, field_name, induce, metric_cell, rule
 from receipt_cli.learn.names import METRIC, PART, SCORE, VALIDATION_LOSS, Role, is_mean
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.series import Group, first_batch
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import FRACTION, NUMBER

@@ -25,7 +25,7 @@ from receipt_cli.learn.emit import (
 from receipt_cli.learn.headings import in_turn
 from receipt_cli.learn.names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role
 from receipt_cli.learn.progress import heading_rule
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.series import Group
 from receipt_cli.learn.vocabulary import Vocabulary
 

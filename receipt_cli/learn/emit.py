@@ -12,7 +12,7 @@ from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.grammar.parse import PARTS
 from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, Counter, counted_unit, glued_bar, passes_of
 from receipt_cli.learn.names import LOSS, METRIC, OTHERS, PART, Role, counter_of
-from receipt_cli.learn.readings import INDENT, Reading
+from receipt_cli.learn.reading import INDENT, Reading
 from receipt_cli.learn.series import Group
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, MAX_CORE, NOTHING, NUMBER, ORDINALS, RATE, SCALED, read_token

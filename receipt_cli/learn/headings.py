@@ -22,7 +22,7 @@ from receipt_cli.learn.counting import (
     shows_share,
 )
 from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary

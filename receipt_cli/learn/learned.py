@@ -16,7 +16,8 @@ from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.emit import Induced, foreign, induce
 from receipt_cli.learn.overview import find_lacks
 from receipt_cli.learn.progress import heading_rule, induce_herald, induce_progress, induce_steps
-from receipt_cli.learn.readings import Reading, without
+from receipt_cli.learn.reading import Reading
+from receipt_cli.learn.readings import without
 from receipt_cli.learn.series import Group, choose
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tables import Table, induce_table

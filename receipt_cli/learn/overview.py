@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, UNNUMBERED
 from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, TIMING
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.series import choose
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tokens import FRACTION, NUMBER, RATE, form_of

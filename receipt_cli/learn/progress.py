@@ -10,7 +10,7 @@ from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, FEW, drawn_steps, show
 from receipt_cli.learn.emit import Cell, Induced, chunks, counter_cell, literal, rule
 from receipt_cli.learn.headings import counts_bars
 from receipt_cli.learn.names import LOSS, PART
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.series import Group
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import NUMBER, split

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from receipt_cli.learn.counting import (
     ABSENT,
@@ -18,7 +17,6 @@ from receipt_cli.learn.counting import (
     find_counter,
     glued_bar,
 )
-from receipt_cli.learn.evidence import WHOLE, weigh
 from receipt_cli.learn.names import (
     EPOCH,
     LOSS,
@@ -36,77 +34,11 @@ from receipt_cli.learn.names import (
     read_names,
     read_role,
 )
+from receipt_cli.learn.reading import WHOLE, Reading
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import BAR, NUMBER, RATE, Token
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.records.envelope import in_json_string
-
-INDENT = 24
-"""Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """The interpretation of a shape. ``roles`` maps the column of each readable metric to its role, each metric once."""
-
-    shape: Shape
-    vocabulary: Vocabulary
-    names: list[Name]
-    counter: Counter
-    roles: dict[int, Role]
-    evaluation: bool
-    bar: bool
-    glued: int
-    doubts: tuple[str, ...] = ()
-    """The evidence against these records that others of the log give, or their place in a line."""
-    lags: bool = False
-    """A bar that shows the loss of the step which it counts next: at 0 that of the first, and at the end the last one again."""
-    graded: bool = False
-    """A mean error stands beside figures of names that say nothing: one of these may be the loss."""
-    numbered: bool = False
-    """A bar between the records counts them."""
-    told_by: str = ""
-    """A word by which a doubted record differs from those that are read."""
-    rivals: tuple[str, ...] = ()
-    """The labels of the loss and of another one, where only the order of the vocabulary chose between them."""
-
-    @property
-    def indented(self) -> bool:
-        """True for a record in a second column of the screen."""
-        return all(not core[:INDENT].strip() for core in self.shape.samples)
-
-    @property
-    def family(self) -> tuple[bytes, ...]:
-        """The key of one kind of records: the literals up to the counter, or to the first metric."""
-        counters = [at for at in (self.counter.step, self.counter.epoch) if at is not None]
-        literals = self.shape.literals[: max(counters or list(self.roles)[:1]) + 1]
-        kinds = ",".join(self.shape.columns[at].kind for at in counters).encode()
-        if self.glued >= 0 and len(literals) == self.glued + 2:
-            literals = [literals[-1].lstrip(b"] ")]  # the same record, once behind a bar and once not
-        return (kinds, b" " * self.indented, *(b" ".join(text.split()) for text in literals[-2:]))
-
-    @property
-    def loss(self) -> int | None:
-        """Place of the training loss."""
-        return next((at for at, role in self.roles.items() if role.kind == LOSS), None)
-
-    @cached_property
-    def evidence(self) -> Mapping[str, float]:
-        """What speaks for records of training, and against: the names of ``evidence`` in the vocabulary, with their weights."""
-        return weigh(self)
-
-    @property
-    def tier(self) -> float:
-        """How surely these are records of training: the sum of the evidence, or 0 if more speaks against it than for it."""
-        return max(0.0, sum(self.evidence.values()))
-
-    @property
-    def starts_over(self) -> bool:
-        """True where an epoch goes back, or what counts one by one: only a step can separate such attempts."""
-        return self.counter.mode == ABSENT and any(
-            c.drops and (name.spelled[-1:] == ["epoch"] or (c.integer and c.strides > 0.7 * (c.count - 1) > 2))
-            for c, name in zip(self.shape.columns, self.names, strict=True)
-        )
 
 
 def without(readings: Iterable[Reading], left_out: Iterable[Reading]) -> list[Reading]:

@@ -22,7 +22,8 @@ from receipt_cli.learn.counting import (
 )
 from receipt_cli.learn.headings import beginning, counted_values, find_headings, in_turn
 from receipt_cli.learn.names import LOSS, METRIC, SCORE, STEP, counter_of
-from receipt_cli.learn.readings import Reading, leave_out_errors, read_shape, without
+from receipt_cli.learn.reading import Reading
+from receipt_cli.learn.readings import leave_out_errors, read_shape, without
 from receipt_cli.learn.shapes import MAX_HERALDS, Shape
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
