@@ -107,10 +107,15 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
 def drawn_steps(shape: Shape) -> list[int]:
     """Return the counters of a record that is a progress bar: fractions between the drawn bar and the rate."""
     kinds = [column.kind for column in shape.columns]
-    places = [at for at in range(1, len(kinds) - 1) if kinds[at - 1 : at + 2] == [BAR, FRACTION, RATE]]
+    places = [at for at in range(1, len(kinds) - 1) if kinds[at : at + 2] == [FRACTION, RATE] and _draws(shape.columns[at - 1])]
     if kinds[0] == BAR and ends_bar(shape, len(kinds) - 1):
         places.append(len(kinds) - 1)
     return [at for at in places if at > glued_bar(shape) and shape.columns[at].integer]
+
+
+def _draws(column: Column) -> bool:
+    """Return whether a column is a drawn bar, or the percentage of one that is not drawn: ``16% 16/96 [00:00<…``."""
+    return column.kind == BAR or (column.kind == NUMBER and all(token.unit == "%" for token in column.values))
 
 
 def open_steps(shape: Shape) -> list[int]:
@@ -164,11 +169,18 @@ def _counts(column: Column, shape: Shape, vocabulary: Vocabulary) -> bool:
     """True for a column of whole numbers that rises in most records, or is constant between redraws."""
     if column.kind not in (NUMBER, FRACTION) or not column.integer or column.rises < 2:
         return False
-    drops = column.drops if not column.drops else column.drops * (1 - _with_epochs(column, shape))
+    drops = column.drops * (1 - _with_epochs(column, shape)) if column.drops and not _falls_from_end(column, shape) else 0
     moves = column.rises + drops
     bar = any(c.kind in (BAR, RATE) for c in shape.columns)
     often = column.rises >= (column.count - 1) * (0.2 if bar else 0.4) or (not column.drops and column.rises >= FEW)
     return column.rises >= vocabulary.rising * moves and often
+
+
+def _falls_from_end(column: Column, shape: Shape) -> bool:
+    """Return whether a counter with one total goes back from its total alone."""
+    at = next(i for i, c in enumerate(shape.columns) if c is column)
+    falls = [b[at] for b, a in shape.drops if at in b and at in a and a[at] < b[at]]
+    return column.kind == FRACTION and column.one_total and bool(falls) and all(value == column.total for value in falls)
 
 
 def _with_epochs(column: Column, shape: Shape) -> float:

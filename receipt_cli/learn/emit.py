@@ -14,7 +14,7 @@ from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, Co
 from receipt_cli.learn.names import LOSS, METRIC, OTHERS, PART, Role, counter_of
 from receipt_cli.learn.reading import INDENT, Reading
 from receipt_cli.learn.series import Group
-from receipt_cli.learn.shapes import Column, Shape
+from receipt_cli.learn.shapes import MAX_SAMPLES, Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, MAX_CORE, NOTHING, NUMBER, ORDINALS, RATE, SCALED, read_token
 from receipt_cli.learn.vocabulary import one_of
 
@@ -263,9 +263,9 @@ def rule(
 def samples_of(shapes: Sequence[Shape], made: Induced) -> list[bytes]:
     """Return up to four records, of different shapes first."""
     compiled, picked = compile_pattern(made.pattern), list[bytes]()
-    for turn in (0, -1):
+    for turn in range(MAX_SAMPLES):
         for shape in sorted(shapes, key=lambda shape: (-shape.count, shape.first)):
-            found = compiled.search(shape.samples[turn])
+            found = compiled.search(shape.samples[(turn + 1) // 2 * (-1) ** turn % len(shape.samples)])
             text = found.group().rstrip() if found is not None and made.allows(found) else b""
             if text and text not in picked and len(text) <= MOST_SAMPLE:
                 picked.append(text)

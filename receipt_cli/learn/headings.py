@@ -96,6 +96,7 @@ def _under_heading(
             continue  # several passes of an epoch
         if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
             bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles, default=-1)
+            bare = bare and counter.step not in drawn_steps(shape)
             keras = any(b"[=" in core or b"=>" in core for core in shape.samples) and not ends_bar(shape, counter.step or 0)
             mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
             return replace(reading, counter=Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads))
