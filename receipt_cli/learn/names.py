@@ -102,7 +102,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
 def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vocabulary, glued: int) -> Sequence[Name]:
     """Return the names of the columns of a shape by its texts alone. Cached, since logs of one program print the same ones."""
     names: list[Name] = []
-    section = False
+    section, spoken = False, vocabulary.evaluation | vocabulary.stages
     for number, column in enumerate(sorts):
         left, right = (literals[at].decode("utf-8", "replace") for at in (number, number + 1))
         text, sure, bracket = "", False, False
@@ -125,7 +125,7 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
         behind = _behind(right, vocabulary) if not text and column.kind == NUMBER else ""
         early = "" if text or behind or column.kind != NUMBER else _before(literals, number, left, vocabulary)
         words = {word.lower() for word in _WORD.findall(vocabulary.english(left[: left.rfind(text)] if text else left))}
-        section = number > glued and (bool(words & vocabulary.evaluation) or (section and not words & vocabulary.training))
+        section = number > glued and (bool(words & spoken) or (section and not words & vocabulary.training))
         english = vocabulary.ordinal(left, right) or _counted(column, left, right, vocabulary) or vocabulary.english(text)
         stated = unit_in_name(text)
         if stated is not None and stated.lower() in vocabulary.evaluation | vocabulary.training:
