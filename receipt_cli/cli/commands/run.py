@@ -41,6 +41,7 @@ from receipt_cli.errors import InputError, ReceiptError, UsageError
 from receipt_cli.evidence.reading import slurm_evidence
 from receipt_cli.follow.hooks import STALL_S, Hooks
 from receipt_cli.io.atomic import check_new, write_atomically
+from receipt_cli.io.compression import times_name
 from receipt_cli.receipts.production import (
     Product,
     Request,
@@ -53,7 +54,7 @@ from receipt_cli.receipts.production import (
 )
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.render.card import render_card
-from receipt_cli.wrap.job import Ended, NotStarted, check_command, run_job
+from receipt_cli.wrap.job import Ended, Kept, NotStarted, check_command, run_job
 from receipt_cli.wrap.orphan import Note, find_orphan
 from receipt_cli.wrap.paths import Existing, Files, check_files, default_files, is_device, open_log
 from receipt_cli.wrap.tee import hold_standard_streams
@@ -74,6 +75,8 @@ def run(
     log: Annotated[
         Path | None, Option(help="Write the log to this file; default: <name>-<UTC time>.log in this directory.")
     ] = None,
+    stamp: Annotated[bool, Option("--stamp", help="Put a time stamp before each line of the log instead of times beside it.")] = False,
+    no_times: Annotated[bool, Option("--no-times", help="Do not write when each line came.")] = False,
     append: Annotated[bool, Option("--append", help="Append to a log that exists, as another launch.")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace a log and a receipt that exist.")] = False,
     recover: Annotated[
@@ -126,7 +129,9 @@ def run(
         notes = [] if device else _write_header(files, run, command)
         left = None if device else Note(files.log, _asked(command, now, files, grammar, attach or ()))
         look = None if hooks is None or on_stall is None or device else _Silence(files.log, grammar, hooks).look
-        ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None, look)
+        beside = None if device or stamp or no_times else files.log.with_name(times_name(files.log.name)).absolute()
+        kept = Kept(beside, append, stamp)
+        ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None, look, kept)
     except NotStarted as error:
         for path in (files.log, files.header) if existing == "refuse" else ():
             path.unlink(missing_ok=True)
