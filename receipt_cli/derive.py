@@ -19,6 +19,7 @@ from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, complete_ending, judge
 from receipt_cli.analysis.flops import phase_facts
 from receipt_cli.analysis.goodput.account import Account, account
+from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, edges_of, held_back, how_they_came
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
 from receipt_cli.analysis.omissions import (
@@ -66,6 +67,7 @@ from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
+from receipt_cli.scan.arrivals import Arrivals
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
@@ -83,6 +85,19 @@ class LaunchFacts:
     count: int
     used: int
     first_line: int
+
+
+class TimesFacts(NamedTuple):
+    """A file of times: its digest and size in bytes, and the milliseconds within which lines may have one time."""
+
+    sha256: str
+    size_bytes: int
+    resolution_ms: int
+
+    @classmethod
+    def of(cls, arrivals: Arrivals) -> TimesFacts:
+        """Return the facts of the file that ``arrivals`` were read from."""
+        return cls(arrivals.sha256, arrivals.size_bytes, arrivals.entries.pause_ms)
 
 
 class LineCounts(NamedTuple):
@@ -130,6 +145,8 @@ class Derivation:
     check_lines: Mapping[str, int | None]
     """Check → the line that decided it."""
     log_time: LogTime | None = None
+    times: TimesFacts | None = None
+    """The file of times, if that is where the times of the records are from."""
 
 
 def derive(
@@ -278,7 +295,8 @@ class Reading:
         """
         number = len(self.launches) - 1 if number is None else number
         options = self.options if number == len(self.launches) - 1 else self.options.of_earlier_run()
-        shared = options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1
+        starts = 1 if self.gathered.arrivals is None else len(self.gathered.arrivals.entries.launches)
+        shared = options.wall is not None and options.wall.evidence == OF_COMMAND and max(len(self.launches), starts) > 1
         own = replace(options, wall=None) if shared else options  # the wall time of a command is not one run's
         return replace(self._of_part(number, own) if self.parts else _figures(self, number, own), options=options)
 
@@ -299,12 +317,14 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     every = split_phases(events, body.copied)
     shown = largest(every)
     phases = [every[index] for index in shown]
+    arrivals = reading.gathered.arrivals
+    came = how_they_came(events, arrivals) if arrivals is not None else None
     summaries: list[Summary] = []
     known, among, digits = dict[str, float | str](), set(shown), PrintedDigits(partial(engine.columns, body))
     for index, phase in enumerate(every):
         known = phase_facts(phase, known)
         if index in among:
-            summaries.append(summarise(phase, known, registry, options.facts, digits))
+            summaries.append(summarise(phase, known, registry, options.facts, digits, came and came.grain))
     own_body = window(reading.body, launch)
     unread = body.step_like >= MAX_SEEN or any(lack.counted for lack in reading.lacks)
     last, first_and_last = _last_line(every), cache(partial(_edges_of, reading, number))
@@ -316,7 +336,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     )  # fmt: skip
     if options.job is not None:
         ending = complete_ending(ending, options.job)
-    edges = reading.edges.of_run(number, len(reading.launches) - 1)
+    edges = _stamps_of(reading, number, came)
     explanation, at_end = Explanation(), _last_lines(reading, number)
     if ending.reason is not None:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.tail, at_end)
@@ -328,7 +348,11 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
         spent = account(phases, summaries, launch, edges, options.wall)
-    when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges))
+    when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges) if arrivals is None else True)
+    held: Sequence[Problem] = ()
+    if came is not None:
+        spent, when = by_arrival(spent, summaries, when)
+        held = held_back(came, spent, summaries, launch)
     took = find_time_to_train(launch.events)
     for summary in summaries:
         summary.time, summary.time_to_train_s = when, took
@@ -343,7 +367,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         own += checkpoint_begun(saved, len(summaries) - 1, first_and_last(), last)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += rates_contradicted(summaries)
-    own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]
+    own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *held, *ending.problems]
     if (start := ending.failed_start) is not None:
         detail = "a later launch failed before its first step; not this run's failure"
         own.append(Problem("failed_start", start.line, detail, start.message))
@@ -364,6 +388,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     return Derivation(
         log=log,
         log_time=None if when is not None and primary is not None else reading.log_time,
+        times=None if arrivals is None else TimesFacts.of(arrivals),
         options=options,
         detection=reading.detection,
         summaries=tuple(summaries),
@@ -391,6 +416,16 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         ledger=reading.told.ledger,
         check_lines=deciding_lines(checks, summaries, phases, ending),
     )
+
+
+def _stamps_of(reading: Reading, number: int, came: Came | None) -> Edges:
+    """Return the stamps at both ends of run ``number``."""
+    arrivals, launches = reading.gathered.arrivals, reading.launches
+    if arrivals is None or came is None:
+        return reading.edges.of_run(number, len(launches) - 1)
+    until = launches[number + 1].line - 1 if number < len(launches) - 1 else reading.gathered.log.line_count
+    before = launches[number - 1].events[-1].last_line if number and launches[number - 1].events else 0
+    return edges_of(arrivals, (launches[number].line, until), before, came.grain)
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:

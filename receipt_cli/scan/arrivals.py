@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -213,11 +214,19 @@ class Arrivals:
         known = places < len(self.entries.clock)
         return np.where(known, np.append(self.entries.clock, np.nan)[np.minimum(places, len(self.entries.clock))], np.nan)
 
-    def launches(self) -> list[tuple[int, float]]:
-        """Return the launches after the first: the ordinal of the first record of each, and when it was started."""
-        counts, found = self._counts[0], self.entries.launches[1:]
-        places = np.searchsorted(self.entries.offsets, [launch.offset for launch in found])
-        return [(int(counts[at]) if at < len(counts) else self._total, one.start) for at, one in zip(places, found, strict=True)]
+    def starts(self) -> list[tuple[int, float, float | None]]:
+        """Return the launches: the first line of each, when it was started, and when it ended or its last record came."""
+        offsets, clock = self.entries.offsets, self.entries.clock
+        found: list[tuple[int, float, float | None]] = []
+        bounds = [*(launch.offset for launch in self.entries.launches[1:]), None]
+        for launch, until in zip(self.entries.launches, bounds, strict=True):
+            begin = int(np.searchsorted(offsets, launch.offset, "right"))
+            end = len(offsets) if until is None else int(np.searchsorted(offsets, until, "right"))
+            records = int(self._counts[0][begin - 1]) if begin else 0
+            line = bisect_left(range(records + 1), records, key=self._before) + 1
+            known = clock[begin:end][~np.isnan(clock[begin:end])]
+            found.append((line, launch.start, launch.end if launch.end is not None else float(known[-1]) if len(known) else None))
+        return found
 
     def stamp(self, body: SegmentBody, lines_before: int, line_end: int | None) -> None:
         """Give each event of ``body``, of lines ``lines_before`` + 1 to ``line_end`` of the log, the time of its record.

@@ -1,0 +1,104 @@
+"""What the times at which records came prove: both ends of a run, how far they may be off, and which records came together."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from receipt_cli.analysis.goodput.account import STAMPS, Account
+from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, Stamp, Stamps
+from receipt_cli.analysis.summary import Summary
+from receipt_cli.events.launches import Launch
+from receipt_cli.events.model import Event
+from receipt_cli.events.table import EventTable
+from receipt_cli.numeric.statistics import exact_median
+from receipt_cli.problems import Problem, pointer
+from receipt_cli.scan.arrivals import LATENCY_S, Arrivals
+
+EVIDENCE = "arrival"
+"""Evidence of times at which lines came."""
+TOGETHER = 0.05
+"""Share of the step records from which on it is no exception that they come with others."""
+HELD = 3.0
+"""Pauses between reads beyond which output that comes together was held back by the program."""
+FINE = 0.01
+"""Most of the time of a run that output may be held back for, if goodput is said of it."""
+
+
+class Came(NamedTuple):
+    """How step records came: seconds that their times may be off, how many of them came with the one before, and the first.
+
+    ``held`` if the program held its output back.
+    """
+
+    grain: float
+    together: int = 0
+    count: int = 0
+    line: int | None = None
+    held: bool = False
+
+
+def how_they_came(events: Sequence[Event], arrivals: Arrivals) -> Came:
+    """Return how the step records of a run came."""
+    table = EventTable([event for event in events if event.is_step])
+    order = np.argsort(table.at, kind="stable")
+    clock, step = table.clock[order], table.step[order]
+    gaps, same = np.diff(clock), (np.diff(clock) == 0) & (np.diff(step) != 0)
+    together, pause = int(np.count_nonzero(same)), arrivals.pause_s
+    apart = np.flatnonzero(gaps > 0)
+    usual = exact_median(gaps[apart]) if len(apart) else None
+    if usual is None:
+        begun = [start for start in (one.start for one in arrivals.entries.launches) if len(clock) and start <= clock[0]]
+        usual = float(clock[0]) - begun[-1] if begun and together else 0.0
+    if together <= TOGETHER * len(gaps):
+        return Came(LATENCY_S if usual > 2 * pause else pause)
+    line = int(table.line[order][int(same.argmax()) + 1])
+    return Came(max(usual, pause), together, len(clock), line, usual > HELD * pause)
+
+
+def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: float) -> Edges:
+    """Return the edges of a run of the ``lines`` from the first to the last: when its launch was started, and when it ended.
+
+    Nothing at an end that is not that of a launch: ``before`` is the last line that an earlier run printed.
+    """
+    starts = arrivals.starts()
+    firsts = [line for line, _, _ in starts]
+    head = tail = Stamps()
+    first = max(0, bisect_left(firsts, lines[0] + 1) - 1)
+    if before < firsts[first] <= lines[0]:
+        head = Stamps.of([Stamp(lines[0] - 1, starts[first][1], True)])
+    last = max(0, bisect_left(firsts, lines[1] + 1) - 1)
+    ended, until = starts[last][2], (*firsts, math.inf)[last + 1]
+    if ended is not None and until > lines[1]:
+        tail = Stamps.of([Stamp(lines[1] + 1, ended, True)])
+    return Edges(head, tail, grain)
+
+
+def by_arrival(spent: Account, summaries: Sequence[Summary], when: LogTime | None) -> tuple[Account, LogTime | None]:
+    """Return the account and the time of a run with the evidence of arrival times; set it in the summaries, too."""
+    for summary in summaries:
+        if summary.step_times is not None and summary.step_times.source == "timestamps":
+            summary.step_times = summary.step_times._replace(source=EVIDENCE)
+    goodput = spent.goodput
+    if goodput is not None:
+        evidence, of_steps = (EVIDENCE if name == STAMPS else name for name in (goodput.evidence, goodput.step_evidence))
+        spent = spent._replace(goodput=goodput._replace(evidence=evidence, step_evidence=of_steps))
+    return spent, None if when is None else when._replace(source=EVIDENCE)
+
+
+def held_back(came: Came, spent: Account, summaries: Sequence[Summary], launch: Launch) -> list[Problem]:
+    """Return the problem of a run whose output was held back; it names the figures that its times do not prove."""
+    if not came.held:
+        return []
+    fields = [pointer("phases", index, "summary", "checkpoints", "unsaved_time_s") for index in range(len(summaries))]
+    fields += [pointer("failure", "progress", name) for name in ("silence_s", "usual_s", "stalled")]
+    marks = any(event.rule.event in ("eval", "checkpoint") for event in launch.events)
+    if spent.goodput is not None and (marks or came.grain > FINE * spent.goodput.wall_time_s):
+        fields.insert(0, pointer("goodput"))
+    what = f"{came.together:,} of {came.count:,} step records came with the one before: the program holds its output back"
+    detail = f"{what}, for about {came.grain:.3g} s; PYTHONUNBUFFERED=1 or stdbuf -oL shows when each was printed"
+    return [Problem("output_held_back", came.line, detail, "", fields=tuple(fields))]
