@@ -32,8 +32,8 @@ LONG_CODE = 1 << 14
 """First code of whole seconds beyond ``LONG_MS``."""
 SHARE, PER_LINE = 0.03, 3
 """Most bytes of entries: a share of the log, or bytes for each record of the log, whichever is more."""
-MOST_OF_ENTRY = 5
-"""Bytes that an entry has at most, of 16 KiB and less."""
+FREE = 64
+"""Bytes of entries for each launch that do not count."""
 SEALED_S = 1.0
 """Seconds after which entries are written and sealed."""
 _ENDS = re.compile(rb"\n|\r(?!\n)|\x08+")
@@ -130,8 +130,7 @@ class TimesWriter:
         self._line_begins = True
         self._sealed_at = now
         self._mark(LAUNCH, round(1000 * wall), skipped, max(1, round(1000 * pause_s)))
-        self._free = self._entry_bytes + len(self._pending)
-        """Bytes that do not count against the most that entries may take."""
+        self._free = self._entry_bytes + len(self._pending) + FREE
         self._seal(now)
 
     def _go_on(self, log: int) -> int:
@@ -182,15 +181,17 @@ class TimesWriter:
     def _settle(self) -> None:
         """Make an entry of what is held, unless there are too many: then it gets the time of what comes next."""
         spent = self._entry_bytes + len(self._pending) - self._free
-        if spent + MOST_OF_ENTRY <= max(PER_LINE * self._records, SHARE * self._own_bytes):
-            self._entry()
+        self._entry(int(max(PER_LINE * self._records, SHARE * self._own_bytes)) - spent)
 
-    def _entry(self) -> None:
+    def _entry(self, room: int = 1 << 10) -> None:
+        """Make an entry of what is held if it takes at most ``room`` bytes."""
         if self._held is not None:
             code, span = code_of(self._held[1] - self._time)
-            self._time += span
-            self._pending += varint(code) + varint(self._held[0])
-            self._held = None
+            entry = varint(code) + varint(self._held[0])
+            if len(entry) <= room:
+                self._time += span
+                self._pending += entry
+                self._held = None
 
     def _mark(self, *numbers: int, span_ms: int = 0) -> None:
         code, span = code_of(span_ms)

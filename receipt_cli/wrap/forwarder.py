@@ -176,7 +176,7 @@ class _Copying:
                 self._times.tick(time.monotonic())
             if self._ended_at is not None:
                 self._settle(self._ended_at, any(descriptor in ready for descriptor in self._tee.open))
-            elif not hurried:
+            elif ready and not hurried:
                 time.sleep(self._pause)
         if self._log.closed:
             return
