@@ -86,6 +86,9 @@ def judge(found: dict[str, Any]) -> dict[str, Any]:
     for truth in found["truths"]:
         for kind, seconds in truth["kinds"].items():
             true[kind] = true.get(kind, 0.0) + seconds
+    if len(found["truths"]) > 1:  # the second launch repeats what the first did after its checkpoint
+        true["wasted_progress"] = sum(found["truths"][0]["steps"][20:])
+        true["step"] -= true["wasted_progress"]
     return {
         "step": None if claimed is None else claimed / own,
         "classes": None if goodput is None else _worst(goodput, true),

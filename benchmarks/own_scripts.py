@@ -26,6 +26,10 @@ class Piece(NamedTuple):
     text: str = ""
 
 
+KILL = "KILL"
+"""Text that is not printed: the script kills itself."""
+
+
 def _loss(step: int) -> str:
     return f"{0.5 + 3 / (1 + 0.1 * step):.4f}"
 
@@ -81,24 +85,23 @@ def stalls() -> Iterator[Piece]:
 
 
 def checkpoints() -> Iterator[Piece]:
-    """Save a checkpoint after 20 and 40 steps, and evaluate after 30."""
+    """Evaluate every ten steps, and save a checkpoint every twenty."""
     yield Piece("initialization", 0.5)
-    yield from _steps(1, 20, 0.15, _line)
-    yield Piece("checkpoint", 1.0, "Saving checkpoint to out/step-20.pt\n")
-    yield from _steps(21, 30, 0.15, _line)
-    yield Piece("eval", 1.5, "step 30 val_loss 2.4321\n")
-    yield from _steps(31, 40, 0.15, _line)
-    yield Piece("checkpoint", 1.0, "Saving checkpoint to out/step-40.pt\n")
-    yield from _steps(41, 60, 0.15, _line)
+    for first in range(1, 61, 10):
+        yield from _steps(first, first + 9, 0.15, _line)
+        yield Piece("eval", 0.6, f"step {first + 9} val_loss {_loss(first + 7)}\n")
+        if first % 20 == 11:
+            yield Piece("checkpoint", 1.0, f"Saved checkpoint to out/step-{first + 9}.pt\n")
 
 
 def killed() -> Iterator[Piece]:
-    """Die by SIGKILL in the middle of a step, after a checkpoint."""
+    """Die by SIGKILL in the middle of a step, after a checkpoint: a line says that it begins, and none that it is done."""
     yield Piece("initialization", 0.5)
     yield from _steps(1, 20, 0.15, _line)
-    yield Piece("checkpoint", 0.8, "Saving checkpoint to out/step-20.pt\n")
+    yield Piece("idle", 0.0, "Saving checkpoint to out/step-20.pt\n")
+    yield Piece("checkpoint", 0.8)
     yield from _steps(21, 40, 0.15, _line)
-    yield Piece("idle", 0.1, "KILL")
+    yield Piece("idle", 0.1, KILL)
 
 
 def requeued() -> Iterator[Piece]:
@@ -155,7 +158,7 @@ def play(pieces: Iterator[Piece], truth: Path) -> None:
         if piece.kind == "step" and piece.seconds:
             steps.append(now - last)
         last = now
-        if piece.text == "KILL":
+        if piece.text == KILL:
             _note(truth, kinds, steps)
             os.kill(os.getpid(), signal.SIGKILL)
         os.write(1, piece.text.encode())

@@ -19,7 +19,7 @@ from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, complete_ending, judge
 from receipt_cli.analysis.flops import phase_facts
 from receipt_cli.analysis.goodput.account import Account, account
-from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, edges_of, held_back, how_they_came
+from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, edges_of, held_back, how_they_came, note_starts
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
 from receipt_cli.analysis.omissions import (
@@ -315,9 +315,11 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     launch, body = reading.launches[number]._replace(events=events), reading.gathered.body
     registry = reading.registry or load_registry()
     every = split_phases(events, body.copied)
+    arrivals = reading.gathered.arrivals
+    if arrivals is not None:
+        note_starts(every, arrivals)
     shown = largest(every)
     phases = [every[index] for index in shown]
-    arrivals = reading.gathered.arrivals
     came = how_they_came(events, arrivals) if arrivals is not None else None
     summaries: list[Summary] = []
     known, among, digits = dict[str, float | str](), set(shown), PrintedDigits(partial(engine.columns, body))

@@ -40,6 +40,15 @@ class LaunchTimes(NamedTuple):
     end: float | None
 
 
+class Started(NamedTuple):
+    """One launch: the records before it, its first line, when it was started, and when it ended or its last record came."""
+
+    records: int
+    line: int
+    start: float
+    end: float | None
+
+
 class Entries(NamedTuple):
     """Decoded entries: the bytes of the log up to the end of each (int64 [k]), and when they came, in seconds since 1970
     (float64 [k]; NaN if unknown); the launches; and the longest pause between reads in milliseconds."""
@@ -214,10 +223,10 @@ class Arrivals:
         known = places < len(self.entries.clock)
         return np.where(known, np.append(self.entries.clock, np.nan)[np.minimum(places, len(self.entries.clock))], np.nan)
 
-    def starts(self) -> list[tuple[int, float, float | None]]:
-        """Return the launches: the first line of each, when it was started, and when it ended or its last record came."""
+    def starts(self) -> list[Started]:
+        """Return the launches of the log, in order; after it was read."""
         offsets, clock = self.entries.offsets, self.entries.clock
-        found: list[tuple[int, float, float | None]] = []
+        found: list[Started] = []
         bounds = [*(launch.offset for launch in self.entries.launches[1:]), None]
         for launch, until in zip(self.entries.launches, bounds, strict=True):
             begin = int(np.searchsorted(offsets, launch.offset, "right"))
@@ -225,7 +234,8 @@ class Arrivals:
             records = int(self._counts[0][begin - 1]) if begin else 0
             line = bisect_left(range(records + 1), records, key=self._before) + 1
             known = clock[begin:end][~np.isnan(clock[begin:end])]
-            found.append((line, launch.start, launch.end if launch.end is not None else float(known[-1]) if len(known) else None))
+            end = launch.end if launch.end is not None else float(known[-1]) if len(known) else None
+            found.append(Started(records, line, launch.start, end))
         return found
 
     def stamp(self, body: SegmentBody, lines_before: int, line_end: int | None) -> None:

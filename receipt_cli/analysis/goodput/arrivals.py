@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +15,12 @@ from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, Stamp, Stamp
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.model import Event
+from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.problems import Problem, pointer
 from receipt_cli.scan.arrivals import LATENCY_S, Arrivals
+from receipt_cli.scan.columns import place
 
 EVIDENCE = "arrival"
 """Evidence of times at which lines came."""
@@ -66,16 +69,29 @@ def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: flo
     Nothing at an end that is not that of a launch: ``before`` is the last line that an earlier run printed.
     """
     starts = arrivals.starts()
-    firsts = [line for line, _, _ in starts]
+    firsts = [one.line for one in starts]
     head = tail = Stamps()
     first = max(0, bisect_left(firsts, lines[0] + 1) - 1)
     if before < firsts[first] <= lines[0]:
-        head = Stamps.of([Stamp(lines[0] - 1, starts[first][1], True)])
+        head = Stamps.of([Stamp(lines[0] - 1, starts[first].start, True)])
     last = max(0, bisect_left(firsts, lines[1] + 1) - 1)
-    ended, until = starts[last][2], (*firsts, math.inf)[last + 1]
+    ended, until = starts[last].end, (*firsts, math.inf)[last + 1]
     if ended is not None and until > lines[1]:
         tail = Stamps.of([Stamp(lines[1] + 1, ended, True)])
     return Edges(head, tail, grain)
+
+
+def note_starts(phases: Sequence[Phase], arrivals: Arrivals) -> None:
+    """Give the later launches of a run the event that their first line would be if it named its time."""
+    for one in arrivals.starts()[1:]:
+        at = place(one.records) - 1
+        for phase in phases:
+            steps = phase.step_events
+            if steps and steps[0].at < at < steps[-1].last_at:
+                rule = replace(steps[0].rule, name=EVIDENCE, event="header", fields={})
+                event = replace(steps[0], at=at, line=one.line, clock=one.start, rule=rule, step=None, planned=None, run=None)
+                event.metrics, event.counters, event.unregistered, event.facts, event.texts = {}, None, {}, {}, {}
+                phase.standalone_events.append(event)
 
 
 def by_arrival(spent: Account, summaries: Sequence[Summary], when: LogTime | None) -> tuple[Account, LogTime | None]:
