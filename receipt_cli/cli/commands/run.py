@@ -130,6 +130,8 @@ def run(
         left = None if device else Note(files.log, _asked(command, now, files, grammar, attach or ()))
         look = None if hooks is None or on_stall is None or device else _Silence(files.log, grammar, hooks).look
         beside = None if device or stamp or no_times else files.log.with_name(times_name(files.log.name)).absolute()
+        if beside is None and existing == "overwrite" and not device:
+            files.log.with_name(times_name(files.log.name)).unlink(missing_ok=True)
         kept = Kept(beside, append, stamp)
         ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None, look, kept)
     except NotStarted as error:
