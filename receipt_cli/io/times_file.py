@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 MAGIC = b"receipt-times/1\n"
 SEAL_BYTES = 240
 HEAD_BYTES = len(MAGIC) + 2 * SEAL_BYTES
-LAUNCH, END = 1, 2
-"""Kinds of marks: a command was started, or has ended."""
+LAUNCH, END, FOLLOWED = 1, 2, 3
+"""Kinds of marks: a command was started, or has ended; a log was followed whose command was not seen to start."""
 EXACT_MS = 12288
 """Milliseconds from which on a span is rounded to a 512th, or less, of itself; two bytes hold up to ``LONG_MS``."""
 COARSE, STEPS = 24, 512
@@ -108,10 +108,12 @@ class TimesWriter:
     written.
     """
 
-    def __init__(self, path: str, log: int, *, append: bool, pause_s: float, now: float, wall: float) -> None:
+    def __init__(
+        self, path: str, log: int, *, append: bool, pause_s: float, now: float, wall: float, followed: bool = False
+    ) -> None:
         """Begin a launch at ``now``, in seconds since 1970 at ``wall``, of the log that the descriptor ``log`` is open for.
 
-        Output that came within ``pause_s`` may have one time. With ``append`` the file goes on if it fits the log, else it
+        Output that came within ``pause_s`` may have one time; if the log is ``followed``, it is looked at as rarely. With ``append`` the file goes on if it fits the log, else it
         begins anew, and what the log has already gets no time. Raises ``OutputError``.
         """
         self.problem = ""
@@ -129,7 +131,7 @@ class TimesWriter:
         self._own_bytes = self._sealed_bytes = 0
         self._line_begins = True
         self._sealed_at = now
-        self._mark(LAUNCH, round(1000 * wall), skipped, max(1, round(1000 * pause_s)))
+        self._mark(FOLLOWED if followed else LAUNCH, round(1000 * wall), skipped, max(1, round(1000 * pause_s)))
         self._free = self._entry_bytes + len(self._pending) + FREE
         self._seal(now)
 
@@ -203,11 +205,17 @@ class TimesWriter:
         if self.waiting and now - self._sealed_at >= SEALED_S:
             self._seal(now)
 
-    def close(self, now: float) -> None:
-        """Note the end of the launch, and close the file."""
+    @property
+    def log_bytes(self) -> int:
+        """Bytes of the log whose times are known, or will not be."""
+        return self._log_bytes
+
+    def close(self, now: float, *, ended: bool = True) -> None:
+        """Note the end of the launch, if it has ``ended``, and close the file."""
         if not self.problem:
             self._entry()
-            self._mark(END, span_ms=max(0, round(1000 * (now - self._start)) - self._time))
+            if ended:
+                self._mark(END, span_ms=max(0, round(1000 * (now - self._start)) - self._time))
             self._seal(now)
         if self.descriptor >= 0:
             with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ import numpy as np
 
 from receipt_cli.errors import InputError, system_errors
 from receipt_cli.io.compression import times_name
-from receipt_cli.io.times_file import COARSE, END, EXACT_MS, LAUNCH, LONG_CODE, LONG_MS, STEPS, Seal, sealed_entries
+from receipt_cli.io.times_file import COARSE, END, EXACT_MS, FOLLOWED, LAUNCH, LONG_CODE, LONG_MS, STEPS, Seal, sealed_entries
 from receipt_cli.numeric.array_types import Array, Floats, Integers
 from receipt_cli.numeric.column import Cells
 from receipt_cli.records.split import redraws_by_backspaces
@@ -33,30 +33,35 @@ _MOST_CARRIED = 4 << 20
 
 
 class LaunchTimes(NamedTuple):
-    """One launch: the bytes of the log before it, and its start and end in seconds since 1970; the end is None if unknown."""
+    """One launch: the bytes of the log before it, and its start and end in seconds since 1970; None if unknown."""
 
     offset: int
-    start: float
+    start: float | None
     end: float | None
 
 
 class Started(NamedTuple):
-    """One launch: the records before it, its first line, when it was started, and when it ended or its last record came."""
+    """One launch: the records before it, its first line, when it was started, and when it ended or its last record came.
+
+    The times are in seconds since 1970, None if unknown.
+    """
 
     records: int
     line: int
-    start: float
+    start: float | None
     end: float | None
 
 
 class Entries(NamedTuple):
     """Decoded entries: the bytes of the log up to the end of each (int64 [k]), and when they came, in seconds since 1970
-    (float64 [k]; NaN if unknown); the launches; and the longest pause between reads in milliseconds."""
+    (float64 [k]; NaN if unknown); the launches; and the longest pause between reads in milliseconds. ``followed``: the log was
+    looked at after each pause, whether it had grown or not."""
 
     offsets: Integers
     clock: Floats
     launches: tuple[LaunchTimes, ...]
     pause_ms: int
+    followed: bool = False
 
 
 def decode_entries(entries: bytes) -> Entries | None:
@@ -68,6 +73,7 @@ def decode_entries(entries: bytes) -> Entries | None:
     launches: list[LaunchTimes] = []
     at = offset = pause = 0
     now: int | None = None  # milliseconds since 1970
+    followed = False
     while at + 1 < len(numbers):
         rest = numbers[at:]
         codes, counts = rest[: len(rest) // 2 * 2 : 2], rest[1::2]
@@ -84,13 +90,14 @@ def decode_entries(entries: bytes) -> Entries | None:
         if not len(zeros):
             break
         mark = numbers[at : at + 5].tolist()
-        if len(mark) == 5 and mark[2] == LAUNCH:
+        if len(mark) == 5 and mark[2] in (LAUNCH, FOLLOWED):
+            followed |= mark[2] == FOLLOWED
             skipped, now = mark[4], mark[3]
             offset += skipped
             if skipped:
                 offsets.append(np.array([offset], np.int64))
                 clocks.append(np.array([np.nan]))
-            launches.append(LaunchTimes(offset, now / 1000.0, None))
+            launches.append(LaunchTimes(offset, now / 1000.0 if mark[2] == LAUNCH else None, None))
             at += 5
             if at >= len(numbers):
                 return None
@@ -104,7 +111,7 @@ def decode_entries(entries: bytes) -> Entries | None:
             return None
     if at < len(numbers) or not launches:
         return None
-    return Entries(np.concatenate(offsets), np.concatenate(clocks), tuple(launches), pause)
+    return Entries(np.concatenate(offsets), np.concatenate(clocks), tuple(launches), pause, followed)
 
 
 def spans_of(codes: Integers) -> Integers:

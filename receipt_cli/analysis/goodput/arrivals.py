@@ -55,10 +55,11 @@ def how_they_came(events: Sequence[Event], arrivals: Arrivals) -> Came:
     apart = np.flatnonzero(gaps > 0)
     usual = exact_median(gaps[apart]) if len(apart) else None
     if usual is None:
-        begun = [start for start in (one.start for one in arrivals.entries.launches) if len(clock) and start <= clock[0]]
+        starts = (one.start for one in arrivals.entries.launches)
+        begun = [start for start in starts if start is not None and len(clock) and start <= clock[0]]
         usual = float(clock[0]) - begun[-1] if begun and together else 0.0
     if together <= TOGETHER * len(gaps):
-        return Came(LATENCY_S if usual > 2 * pause else pause)
+        return Came(LATENCY_S if usual > 2 * pause and not arrivals.entries.followed else pause)
     line = int(table.line[order][int(same.argmax()) + 1])
     return Came(max(usual, pause), together, len(clock), line, usual > HELD * pause)
 
@@ -72,8 +73,9 @@ def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: flo
     firsts = [one.line for one in starts]
     head = tail = Stamps()
     first = max(0, bisect_left(firsts, lines[0] + 1) - 1)
-    if before < firsts[first] <= lines[0]:
-        head = Stamps.of([Stamp(lines[0] - 1, starts[first].start, True)])
+    started = starts[first].start
+    if started is not None and before < firsts[first] <= lines[0]:
+        head = Stamps.of([Stamp(lines[0] - 1, started, True)])
     last = max(0, bisect_left(firsts, lines[1] + 1) - 1)
     ended, until = starts[last].end, (*firsts, math.inf)[last + 1]
     if ended is not None and until > lines[1]:
@@ -83,13 +85,13 @@ def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: flo
 
 def note_starts(phases: Sequence[Phase], arrivals: Arrivals) -> None:
     """Give the later launches of a run the event that their first line would be if it named its time."""
-    for one in arrivals.starts()[1:]:
+    for one in (one for one in arrivals.starts()[1:] if one.start is not None):
         at = place(one.records) - 1
         for phase in phases:
             steps = phase.step_events
             if steps and steps[0].at < at < steps[-1].last_at:
                 rule = replace(steps[0].rule, name=EVIDENCE, event="header", fields={})
-                event = replace(steps[0], at=at, line=one.line, clock=one.start, rule=rule, step=None, planned=None, run=None)
+                event = replace(steps[0], at=at, line=one.line, clock=one.start or 0.0, rule=rule, step=None, planned=None, run=None)
                 event.metrics, event.counters, event.unregistered, event.facts, event.texts = {}, None, {}, {}, {}
                 phase.standalone_events.append(event)
 

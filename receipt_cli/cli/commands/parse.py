@@ -255,7 +255,7 @@ def _follow(
         notes += site.notes
         plan = plan_reading(options, site=site)
         with _watch(request.path, until, color, hooks) as watch:
-            return [follow(request.path, plan, until, notes, watch=watch, workers=request.workers)]
+            return [follow(request.path, plan, until, notes, watch=watch, workers=request.workers, times=request.times)]
 
     return list(produce_from(request, read, every=every))
 
