@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +68,12 @@ def measure(names: list[str], folder: Path) -> dict[str, Any]:
     log = (folder / "job.log").read_bytes()
     sidecar = (folder / "job.log.times").stat().st_size
     most = max(0.03 * len(log), 3 * document["derivation"]["log"]["record_count"])
-    return {"document": document, "truths": truths, "same": log == alone, "size": (sidecar - HEAD_BYTES - 100 * len(names)) / most}
+    return {
+        "document": document,
+        "truths": truths,
+        "same": log == alone,
+        "size": (sidecar - HEAD_BYTES - 100 * len(names)) / most,
+    }
 
 
 def judge(found: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +170,9 @@ def main() -> None:
         print(lines[-1])
     if given.write:
         machine = describe_machine()
-        head = f"# Ten scripts that print no time\n\n`python -m benchmarks.arrival --overhead 5 --write`, commit {machine['commit']}"
+        head = (
+            f"# Ten scripts that print no time\n\n`python -m benchmarks.arrival --overhead 5 --write`, commit {machine['commit']}"
+        )
         RESULT.write_text(f"{head}, {machine['processor']}, {machine['cores']} cores.\n\n" + "\n".join(lines) + "\n")
 
 

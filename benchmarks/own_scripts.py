@@ -116,9 +116,7 @@ def fast() -> Iterator[Piece]:
     yield from _steps(1, 60_000, 0.0001, _line)
 
 
-SCRIPTS = {
-    script.__name__: script for script in (plain, bar, backspaces, ranks, stalls, checkpoints, killed, requeued, fast)
-}
+SCRIPTS = {script.__name__: script for script in (plain, bar, backspaces, ranks, stalls, checkpoints, killed, requeued, fast)}
 BUFFERED = r"""
 #include <stdio.h>
 #include <time.h>

@@ -18,7 +18,9 @@ class Recorder:
     def __init__(self, log: int, times: str, pause_s: float) -> None:
         """Begin with the present end of the open file ``log``. Raises ``OutputError``."""
         self._times = times
-        self._writer = TimesWriter(times, log, append=True, pause_s=pause_s, now=time.monotonic(), wall=time.time(), followed=True)
+        self._writer = TimesWriter(
+            times, log, append=True, pause_s=pause_s, now=time.monotonic(), wall=time.time(), followed=True
+        )
         self._skipped = self._writer.log_bytes
 
     def add(self, blocks: Sequence[bytes], now: float) -> None:
@@ -41,7 +43,7 @@ class Recorder:
 
 
 def begin_recording(path: str, pause_s: float) -> Recorder | None:
-    """Return what records the growth of the log at ``path``, read every ``pause_s``; None if another process does, or nobody can."""
+    """Return what records the growth of the log at ``path``, read every ``pause_s``; None if it cannot, or need not."""
     times = os.path.join(os.path.dirname(path), times_name(os.path.basename(path)))
     if times == f"{path}.times" and not os.path.lexists(times):
         with contextlib.suppress(OSError, OutputError), open(path, "rb") as log:

@@ -133,6 +133,7 @@ SPOOLED = 16 << 20
 """Bytes of a pipe kept in memory for a second reading; more go to a temporary file."""
 _TAR_AT = 257
 
+
 class Listener(Protocol):
     """Hears the text of a log while it is read."""
 

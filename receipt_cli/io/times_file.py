@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from receipt_cli.errors import OutputError, system_errors
 
 if TYPE_CHECKING:
-    from hashlib import _Hash
+    pass
 
 MAGIC = b"receipt-times/1\n"
 SEAL_BYTES = 240
@@ -113,8 +113,9 @@ class TimesWriter:
     ) -> None:
         """Begin a launch at ``now``, in seconds since 1970 at ``wall``, of the log that the descriptor ``log`` is open for.
 
-        Output that came within ``pause_s`` may have one time; if the log is ``followed``, it is looked at as rarely. With ``append`` the file goes on if it fits the log, else it
-        begins anew, and what the log has already gets no time. Raises ``OutputError``.
+        Output that came within ``pause_s`` may have one time; if the log is ``followed``, it is looked at as rarely. With
+        ``append`` the file goes on if it fits the log, else it begins anew, and what the log has already gets no time. Raises
+        ``OutputError``.
         """
         self.problem = ""
         self._log_digest, self._entry_digest = sha256(), sha256()

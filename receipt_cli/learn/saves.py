@@ -9,7 +9,8 @@ from receipt_cli.learn.patterns import literal
 from receipt_cli.learn.proofs import Induced
 
 _SAVES = re.compile(
-    rb"(?i)[^\n]{0,80}?(?<![\w/.'\"`])(?P<words>(?:sav(?:ing|ed)|wrote|writing) (?:(?:a|the|new|latest|last|full|model|training) ){0,3}"
+    rb"(?i)[^\n]{0,80}?(?<![\w/.'\"`])(?P<words>(?:sav(?:ing|ed)|wrote|writing) "
+    rb"(?:(?:a|the|new|latest|last|full|model|training) ){0,3}"
     rb"(?:checkpoint|ckpt|snapshot|model|weights|state) (?:to|at|in|as) |(?:checkpoint|ckpt|snapshot) (?:was )?(?:saved|written)"
     rb" (?:to|at|in|as) )(?=\S)[^\n]{0,200}"
 )

@@ -18,9 +18,8 @@ from receipt_cli.records.split import redraws_by_backspaces
 from receipt_cli.scan.columns import POSITION_BITS
 
 if TYPE_CHECKING:
-    from hashlib import _Hash
-
     from collections.abc import Iterable
+    from hashlib import _Hash
 
     from receipt_cli.io.source import Source
     from receipt_cli.scan.columns import RuleColumns

@@ -158,7 +158,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How the times of the output are kept: in the file ``times``, of earlier launches too if ``append``, or as stamps in the log."""
+    """How the times of the output are kept: in the file ``times``, after those of earlier launches with ``append``; or stamps."""
 
     times: Path | None = None
     append: bool = False

@@ -91,7 +91,9 @@ def note_starts(phases: Sequence[Phase], arrivals: Arrivals) -> None:
             steps = phase.step_events
             if steps and steps[0].at < at < steps[-1].last_at:
                 rule = replace(steps[0].rule, name=EVIDENCE, event="header", fields={})
-                event = replace(steps[0], at=at, line=one.line, clock=one.start or 0.0, rule=rule, step=None, planned=None, run=None)
+                event = replace(
+                    steps[0], at=at, line=one.line, clock=one.start or 0.0, rule=rule, step=None, planned=None, run=None
+                )
                 event.metrics, event.counters, event.unregistered, event.facts, event.texts = {}, None, {}, {}, {}
                 phase.standalone_events.append(event)
 

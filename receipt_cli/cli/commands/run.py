@@ -75,7 +75,9 @@ def run(
     log: Annotated[
         Path | None, Option(help="Write the log to this file; default: <name>-<UTC time>.log in this directory.")
     ] = None,
-    stamp: Annotated[bool, Option("--stamp", help="Put a time stamp before each line of the log instead of times beside it.")] = False,
+    stamp: Annotated[
+        bool, Option("--stamp", help="Put a time stamp before each line of the log instead of times beside it.")
+    ] = False,
     no_times: Annotated[bool, Option("--no-times", help="Do not write when each line came.")] = False,
     append: Annotated[bool, Option("--append", help="Append to a log that exists, as another launch.")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace a log and a receipt that exist.")] = False,
