@@ -353,7 +353,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges) if arrivals is None else True)
     held: Sequence[Problem] = ()
     if came is not None:
-        spent, when = by_arrival(spent, summaries, when)
+        spent = by_arrival(spent)
         held = held_back(came, spent, summaries, launch)
     took = find_time_to_train(launch.events)
     for summary in summaries:

@@ -101,7 +101,7 @@ SHARES = (0.05, 0.9, 0.95, 0.99)
 class StepTimes(NamedTuple):
     """Quantiles and median absolute deviation of the step time [s], over ``record_count`` step times."""
 
-    source: Literal["printed", "timestamps", "arrival"]
+    source: Literal["printed", "timestamps"]
     record_count: int
     p5_s: float
     p50_s: float

@@ -109,20 +109,28 @@ class TimesWriter:
     """
 
     def __init__(
-        self, path: str, log: int, *, append: bool, pause_s: float, now: float, wall: float, followed: bool = False
+        self,
+        path: str,
+        log: int,
+        *,
+        append: bool,
+        pause_s: float,
+        now: float,
+        wall: float,
+        known: int | None = None,
     ) -> None:
         """Begin a launch at ``now``, in seconds since 1970 at ``wall``, of the log that the descriptor ``log`` is open for.
 
-        Output that came within ``pause_s`` may have one time; if the log is ``followed``, it is looked at as rarely. With
-        ``append`` the file goes on if it fits the log, else it begins anew, and what the log has already gets no time. Raises
-        ``OutputError``.
+        Output that came within ``pause_s`` may have one time. With ``append`` the file goes on if it fits the log, else it begins
+        anew, and what the log has already gets no time: its first ``known`` bytes, if it is followed from there on and looked at
+        every ``pause_s``. Raises ``OutputError``.
         """
         self.problem = ""
         self._log_digest, self._entry_digest = sha256(), sha256()
         self._log_bytes = self._entry_bytes = self._records = self._seals = 0
         with system_errors(OutputError, "cannot write the times", path):
             self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            skipped = self._go_on(log) if append else 0
+            skipped = self._go_on(log, os.fstat(log).st_size if known is None else known) if append else 0
             os.ftruncate(self.descriptor, HEAD_BYTES + self._entry_bytes)
             os.pwrite(self.descriptor, MAGIC, 0)
         self._pending = bytearray()
@@ -132,17 +140,16 @@ class TimesWriter:
         self._own_bytes = self._sealed_bytes = 0
         self._line_begins = True
         self._sealed_at = now
-        self._mark(FOLLOWED if followed else LAUNCH, round(1000 * wall), skipped, max(1, round(1000 * pause_s)))
+        self._mark(LAUNCH if known is None else FOLLOWED, round(1000 * wall), skipped, max(1, round(1000 * pause_s)))
         self._free = self._entry_bytes + len(self._pending) + FREE
         self._seal(now)
 
-    def _go_on(self, log: int) -> int:
-        """Read what the log and the file have; return how many bytes of the log have no time."""
+    def _go_on(self, log: int, size: int) -> int:
+        """Read the first ``size`` bytes of the log and what the file has; return how many of these bytes have no time."""
         data = bytearray()
         while piece := os.pread(self.descriptor, _PIECE, len(data)):
             data += piece
         found = sealed_entries(bytes(data))
-        size = os.fstat(log).st_size
         if found is not None and found[0].log_bytes <= size:
             seal, entries = found
             self._hash(log, seal.log_bytes)
@@ -205,11 +212,6 @@ class TimesWriter:
         """Seal the entries if the last seal is older than ``SEALED_S``."""
         if self.waiting and now - self._sealed_at >= SEALED_S:
             self._seal(now)
-
-    @property
-    def log_bytes(self) -> int:
-        """Bytes of the log whose times are known, or will not be."""
-        return self._log_bytes
 
     def close(self, now: float, *, ended: bool = True) -> None:
         """Note the end of the launch, if it has ``ended``, and close the file."""

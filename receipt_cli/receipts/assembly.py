@@ -298,7 +298,6 @@ def _derivation(derivation: Derivation) -> Document:
             **({"files": [asdict(file) for file in derivation.log.files]} if derivation.log.files else {}),
             **({"time": derivation.log_time._asdict()} if derivation.log_time is not None else {}),
         },
-        **({"times": derivation.times._asdict()} if derivation.times is not None else {}),
         "options": derivation.options.document(),
         **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
         "lines": derivation.lines._asdict(),
@@ -326,6 +325,7 @@ def _derivation(derivation: Derivation) -> Document:
             ],
             "kinds": dict(sorted(kinds.items())),
         },
+        **({"times": derivation.times._asdict()} if derivation.times is not None else {}),
         "check_lines": dict(derivation.check_lines),
         "observed": [_match(s) for s in _in_order(derivation.ending.matches)],
     }

@@ -58,6 +58,7 @@ PROBLEMS = {
     "figure_unread": "a label is printed, its value not read",
     "clock_goes_back": "the clock goes back: no wall time",
     "clock_skip": "the clock skips an hour: no wall time",
+    "output_held_back": "output is held back: PYTHONUNBUFFERED=1 shows step times",
     "file_of_another_run": "a file is left out: nothing ties it to the run",
     "side_by_side": "two runs write into one log",
     "decoded_as": "the log is not UTF-8",
@@ -563,10 +564,13 @@ class _Card:
         if "step_time_s" not in medians and not any(rate in medians for rate in _RATES):
             value = real(self.summary, "step_times", "p50_s")
             if value:
-                guessed = "~" if text(self.summary, "step_times", "source") == "timestamps" else ""
+                stamped = text(self.summary, "step_times", "source") == "timestamps"
+                guessed = "~" if stamped and not mapping(self.document, "derivation", "times") else ""
                 return [Text(f"{guessed}{_step_time(value)}"), *self._memory()]
             if rate := self.contradicted.get("steps_per_s"):
                 return [Text(_step_time(1 / rate)), *self._memory()]
+            if mapping(self.document, "derivation", "times") and (rate := real(self.summary, "realised", "steps_per_s")):
+                return [Text(f"~{_step_time(1 / rate)}"), *self._memory()]
         parts: list[str] = []
         lead = next((name for name in ("step_time_s", *_RATES) if name in medians), None)
         if lead == "step_time_s":

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.analysis.goodput.account import STAMPS, Account
-from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, Stamp, Stamps
+from receipt_cli.analysis.goodput.timestamps import Edges, Stamp, Stamps
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.model import Event
@@ -98,16 +98,12 @@ def note_starts(phases: Sequence[Phase], arrivals: Arrivals) -> None:
                 phase.standalone_events.append(event)
 
 
-def by_arrival(spent: Account, summaries: Sequence[Summary], when: LogTime | None) -> tuple[Account, LogTime | None]:
-    """Return the account and the time of a run with the evidence of arrival times; set it in the summaries, too."""
-    for summary in summaries:
-        if summary.step_times is not None and summary.step_times.source == "timestamps":
-            summary.step_times = summary.step_times._replace(source=EVIDENCE)
-    goodput = spent.goodput
-    if goodput is not None:
-        evidence, of_steps = (EVIDENCE if name == STAMPS else name for name in (goodput.evidence, goodput.step_evidence))
-        spent = spent._replace(goodput=goodput._replace(evidence=evidence, step_evidence=of_steps))
-    return spent, None if when is None else when._replace(source=EVIDENCE)
+def by_arrival(spent: Account) -> Account:
+    """Return the account of a run with the evidence of arrival times."""
+    if spent.goodput is None:
+        return spent
+    evidence, of_steps = (EVIDENCE if name == STAMPS else name for name in (spent.goodput.evidence, spent.goodput.step_evidence))
+    return spent._replace(goodput=spent.goodput._replace(evidence=evidence, step_evidence=of_steps))
 
 
 def held_back(came: Came, spent: Account, summaries: Sequence[Summary], launch: Launch) -> list[Problem]:
