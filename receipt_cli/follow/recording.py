@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, Any
 
 from receipt_cli.errors import OutputError
 from receipt_cli.io.compression import times_name
@@ -39,15 +39,8 @@ class Recorder:
         """Begin the file with what was read just before ``now``; do without one if it cannot be written."""
         if self._writer is None and not self._failed:
             try:
-                self._writer = TimesWriter(
-                    self._times,
-                    self._log.fileno(),
-                    append=True,
-                    pause_s=self._pause_s,
-                    now=now,
-                    wall=time.time(),
-                    known=self._old,
-                )
+                how: Any = {"append": True, "pause_s": self._pause_s, "now": now, "wall": time.time(), "known": self._old}
+                self._writer = TimesWriter(self._times, self._log.fileno(), **how)
             except OutputError:
                 self._failed = True
 
