@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.inputs import ROOT
 from benchmarks.machine import describe_machine
-from benchmarks.own_scripts import BUFFERED
+from benchmarks.timeless import BUFFERED
 from receipt_cli.io.times_file import HEAD_BYTES
 
 RESULT = ROOT / "benchmarks/results/arrival.md"
@@ -47,7 +47,7 @@ def receipt(*words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
 def script(name: str, folder: Path) -> list[str]:
     """Return the command of a script."""
     if name != "buffered":
-        return [sys.executable, "-m", "benchmarks.own_scripts", name]
+        return [sys.executable, "-m", "benchmarks.timeless", name]
     (folder / "buffered.c").write_text(BUFFERED)
     subprocess.run(["cc", "-o", "buffered", "buffered.c"], cwd=folder, check=True)
     return ["./buffered"]

@@ -1,172 +1,176 @@
-"""Ten scripts that print no time: what each does, for how long, and what it prints then.
+"""Generate 500 logs of people's own training scripts with their truths, read them, and count right, missing and wrong.
 
-A script is a list of pieces, which ``play`` performs by the real clock; ``tests/cli/test_times.py`` plays the same pieces by
-a fake one. ``python -m benchmarks.own_scripts NAME TRUTH`` is the script itself; it adds to the file ``TRUTH`` how long, by
-its own clock, the work of each kind took.
+    python -m benchmarks.own_scripts [--count 500] [--seed 20261130] [--jobs N] [--form NAME]... [--details]
+                                     [--keep FOLDER [--generate]] [--write]
+
+Each form of a record is a production (``benchmarks/generators/own_scripts.py``); each has an equal share of the logs. Twelve
+forms have a second production, their trait: tensors, rates, a hard wrap, folds, another launch, and so on. Words, order,
+separators, marks, heads, loggers, units, evaluations and numbers are drawn from the seed.
+
+Judged are ``checks.has_steps`` and, of the summary, the first and last step, the number of records, and the first, last and least
+training loss. A log is right if every judged field is exact, missing if some are null and none differs, else wrong. A log without
+training is right if the receipt claims no step and no loss. What a careful reader could judge either way is not judged:
+
+- The first and last step, if a record prints epoch and batch without the number of batches, and of bars, where an epoch, a
+  batch and a drawing all count. With the number of batches, steps go on from epoch to epoch.
+- Bars with several drawings of an epoch: one record per epoch or one per drawing, both with their own losses.
+- A total that is called a score, ``nll`` or ``logprob``: its value or null. Values without names: the loss is not judged.
+- A resumed run: all its records, each step once, or those of its last launch alone.
+- ``value (average)``: the loss is the value. Of several folds and launches, the last one is the run.
+- Evaluations beside records, learning rates, speeds, times and planned steps are not judged; they must not become the loss.
+
+``--keep`` writes each log, ``NNN.log``, and ``truth.jsonl``. ``--write`` writes the tables to
+``benchmarks/results/own-scripts.md``. The exit code is 1 if a log is wrong.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
-import signal
+import math
 import sys
-import time
+import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
+from multiprocessing import Pool
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import receipt_cli
+from benchmarks.generators.own_scripts import FIELDS, FORMS, TRAITS, Reading, Script, dealt, script
+from receipt_cli.errors import ReceiptError
+
+SEED, COUNT = 20261130, 500
+RESULTS = Path(__file__).resolve().parent / "results" / "own-scripts.md"
+VERDICTS = ("right", "missing", "wrong")
 
 
-class Piece(NamedTuple):
-    """Some work: its ``kind`` (``step``, or a class of lost time), its seconds, and what is printed after it."""
+class Result(NamedTuple):
+    """One log: its number and productions, the verdict, and what was expected and read."""
 
-    kind: str
-    seconds: float
-    text: str = ""
-
-
-KILL = "KILL"
-"""Text that is not printed: the script kills itself."""
-
-
-def _loss(step: int) -> str:
-    return f"{0.5 + 3 / (1 + 0.1 * step):.4f}"
+    number: int
+    form: str
+    trait: str
+    verdict: str
+    wanted: Reading
+    got: Reading
 
 
-def _steps(first: int, last: int, seconds: float, form: Callable[[int], str]) -> Iterator[Piece]:
-    for step in range(first, last + 1):
-        yield Piece("step", seconds * (1 + 0.01 * (7 * step % 11 - 5)), form(step))
+def read(path: Path) -> Reading:
+    """Return the judged fields of a log's receipt; none of them if it is refused."""
+    try:
+        document: dict[str, Any] = receipt_cli.read(path, unrecognised=True).product.document
+    except ReceiptError:
+        return dict.fromkeys(FIELDS)
+    summary = document["summary"] or {}
+    steps, loss = summary.get("steps") or {}, summary.get("metrics", {}).get("loss") or {}
+    values = (
+        steps.get("first"),
+        steps.get("last"),
+        steps.get("record_count"),
+        loss.get("first"),
+        loss.get("last"),
+        loss.get("min"),
+    )
+    return dict(zip(FIELDS, (document["checks"]["has_steps"], *values), strict=True))
 
 
-def _line(step: int) -> str:
-    return f"step {step} loss {_loss(step)}\n"
+def agrees(field: str, wanted: float | bool | None, got: float | bool | None) -> str:
+    """Return the verdict on one field."""
+    if wanted is None:
+        return "right" if not got and (got is None or field in ("has_steps", "record_count")) else "wrong"
+    if got is None:
+        return "missing"
+    return "right" if math.isclose(wanted, got, rel_tol=1e-12) else "wrong"
 
 
-def plain() -> Iterator[Piece]:
-    """Print a line a step."""
-    yield Piece("initialization", 0.6, "model has 124000000 parameters\n")
-    yield from _steps(1, 60, 0.15, _line)
+def verdict(readings: Iterable[Reading], got: Reading) -> tuple[str, Reading]:
+    """Return the best verdict over the readings of a log, and its reading."""
+    judged = []
+    for reading in readings:
+        found = {agrees(field, value, got[field]) for field, value in reading.items()}
+        judged.append((max(VERDICTS.index(one) for one in found), reading))
+    best, reading = min(judged, key=lambda pair: pair[0])
+    return VERDICTS[best], reading
 
 
-def bar() -> Iterator[Piece]:
-    """Redraw a bar as tqdm does without its times."""
-    yield Piece("initialization", 0.5)
-    yield from _steps(1, 60, 0.15, lambda n: f"\r{n * 100 // 60:3}%|{'#' * (n // 6):10}| {n}/60, loss={_loss(n)}")
-    yield Piece("idle", 0.0, "\n")
+def measure(seed: int, number: int, form: str, trait: str, folder: str) -> Result:
+    """Generate one log, write it to ``folder`` and read it."""
+    made = script(seed, number, form, trait)
+    path = Path(folder) / f"{number:03d}.log"
+    path.write_text(made.text, "utf-8", newline="")
+    got = read(path)
+    said, wanted = verdict(made.readings, got)
+    return Result(number, form, trait, said, wanted, got)
 
 
-def backspaces() -> Iterator[Piece]:
-    """Redraw a bar as Keras did in its first version: by backspaces and a carriage return."""
-    yield Piece("initialization", 0.5)
-    for epoch in range(3):
-
-        def form(n: int, epoch: int = epoch) -> str:
-            drawn = f"Epoch {epoch + 1}/3 step {n:2}/20 [{'=' * n}{'.' * (20 - n)}] loss: {_loss(20 * epoch + n)}"
-            return ("\b" * len(drawn) + "\r" if n > 1 else "") + drawn + ("\n" if n == 20 else "")
-
-        yield from _steps(1, 20, 0.15, form)
-
-
-def ranks() -> Iterator[Piece]:
-    """Print a line a step from two ranks, the second a little later."""
-    yield Piece("initialization", 0.6)
-    for piece in _steps(1, 60, 0.15, lambda step: f"[rank0]: {_line(step)}"):
-        yield piece
-        yield Piece("step", 0.0, piece.text.replace("rank0", "rank1"))
-
-
-def stalls() -> Iterator[Piece]:
-    """Stand still for five seconds between two steps."""
-    yield Piece("initialization", 0.5)
-    yield from _steps(1, 30, 0.15, _line)
-    yield Piece("idle", 5.0)
-    yield from _steps(31, 60, 0.15, _line)
-
-
-def checkpoints() -> Iterator[Piece]:
-    """Evaluate every ten steps, and save a checkpoint every twenty."""
-    yield Piece("initialization", 0.5)
-    for first in range(1, 61, 10):
-        yield from _steps(first, first + 9, 0.15, _line)
-        yield Piece("eval", 0.6, f"step {first + 9} val_loss {_loss(first + 7)}\n")
-        if first % 20 == 11:
-            yield Piece("checkpoint", 1.0, f"Saved checkpoint to out/step-{first + 9}.pt\n")
-
-
-def killed() -> Iterator[Piece]:
-    """Die by SIGKILL in the middle of a step, after a checkpoint: a line says that it begins, and none that it is done."""
-    yield Piece("initialization", 0.5)
-    yield from _steps(1, 20, 0.15, _line)
-    yield Piece("idle", 0.0, "Saving checkpoint to out/step-20.pt\n")
-    yield Piece("checkpoint", 0.8)
-    yield from _steps(21, 40, 0.15, _line)
-    yield Piece("idle", 0.1, KILL)
-
-
-def requeued() -> Iterator[Piece]:
-    """Go on after the checkpoint of the killed script."""
-    yield Piece("initialization", 0.5, "Resuming from checkpoint out/step-20.pt\n")
-    yield from _steps(21, 60, 0.15, _line)
-
-
-def fast() -> Iterator[Piece]:
-    """Print ten thousand lines a second."""
-    yield Piece("initialization", 0.5)
-    yield from _steps(1, 60_000, 0.0001, _line)
-
-
-SCRIPTS = {script.__name__: script for script in (plain, bar, backspaces, ranks, stalls, checkpoints, killed, requeued, fast)}
-BUFFERED = r"""
-#include <stdio.h>
-#include <time.h>
-int main(int count, char **words) {
-    struct timespec step = {0, 20000000}, begun, ended;
-    nanosleep(&(struct timespec){0, 500000000}, NULL);
-    clock_gettime(CLOCK_MONOTONIC, &begun);
-    for (int n = 1; n <= 1500; n++) {
-        nanosleep(&step, NULL);
-        printf("step %d loss %.4f, and some more words to fill the line with\n", n, 0.5 + 3 / (1 + 0.1 * n));
+def truth(number: int, made: Script) -> dict[str, Any]:
+    """Return the line of ``truth.jsonl`` of a log."""
+    return {
+        "path": f"{number:03d}.log",
+        "form": made.form,
+        "trait": made.trait,
+        "counter": made.counter,
+        "readings": made.readings,
     }
-    clock_gettime(CLOCK_MONOTONIC, &ended);
-    FILE *truth = fopen(words[1], "w");
-    double seconds = ended.tv_sec - begun.tv_sec + (ended.tv_nsec - begun.tv_nsec) / 1e9;
-    fprintf(truth, "{\"kinds\": {\"initialization\": 0.5, \"step\": %f}, \"steps\": [%f]}\n", seconds, seconds / 1500);
-    fclose(truth);
-    return 0;
-}
-"""
-"""A C program whose output the C library holds back in blocks of 4 KiB, as it does for every pipe."""
 
 
-def play(pieces: Iterator[Piece], truth: Path) -> None:
-    """Perform a script, and note in ``truth`` what took how long."""
-    began = time.clock_gettime(time.CLOCK_BOOTTIME)
-    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    kinds: defaultdict[str, float] = defaultdict(float)
-    kinds["initialization"] = began - ticks / os.sysconf("SC_CLK_TCK")
-    steps: list[float] = []
-    last = due = time.monotonic()
-    for piece in pieces:
-        due += piece.seconds
-        if (wait := due - time.monotonic()) > 0.0005:
-            time.sleep(wait)
-        now = time.monotonic()
-        kinds[piece.kind] += now - last
-        if piece.kind == "step" and piece.seconds:
-            steps.append(now - last)
-        last = now
-        if piece.text == KILL:
-            _note(truth, kinds, steps)
-            os.kill(os.getpid(), signal.SIGKILL)
-        os.write(1, piece.text.encode())
-    _note(truth, kinds, steps)
+def table(title: str, names: Iterable[str], results: list[Result], of: str) -> list[str]:
+    """Return the counts of each production in Markdown."""
+    rows = [f"| {title} | logs | right | missing | wrong | right, % |", "|---|--:|--:|--:|--:|--:|"]
+    for name in [*names, "all"]:
+        counts: dict[str, int] = defaultdict(int)
+        for result in results:
+            counts[result.verdict] += name in ("all", getattr(result, of))
+        total = sum(counts.values())
+        if total:
+            shown = " | ".join(str(counts[one]) for one in VERDICTS)
+            rows.append(f"| {name} | {total} | {shown} | {100 * counts['right'] / total:.0f} |")
+    return rows
 
 
-def _note(truth: Path, kinds: dict[str, float], steps: list[float]) -> None:
-    with truth.open("a") as file:
-        file.write(json.dumps({"kinds": kinds, "steps": steps}) + "\n")
+def main() -> int:
+    """Print the tables; return 1 if a log is read wrongly."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=COUNT, help=f"logs (default: {COUNT})")
+    parser.add_argument("--seed", type=int, default=SEED, help=f"default: {SEED}")
+    parser.add_argument("--jobs", type=int, default=1, help="logs at once (default: 1)")
+    parser.add_argument("--form", action="append", help="only this form or trait; may be given several times")
+    parser.add_argument("--details", action="store_true", help="print each log that is not right")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the logs and truth.jsonl here")
+    parser.add_argument("--generate", action="store_true", help="with --keep: write the logs, read nothing")
+    parser.add_argument("--write", action="store_true", help="write the tables to benchmarks/results")
+    options = parser.parse_args()
+    asked = [(number, *names) for number, names in enumerate(dealt(options.seed, options.count))]
+    asked = [row for row in asked if not options.form or set(row[1:]) & set(options.form)]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.keep or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        if options.keep:
+            made = [(row[0], script(options.seed, *row)) for row in asked]
+            lines = [json.dumps(truth(*pair), ensure_ascii=False) + "\n" for pair in made]
+            (folder / "truth.jsonl").write_text("".join(lines), "utf-8")
+            if options.generate:
+                for number, one in made:
+                    (folder / f"{number:03d}.log").write_text(one.text, "utf-8", newline="")
+                return 0
+        work = [(options.seed, *row, str(folder)) for row in asked]
+        with Pool(options.jobs) as pool:
+            results = pool.starmap(measure, work, chunksize=1)
+    for result in results if options.details else ():
+        if result.verdict != "right":
+            differing = {
+                f: (value, result.got[f]) for f, value in result.wanted.items() if agrees(f, value, result.got[f]) != "right"
+            }
+            print(f"{result.verdict:8} {result.number:03d} {result.form}, {result.trait or 'plain'}: {differing}")
+    parts = [table("form", FORMS, results, "form"), table("trait", [*TRAITS, ""], results, "trait")[:-1]]
+    text = "\n\n".join("\n".join(part) for part in parts)
+    print(text)
+    if options.write:
+        asked_by = f"`python -m benchmarks.own_scripts --count {options.count} --seed {options.seed}`"
+        RESULTS.write_text(f"# Own scripts\n\n{asked_by}: logs by form and trait.\n\n{text}\n", "utf-8")
+    return 1 if any(result.verdict == "wrong" for result in results) else 0
 
 
 if __name__ == "__main__":
-    play(SCRIPTS[sys.argv[1]](), Path(sys.argv[2]))
+    sys.exit(main())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.own_scripts import KILL, SCRIPTS, Piece
+from benchmarks.timeless import KILL, SCRIPTS, Piece
 from receipt_cli.io.times_file import HEAD_BYTES, TimesWriter
 from receipt_cli.receipts.production import Product, Request, produce
 from receipt_cli.render.card import render_card
