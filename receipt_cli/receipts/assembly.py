@@ -54,7 +54,7 @@ MAX_CANDIDATES = 8
 """Most candidate grammars that a receipt lists."""
 MAX_KEYS = 256
 """Most keys of cells that a receipt lists for each part of the ledger."""
-LOG_KEYS = ("log_complete", "log_loss", "recovered")
+LOG_KEYS = ("log_complete", "log_loss", "recovered", "sampled")
 """Fields of ``run`` that only receipts of a wrapped job have."""
 
 

@@ -617,7 +617,8 @@ class _Card:
                 guessed = "~" if text(goodput, "parts", name, "how") == "inferred" else ""
                 label = _LOST.get(name) or say(name.replace("_", " "), self.style)
                 lost.append(Text(f"{label} {guessed}{clock(seconds)}"))
-        return lost
+        idle = real(self.document, "run", "sampled", "gpu_idle_s")
+        return [*lost, *([Text(f"GPUs idle ~{clock(idle)}")] if idle else [])]
 
     # doubts, and the next command
 

@@ -240,8 +240,8 @@ class Arrivals:
             records = int(self._counts[0][begin - 1]) if begin else 0
             line = bisect_left(range(records + 1), records, key=self._before) + 1
             known = clock[begin:end][~np.isnan(clock[begin:end])]
-            end = launch.end if launch.end is not None else float(known[-1]) if len(known) else None
-            found.append(Started(records, line, launch.start, end))
+            last = float(known[-1]) if len(known) else None
+            found.append(Started(records, line, launch.start, last if launch.end is None else launch.end))
         return found
 
     def stamp(self, body: SegmentBody, lines_before: int, line_end: int | None) -> None:

@@ -108,7 +108,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "psutil": ("header.host", "wrap.memory"),
     "pyarrow": ("api.frames",),
     "pydantic": ("mcp_server.*",),
-    "pynvml": ("header.host",),
+    "pynvml": ("header.host", "wrap.sampling"),
     "pytorch_lightning": ("emit.callbacks.lightning",),
     "ray": ("batch.ray_engine",),
     "pyroaring": ("numeric.ordinals",),
