@@ -33,14 +33,15 @@ FINE = 0.01
 
 
 class Came(NamedTuple):
-    """How step records came: seconds that their times may be off, how many of them came with the one before, and the first.
+    """How step records came: seconds that their times may be off, how many came with the one before ``among`` all,
+    and the line of the first of these.
 
     ``held`` if the program held its output back.
     """
 
     grain: float
     together: int = 0
-    count: int = 0
+    among: int = 0
     line: int | None = None
     held: bool = False
 
@@ -115,6 +116,6 @@ def held_back(came: Came, spent: Account, summaries: Sequence[Summary], launch: 
     marks = any(event.rule.event in ("eval", "checkpoint") for event in launch.events)
     if spent.goodput is not None and (marks or came.grain > FINE * spent.goodput.wall_time_s):
         fields.insert(0, pointer("goodput"))
-    what = f"{came.together:,} of {came.count:,} step records came with the one before: the program holds its output back"
+    what = f"{came.together:,} of {came.among:,} step records came with the one before: the program holds its output back"
     detail = f"{what}, for about {came.grain:.3g} s; PYTHONUNBUFFERED=1 or stdbuf -oL shows when each was printed"
     return [Problem("output_held_back", came.line, detail, "", fields=tuple(fields))]
