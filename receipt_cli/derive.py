@@ -19,7 +19,7 @@ from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, complete_ending, judge
 from receipt_cli.analysis.flops import phase_facts
 from receipt_cli.analysis.goodput.account import Account, account
-from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, edges_of, held_back, how_they_came, note_starts
+from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, by_blocks, edges_of, held_back, how_they_came, note_starts
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
 from receipt_cli.analysis.omissions import (
@@ -354,6 +354,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     held: Sequence[Problem] = ()
     if came is not None:
         spent = by_arrival(spent)
+        for summary, phase in zip(summaries, phases, strict=True) if came.held else ():
+            summary.realised = by_blocks(summary.realised, phase)
         held = held_back(came, spent, summaries, launch)
     took = find_time_to_train(launch.events)
     for summary in summaries:

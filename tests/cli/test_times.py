@@ -113,11 +113,12 @@ def test_ten_thousand_lines_a_second_have_no_step_times_but_a_rate(tmp_path: Pat
 
 def test_output_that_was_held_back_proves_no_step_time(tmp_path: Path) -> None:
     """A C library holds back blocks of 4 KiB, as Python does: its lines share the time of their block."""
-    play(tmp_path, SCRIPTS["checkpoints"](), block=512)
+    play(tmp_path, SCRIPTS["checkpoints"](), block=64)
     product = parsed(tmp_path / "job.log")
     document = product.document
     assert document["summary"]["step_times"] is None
     assert document["goodput"] is None
+    assert 1 / document["summary"]["realised"]["steps_per_s"] == pytest.approx(60 / 60 * 0.15 + 5.6 / 60, rel=0.05)
     problem = next(p for p in document["derivation"]["problems"]["first"] if p["kind"] == "output_held_back")
     assert "PYTHONUNBUFFERED=1" in problem["detail"]
     assert "/goodput" in problem["fields"]

@@ -12,11 +12,12 @@ import numpy as np
 
 from receipt_cli.analysis.goodput.account import STAMPS, Account
 from receipt_cli.analysis.goodput.timestamps import Edges, Stamp, Stamps
+from receipt_cli.analysis.progress import CLOCK_DIGITS, Realised
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import EventTable
+from receipt_cli.events.table import NO_STEP, EventTable
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.problems import Problem, pointer
 from receipt_cli.scan.arrivals import LATENCY_S, Arrivals
@@ -28,6 +29,8 @@ TOGETHER = 0.05
 """Share of the step records from which on it is no exception that they come with others."""
 HELD = 3.0
 """Pauses between reads beyond which output that comes together was held back by the program."""
+BLOCKS = 10
+"""Blocks of output beyond which their pace is that of the run."""
 FINE = 0.01
 """Most of the time of a run that output may be held back for, if goodput is said of it."""
 
@@ -105,6 +108,25 @@ def by_arrival(spent: Account) -> Account:
         return spent
     evidence, of_steps = (EVIDENCE if name == STAMPS else name for name in (spent.goodput.evidence, spent.goodput.step_evidence))
     return spent._replace(goodput=spent.goodput._replace(evidence=evidence, step_evidence=of_steps))
+
+
+def by_blocks(found: Realised | None, phase: Phase) -> Realised | None:
+    """Return the throughput of a phase whose output was held back, at the pace between its whole blocks.
+
+    That is from the last record of its first block to the last record of the last but one; None of fewer than ``BLOCKS``.
+    """
+    table = EventTable(phase.steps)
+    order = np.argsort(table.at, kind="stable")
+    clock, step = table.clock[order], table.step[order]
+    ends = np.flatnonzero(np.diff(clock) > 0)
+    if found is None or found.step_count is None or len(ends) <= BLOCKS or NO_STEP in (step[ends[0]], step[ends[-1]]):
+        return None
+    seconds, count = float(clock[ends[-1]] - clock[ends[0]]), int(step[ends[-1]] - step[ends[0]])
+    if count <= 0:
+        return None
+    whole = round(seconds / count * found.step_count, CLOCK_DIGITS)
+    amounts = (found.step_count, found.tokens, found.samples)
+    return Realised(whole, *amounts, *(None if amount is None else amount / whole for amount in amounts))
 
 
 def held_back(came: Came, spent: Account, summaries: Sequence[Summary], launch: Launch) -> list[Problem]:

@@ -23,10 +23,11 @@ def tee(
 ) -> None:
     """Copy stdin to stdout and to a log, and write beside it when each line came.
 
-    Bytes pass through unchanged and at once. The times are in LOG.times, where `receipt parse` and the other commands find
-    them. Ctrl-C ends the job, not the copying. Exits 6 if the log cannot be written whole.
+    For example: python train.py 2>&1 | receipt tee job.log. Bytes pass through unchanged and at once. The times are in
+    LOG.times, where `receipt parse` and the other commands find them. Ctrl-C ends the job, not the copying. Exits 6 if the log
+    cannot be written whole.
 
-    Example: set -o pipefail; python train.py 2>&1 | receipt tee job.log
+    Example: receipt tee --append job.log
     """
     if append and overwrite:
         raise UsageError("--append and --overwrite exclude each other")
