@@ -38,6 +38,8 @@ class Recorder:
     def _begin(self, now: float) -> None:
         """Begin the file with what was read just before ``now``; do without one if it cannot be written."""
         if self._writer is None and not self._failed:
+            self._failed = os.path.lexists(self._times)  # meanwhile the job's own wrapper writes it
+        if self._writer is None and not self._failed:
             try:
                 how: Any = {"append": True, "pause_s": self._pause_s, "now": now, "wall": time.time(), "known": self._old}
                 self._writer = TimesWriter(self._times, self._log.fileno(), **how)
@@ -61,7 +63,7 @@ class Recorder:
 def begin_recording(path: str, pause_s: float) -> Recorder | None:
     """Return what records the growth of the log at ``path``, looked at every ``pause_s``; None if it cannot, or need not."""
     times = os.path.join(os.path.dirname(path), times_name(os.path.basename(path)))
-    if times == f"{path}.times" and not os.path.lexists(times):
+    if os.name != "nt" and times == f"{path}.times" and not os.path.lexists(times):
         with contextlib.suppress(OSError):
             return Recorder(open(path, "rb"), times, pause_s)  # closed by close()
     return None

@@ -101,6 +101,19 @@ def sealed_entries(data: bytes) -> tuple[Seal, bytes] | None:
     return None
 
 
+def _lock(descriptor: int) -> None:
+    """Lock a file, if its file system has locks. Raises ``BlockingIOError`` if another process writes it."""
+    import fcntl  # not on Windows, where nothing is recorded
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    except OSError:
+        return
+
+
 class TimesWriter:
     """Writes the times of one launch. It belongs to the process that writes the log.
 
@@ -130,6 +143,7 @@ class TimesWriter:
         self._log_bytes = self._entry_bytes = self._records = self._seals = 0
         with system_errors(OutputError, "cannot write the times", path):
             self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            _lock(self.descriptor)
             skipped = self._go_on(log, os.fstat(log).st_size if known is None else known) if append else 0
             os.ftruncate(self.descriptor, HEAD_BYTES + self._entry_bytes)
             os.pwrite(self.descriptor, MAGIC, 0)

@@ -4,13 +4,13 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from receipt_cli.io.times_file import EXACT_MS, HEAD_BYTES, LONG_MS, MAGIC, TimesWriter, code_of, sealed_entries, varint
 from receipt_cli.scan.arrivals import decode_entries, spans_of
-from receipt_cli.scan.arrivals import np as numpy
 
 WALL = 1_700_000_000.0
 PIECES = [(0.5, b"begin\n"), (0.6, b"step 1\nstep"), (0.75, b" 2\n"), (0.75, b"step 3\n"), (20.0, b"\r 10%"), (21.0, b"\r 20%")]

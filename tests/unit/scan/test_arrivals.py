@@ -4,6 +4,7 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 from receipt_cli.io.times_file import HEAD_BYTES, TimesWriter
 from receipt_cli.records.split import normalise
 from receipt_cli.scan.arrivals import Arrivals
-from receipt_cli.scan.arrivals import np as numpy
 
 TEXT = st.sampled_from([b"a", b"bc", b"\n", b"\r", b"\r\n", b"\b\b", b" 3/9 ", b"step 1 loss 2\n", b"\r 10%"])
 
