@@ -17,8 +17,8 @@ from receipt_cli.io.times_file import HEAD_BYTES, TimesWriter
 from receipt_cli.receipts.production import Product, Request, produce
 from receipt_cli.render.card import render_card
 from receipt_cli.render.style import Style
+from tests.cli.conftest import Invoke
 
-ROOT = Path(__file__).resolve().parents[2]
 WALL = 1_750_000_000.0
 BLOCK = 4096
 
@@ -54,12 +54,6 @@ def play(folder: Path, *launches: Iterable[Piece], block: int = 1, name: str = "
 
 def parsed(log: Path, **options: Any) -> Product:
     return produce(Request(path=str(log), **options))
-
-
-def receipt(*words: str, cwd: Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "receipt_cli", *words]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=cwd, env=environ, input=given, capture_output=True, check=False, timeout=120)
 
 
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in ("killed", "requeued", "fast")])
@@ -148,33 +142,38 @@ def test_stamps_of_the_log_come_first(tmp_path: Path) -> None:
     assert "times" not in document["derivation"]
 
 
-def test_a_receipt_is_a_function_of_the_log_and_its_times(tmp_path: Path) -> None:
+def test_a_receipt_is_a_function_of_the_log_and_its_times(
+    tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     play(tmp_path, SCRIPTS["plain"]())
-    assert receipt("parse", "job.log", "-o", "r.json", cwd=tmp_path).returncode == 0
-    assert receipt("verify", "r.json", "job.log", cwd=tmp_path).returncode == 0
+    assert invoke("parse", "job.log", "-o", "r.json").code == 0
+    assert invoke("verify", "r.json", "job.log").code == 0
     beside = tmp_path / "job.log.times"
     times, log = beside.read_bytes(), (tmp_path / "job.log").read_bytes()
 
     for at in (HEAD_BYTES + 30, len(times) - 1):
         beside.write_bytes(times[:at] + bytes([times[at] ^ 1]) + times[at + 1 :])
-        done = receipt("verify", "r.json", "job.log", "--json", cwd=tmp_path)
-        assert (done.returncode, json.loads(done.stdout)["other"][0]) == (1, "times")
+        done = invoke("verify", "r.json", "job.log", "--json")
+        assert (done.code, json.loads(done.stdout)["other"][0]) == (1, "times")
     beside.write_bytes(times)
     (tmp_path / "job.log").write_bytes(log.replace(b"loss 1", b"loss 2", 1))
-    done = receipt("verify", "r.json", "job.log", "--json", cwd=tmp_path)
-    assert (done.returncode, json.loads(done.stdout)["other"][:2]) == (1, ["log", "times"])
-    assert b"job.log.times is not used: it is of another log" in done.stderr
+    done = invoke("verify", "r.json", "job.log", "--json")
+    assert (done.code, json.loads(done.stdout)["other"][:2]) == (1, ["log", "times"])
+    assert "job.log.times is not used: it is of another log" in done.stderr
     (tmp_path / "job.log").write_bytes(log)
     beside.unlink()
-    done = receipt("verify", "r.json", "job.log", cwd=tmp_path)
-    assert done.returncode == 1
-    assert b"job.log.times is missing" in done.stderr
+    done = invoke("verify", "r.json", "job.log")
+    assert (done.code, "job.log.times is missing" in done.stderr) == (1, True)
 
 
-def test_a_receipt_without_times_is_verified_without_them(tmp_path: Path) -> None:
+def test_a_receipt_without_times_is_verified_without_them(
+    tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     play(tmp_path, SCRIPTS["plain"]())
-    assert receipt("parse", "job.log", "--no-times", "-o", "r.json", cwd=tmp_path).returncode == 0
-    assert receipt("verify", "r.json", "job.log", cwd=tmp_path).returncode == 0
+    invoke("parse", "job.log", "--no-times", "-o", "r.json")
+    assert invoke("verify", "r.json", "job.log").code == 0
 
 
 def test_a_compressed_log_finds_its_times(tmp_path: Path) -> None:
@@ -184,38 +183,39 @@ def test_a_compressed_log_finds_its_times(tmp_path: Path) -> None:
     assert parsed(tmp_path / "job.log.gz").document["derivation"] == whole["derivation"]
 
 
-def test_an_archive_uses_times_and_notices_new_ones(tmp_path: Path) -> None:
-    logs = tmp_path / "logs"
+def test_an_archive_uses_times_and_notices_new_ones(tmp_path: Path, invoke: Invoke) -> None:
+    logs, store = tmp_path / "logs", tmp_path / "store"
     logs.mkdir()
     play(logs, SCRIPTS["plain"]())
     shutil.move(logs / "job.log.times", tmp_path / "kept")
 
-    def goodput() -> list[Any]:
-        assert receipt("store", "build", "logs", "--store", "store", cwd=tmp_path).returncode == 0
-        done = receipt("store", "query", "store", "SELECT goodput_ratio FROM runs", "--json", cwd=tmp_path)
-        return [next(iter(row.values())) for row in json.loads(done.stdout)]
+    def goodput() -> float | None:
+        assert invoke("store", "build", logs, "--store", store, "--workers", "1").code == 0
+        newest = max(store.glob("receipts/*/*.json"), key=lambda path: int(path.name.split(".")[-2]))
+        found = json.loads(newest.read_bytes())["goodput"]
+        return None if found is None else found["goodput_ratio"]
 
-    assert goodput() == [None]
+    assert goodput() is None
     shutil.move(tmp_path / "kept", logs / "job.log.times")
-    assert goodput() == [pytest.approx(0.93, abs=0.03)]
-    assert goodput() == [pytest.approx(0.93, abs=0.03)]
+    assert goodput() == pytest.approx(0.93, abs=0.03)
+    assert goodput() == pytest.approx(0.93, abs=0.03)
 
 
-def test_tee_passes_bytes_on_and_keeps_their_times(tmp_path: Path) -> None:
+def test_tee_passes_bytes_on_and_keeps_their_times(tmp_path: Path, process: Invoke) -> None:
     text = b"step 1 loss 2\n\r 10%|# | 1/10" + bytes(range(256)) + b"no end"
-    done = receipt("tee", "job.log", cwd=tmp_path, given=text)
-    assert (done.returncode, done.stdout, (tmp_path / "job.log").read_bytes()) == (0, text, text)
+    done = process("tee", "job.log", cwd=tmp_path, input=text)
+    assert (done.code, done.stdout, (tmp_path / "job.log").read_bytes()) == (0, text, text)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["job.log", "job.log.times"]
-    assert receipt("tee", "job.log", cwd=tmp_path).returncode == 6
-    assert receipt("tee", "--append", "job.log", cwd=tmp_path, given=b"more\n").returncode == 0
+    assert process("tee", "job.log", cwd=tmp_path, input=b"").code == 6
+    assert process("tee", "--append", "job.log", cwd=tmp_path, input=b"more\n").code == 0
     assert (tmp_path / "job.log").read_bytes() == text + b"\nmore\n"
 
 
-def test_run_writes_times_or_stamps_or_neither(tmp_path: Path) -> None:
+def test_run_writes_times_or_stamps_or_neither(tmp_path: Path, process: Invoke) -> None:
     command = ("--", sys.executable, "-c", "print('step 1 loss 2'); print('step 2 loss 1')")
     for name, option in (("times", []), ("stamps", ["--stamp"]), ("neither", ["--no-times"])):
         (tmp_path / name).mkdir()
-        assert receipt("run", "-q", "--log", "job.log", *option, *command, cwd=tmp_path / name).returncode == 0
+        assert process("run", "-q", "--log", "job.log", *option, *command, cwd=tmp_path / name).code == 0
     plain = b"step 1 loss 2\nstep 2 loss 1\n"
     assert [(tmp_path / name / "job.log").read_bytes() == plain for name in ("times", "stamps", "neither")] == [True, False, True]
     assert [(tmp_path / name / "job.log.times").exists() for name in ("times", "stamps", "neither")] == [True, False, False]
