@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -571,7 +572,7 @@ class _Card:
             if rate := self.contradicted.get("steps_per_s"):
                 return [Text(_step_time(1 / rate)), *self._memory()]
             if mapping(self.document, "derivation", "times") and (rate := real(self.summary, "realised", "steps_per_s")):
-                return [Text(f"~{_step_time(1 / rate)}"), *self._memory()]
+                return [Text(f"{number(rate)} steps/s of wall time"), *self._memory()]
         parts: list[str] = []
         lead = next((name for name in ("step_time_s", *_RATES) if name in medians), None)
         if lead == "step_time_s":
@@ -602,6 +603,7 @@ class _Card:
         if wall is None:
             wall = real(self.document, "run", "wall_time_s")
             known = real(self.summary, "training_time_s") if wall is None else wall
+            known = self._lived() if known is None else known
             return [Text(clock(known))] if known else []
         low, high = real(goodput, "range", "low"), real(goodput, "range", "high")
         share = ""
@@ -619,6 +621,15 @@ class _Card:
                 lost.append(Text(f"{label} {guessed}{clock(seconds)}"))
         idle = real(self.document, "run", "sampled", "gpu_idle_s")
         return [*lost, *([Text(f"GPUs idle ~{clock(idle)}")] if idle else [])]
+
+    def _lived(self) -> float | None:
+        """Return the seconds from the start of the command to its end, by when its lines came; None if these are unknown."""
+        first, last = (text(self.summary, "time", end) for end in ("first", "last"))
+        if not mapping(self.document, "derivation", "times") or first is None or last is None:
+            return None
+        with suppress(ValueError):  # the document need not be valid
+            return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
+        return None
 
     # doubts, and the next command
 

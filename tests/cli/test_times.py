@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -116,7 +117,10 @@ def test_output_that_was_held_back_proves_no_step_time(tmp_path: Path) -> None:
     problem = next(p for p in document["derivation"]["problems"]["first"] if p["kind"] == "output_held_back")
     assert "PYTHONUNBUFFERED=1" in problem["detail"]
     assert "/goodput" in problem["fields"]
-    assert document["summary"]["time"]["last"] > document["summary"]["time"]["first"]
+    card = render_card(document, Style(), log="job.log")
+    assert re.search(r"  speed     4\.1\d* steps/s of wall time\n", card)
+    assert "  time      16 s\n" in card
+    assert "PYTHONUNBUFFERED=1 shows step times" in card
 
 
 def test_without_the_file_everything_is_as_before(tmp_path: Path) -> None:
