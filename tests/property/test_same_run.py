@@ -147,3 +147,31 @@ def test_the_first_pairs_of_the_benchmark_get_the_exact_verdict(tmp_path: Path) 
     pairs = list(simulated_pairs(random.Random(7)))[:24]
     answers = [(pair, verdict_of(pair, tmp_path)) for pair in pairs]
     assert [pair.kind for pair, found in answers if found is None or found["verdict"] not in pair.exact] == []
+
+
+HEADS = [
+    ("tokenizer: gpt2", "tokenizer", "gpt2"),
+    ("  tokenizer_type .................. HFTokenizer.................updated", "tokenizer", "HFTokenizer"),
+    ("dataset: fineweb-edu", "name", "fineweb-edu"),
+    ("Dataset: loaded", "name", None),
+    ("  data_path ....................................... ['/data/pile_text_document']", "name", "/data/pile_text_document"),
+    ("packing: best_fit", "packing_policy", "best_fit"),
+    ("packing: True", "packing_policy", None),
+    ("packing_policy=first_fit", "packing_policy", "first_fit"),
+    ("number of training samples: 12,345", "size_samples", 12345),
+    ("  train_samples ................................... 12345", "size_samples", None),  # the plan, not the data set's size
+    ("dataset fingerprint: 0xAB12CD34", "digest", "dataset ab12cd34"),
+    ("the dataset: fineweb-edu is large", "name", None),
+    ("dataset: fineweb-edu\ndataset: wikitext", "name", None),
+]
+
+
+@pytest.mark.parametrize(("head", "field", "value"), HEADS)
+def test_a_line_about_one_fact_of_the_data_is_read_and_no_other(head: str, field: str, value: Any, tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text(f"{head}\n{write(RUN, 'labels')}", "utf-8")
+    side, _ = load_side(str(tmp_path / "run.log"), lambda file: nullcontext(None))
+    assert (side.document["header"].get("data") or {}).get(field) == value
+    later = write(RUN, "labels").splitlines(keepends=True)
+    (tmp_path / "run.log").write_text("".join([*later[:9], f"{head}\n", *later[9:]]), "utf-8")
+    side, _ = load_side(str(tmp_path / "run.log"), lambda file: nullcontext(None))
+    assert "data" not in side.document["header"]  # not behind the first record
