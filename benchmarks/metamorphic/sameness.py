@@ -26,7 +26,7 @@ class Compared(NamedTuple):
 
 MISSING = "-"
 _PLACES = re.compile(
-    r"/(?:attachments|captured_sha256|derivation/(?:log|lines|near_misses|redactions))\b|/header/sources|/log_tail|/redactions"
+    r"/(?:attachments|captured_sha256|derivation/(?:candidates|log|lines|near_misses|redactions))\b|/header/sources|/log_tail|/redactions"
     r"|(?:^|[/_])lines?(?:$|/|_number)|/first_line|/last_line|/excerpt"
 )
 """Where a record stands, how it looks there, and how many lines there are: that is what the relations change."""
@@ -57,6 +57,11 @@ CELLS = May(
 WINDOW = May(
     re.compile(r"/summary/time/(?:first|last)$|^/failure/progress/silence_s$"),
     "lines with a head are longer: fewer of them are among the last bytes of the log, whose times are looked at",
+)
+PROOF = May(
+    re.compile(r"^/checks/(?:completed|has_steps)$"),
+    "a check is false only by a proof, which lines of others after the training or beside an early failure take away",
+    (None,),
 )
 OBSERVED = May(re.compile(r"/derivation/observed"), "what is said is observed")
 

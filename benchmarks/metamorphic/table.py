@@ -38,6 +38,7 @@ from benchmarks.metamorphic.sameness import (
     DOUBT,
     MEMORY,
     OBSERVED,
+    PROOF,
     SHOWN,
     WHO,
     WINDOW,
@@ -191,12 +192,12 @@ def _mention(form: str) -> Relation:
     def check(lines: Lines, before: Found, folder: Path) -> Compared:
         found, excused = list[str](), set[str]()
         for places in PLACES:
-            one = compare(before, receipts(_write(folder, inserted(lines, texts, places))), (OBSERVED, _PARTED))
+            one = compare(before, receipts(_write(folder, inserted(lines, texts, places))), (OBSERVED, PROOF, _PARTED))
             found += [f"at {places}: {text}" for text in one.differing]
             excused |= one.excused
         return Compared(found, frozenset(excused))
 
-    return Relation(f"mention: {form.format('WORDS', 'OTHERS')}", check, (OBSERVED, _PARTED))
+    return Relation(f"mention: {form.format('WORDS', 'OTHERS')}", check, (OBSERVED, PROOF, _PARTED))
 
 
 _SHOWN = re.compile(r"message|/host$|/file$|path|dir|/flags/|/observed|/problems/")
@@ -209,7 +210,7 @@ _PARTED = May(
 
 def _allowed(name: str) -> tuple[May, ...]:
     """Return what may differ behind the head ``name``."""
-    chosen = [(CLOCK, _STAMPED), (DOUBT, _LOGGERS), (SHOWN, _LOGGERS), (WHO, _NAMING), (CELLS, ("ts -s %.s",))]
+    chosen = [(CLOCK, _STAMPED), (DOUBT, _LOGGERS), (SHOWN, _LOGGERS), (PROOF, _LOGGERS), (WHO, _NAMING), (CELLS, ("ts -s %.s",))]
     chosen += [(WINDOW, ("Ray", "kubectl --prefix"))]
     return tuple(may for may, names in chosen if any(part in name for part in names))
 
@@ -226,7 +227,9 @@ def relations() -> list[Relation]:
         "NULs before": (May(re.compile("/problems/nul_bytes"), "the receipt says that the log has NULs"),),
     }
     for name, change in TEXTS.items():
-        made.append(_text(name, change, own.get(name, (_PARTED,) if "between" in name else ())))
+        made.append(
+            _text(name, change, own.get(name, (PROOF, _PARTED) if "between" in name else (PROOF,) if "others" in name else ()))
+        )
     made += [_files(name, change) for name, change in FILES.items()]
     made.append(_text("another time zone", another_zone, (May(_MOMENTS, "moments are another zone's; their distances stay"),)))
     made += [

@@ -192,7 +192,7 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
         counts[-1] = body.lines - sum(counts[:-1])  # with a last line that is open
         for part, name, count in zip(stream.parts, stream.names, counts, strict=True):
             files.append(FileFacts(name, stream.rank if stream.certain else None, part.sha256, part.size_bytes, count))
-            gathered.problems += [problem.moved(whole.lines) for problem in part.problems]
+            gathered.problems += [problem.moved(whole.lines) for problem in part.found]
             gathered.changed |= part.changed
         gathered.starts.append(whole.records)
         gathered.lines.append(whole.lines)
@@ -218,8 +218,7 @@ def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
         own, body = body, SegmentBody(lines=before, copied=body.copied)
         body.extend(own)
     log = LogFacts(source.sha256, source.size_bytes, before + lines, body.records)
-    problems = list(source.problems)
-    return Gathered(body, log, [stream], problems, lines=[before], tails=tails, heads=heads, changed=source.changed)
+    return Gathered(body, log, [stream], source.found, lines=[before], tails=tails, heads=heads, changed=source.changed)
 
 
 def _again(stream: Stream) -> Callable[[int], bytes]:

@@ -22,6 +22,7 @@ from receipt_cli.io.compression import HEAD, compression_of
 from receipt_cli.io.copied_lines import CopiedLines
 from receipt_cli.io.envelopes import Unpacker
 from receipt_cli.io.file_kinds import no_log
+from receipt_cli.io.folded_lines import FoldedLines
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.pipe import widen
 from receipt_cli.io.source import BLOCK, SPOOLED, Source
@@ -220,6 +221,7 @@ class Growth:
         self._plan = plan
         self._workers = workers
         self._unpacker = Unpacker()
+        self._folded = FoldedLines()
         self._copied = CopiedLines()
         self._stretch = Segment()
 
@@ -231,18 +233,20 @@ class Growth:
     @property
     def line_count(self) -> int:
         """Line ends read."""
-        return self._stretch.body.lines + self._stretch.head_end.count(b"\n") + self._copied.kept_lines
+        return self._stretch.body.lines + self._stretch.head_end.count(b"\n") + self._folded.kept_lines + self._copied.kept_lines
 
     def add(self, blocks: Sequence[bytes]) -> None:
         """Append blocks. Raises as ``Followed.add``."""
         for block in blocks:
             self.source.add(block)
-        self._stretch = self._with(self._stretch, [self._copied.feed(self._unpacker.feed(block)) for block in blocks])
+        whole = (self._folded.feed(self._unpacker.feed(block)) for block in blocks)
+        self._stretch = self._with(self._stretch, list(map(self._copied.feed, whole)))
 
     def _rest(self) -> list[bytes]:
         """Return the held-back text as if the log ended here."""
-        open_end = self._unpacker.rest()
+        open_end, lines = self._folded.rest(self._unpacker.rest())
         text, copies = self._copied.rest(open_end)
+        self.source.report_fold(lines)
         self.source.report_copies(copies)
         self.source.emptied = self._unpacker.emptied
         return [text]

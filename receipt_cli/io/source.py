@@ -19,6 +19,7 @@ from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise, refusing
+from receipt_cli.io.folded_lines import Fold, FoldedLines, numbers_of, unfolded
 from receipt_cli.io.pipe import Ahead, Pipe
 from receipt_cli.problems import Problem
 
@@ -168,6 +169,8 @@ class Source:
         self.emptied: Sequence[int] = ()
         self.native: Any = None  # the compiled kernel makes ``blocks`` faster, with the same result
         self._known: Copies | None = None  # known if the same text was searched before
+        self._fold: Fold | None = None  # valid if copies are known
+        self._folded: Sequence[int] = ()
         self.compression: str | None = None
         self.progress = progress
         self._digest: _Hash | None = None
@@ -299,7 +302,12 @@ class Source:
         told: list[bytes] = []
         unpacker, passed = self._behind_mark()
         with closing(self._ready(unpacker)) as ready:
-            text: Iterator[bytes] = left_out(ready, self.report_copies) if self._known is None else ready
+            text: Iterator[bytes] = ready
+            if self._known is None:
+                whole = ready if self._may_be_document else unfolded(ready, FoldedLines(), self.report_fold)
+                text = left_out(whole, self.report_copies)
+            elif self._fold is not None:
+                text = unfolded(ready, FoldedLines(self._fold, known=True), lambda _: None)
             text = text if self._lines == (0, None) else lines_of(text, *self._lines, passed=passed)
             for block in text if self._known is None else blanked(text, self._known, self._lines[0]):
                 self._tell()
@@ -314,10 +322,20 @@ class Source:
         """Set the copies of this text, also for sources that read it again."""
         self.copies = self._known = copies
 
+    def report_fold(self, lines: FoldedLines) -> None:
+        """Set how lines are cut and which were joined to a later one."""
+        self._fold, self._folded = lines.fold, lines.emptied
+
+    @property
+    def found(self) -> list[Problem]:
+        """All problems of the text: of its bytes, and of its lines."""
+        detail = "" if self._fold is None else f"lines are cut at {self._fold.width} columns; they are joined"
+        return [*self.problems, *([Problem("lines_folded", None, detail, "")] if detail else [])]
+
     @property
     def empty_lines(self) -> Sequence[int]:
         """Numbers of lines that are empty here but not in the log, ascending."""
-        return sorted({*self.copies.lines, *self.emptied}) if self.emptied else self.copies.lines
+        return numbers_of(self.copies.lines, self.emptied, self._folded)
 
     def _ready(self, unpacker: Unpacker | None) -> Generator[bytes, None, None]:
         """Yield the text as UTF-8 and unpacked: the first ``DIRECT`` bytes on demand, the rest ahead in threads.
@@ -412,6 +430,7 @@ class Source:
             again._limit, again._lines, again._marks, again.native = self._limit, self._lines, self._marks, self.native
         if self._known is not None:
             again.report_copies(self._known)
+            again._fold, again._folded = self._fold, self._folded
         return again
 
     def excerpt(self, before: int, end: int | None = None) -> Source | None:

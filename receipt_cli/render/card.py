@@ -61,6 +61,7 @@ PROBLEMS = {
     "file_of_another_run": "a file is left out: nothing ties it to the run",
     "side_by_side": "two runs write into one log",
     "decoded_as": "the log is not UTF-8",
+    "lines_folded": "cut lines were joined",
     "wall_without_step_times": "the wall time is known, that of the steps is not",
     "failed_start": "a start after the run failed",
     "record_too_long": "a line is too long to read",

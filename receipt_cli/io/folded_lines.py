@@ -1,0 +1,194 @@
+"""Lines that a terminal or a tool cut at a fixed width → the lines before the cut; the number of lines stays.
+
+A cut line is joined to the next one; all its parts but the last become empty. Two proofs, both looked for in the first
+``LOOKED_AT`` bytes, in which no line is longer than the cut ones:
+
+- A number is cut: a line of the greatest width ends in a number, and the next one begins with its rest.
+- Words are cut: most lines of the greatest width are followed by beginnings that no other line has, of several kinds.
+
+The next line is a rest if it begins as no line begins that follows a shorter one.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from receipt_cli.records.envelope import heads_of
+
+LOOKED_AT = 64 << 10
+"""Bytes within which the cut must show."""
+LONGEST = 1 << 20
+"""Longest line that is joined, in bytes."""
+NARROWEST = 40
+"""Least width at which lines are cut."""
+_KINDS = 4
+"""Fewest kinds of rests that prove that words are cut: a record of two lines repeats the same two."""
+_FOREIGN = 0.6
+"""Share of the widest lines that must be followed by a rest."""
+_INSIDE = 0.2
+"""Share of the widest lines that must be cut inside a word or number; the others are cut between two."""
+_NUMBER = re.compile(rb"\d(?:\.|[eE]-?)?\Z")
+_OF_NUMBER = re.compile(rb"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\d:\]])|[eE][-+]?\d+\b|[-+]\d+\b")
+_CUT = re.compile(rb"[a-zA-Z]\n[a-z_]|\d\n[\d.%]|[._/-]\n[^\W_]|\n(?:[.,:;)\]}%=/_-][\w ]|\d*e[-+]\d\d)")
+"""Where two lines meet inside a word or a number."""
+_CONTROL = re.compile(rb"[\r\x1b]")
+
+
+class Fold(NamedTuple):
+    """How the lines of a log are cut."""
+
+    width: int
+    starts: frozenset[bytes]
+    """How lines begin that follow a shorter line."""
+    words: bool
+    """Whether words are cut, too; else only rests of numbers are joined."""
+
+    def is_full(self, line: bytes) -> bool:
+        """Return whether the line has the width at which lines are cut, and is no rule of dashes."""
+        if len(line) < self.width or _CONTROL.search(line) or not re.search(rb"\w", line):
+            return False
+        return len(line) == self.width or (not line.isascii() and _columns(line) == self.width)
+
+    def goes_on(self, line: bytes, rest: bytes) -> bool:
+        """Return whether ``rest`` is the rest of the full ``line`` before it; a line with a time or rank before it is none."""
+        if not rest or _opening(rest) in self.starts or heads_of(rest):
+            return False
+        return self.words or _cuts_number(line, rest)
+
+
+def find_fold(text: bytes) -> Fold | None:
+    """Return how the lines of a log are cut, by its first whole lines; None if they are not."""
+    lines = [line.removesuffix(b"\r") for line in text.split(b"\n")[:-1]]
+    plain = [line for line in lines if not _CONTROL.search(line)]
+    width = max((len(line) for line in plain if line.isascii()), default=0)
+    if width < NARROWEST or any(len(line) > width and _columns(line) > width for line in plain):
+        return None
+    fold = Fold(width, frozenset(), words=True)
+    full = [fold.is_full(line) for line in lines]
+    if not any(full):
+        return None
+    begins = [lines[0], *(line for wide, line in zip(full, lines[1:], strict=False) if not wide)]
+    fold = fold._replace(starts=frozenset(map(_opening, begins)))
+    pairs = [pair for wide, pair in zip(full, pairwise(lines), strict=False) if wide]
+    rests = [(line, rest) for line, rest in pairs if fold.goes_on(line, rest)]
+    inside = [rest for line, rest in rests if _CUT.search(line[-1:] + b"\n" + rest[:8])]
+    words = len(rests) >= _FOREIGN * len(pairs) and len(inside) >= _INSIDE * len(pairs)
+    if words and len(set(map(_opening, inside))) >= _KINDS:
+        return fold
+    return fold._replace(words=False) if any(_cuts_number(line, rest) for line, rest in rests) else None
+
+
+def _cuts_number(line: bytes, rest: bytes) -> bool:
+    return _NUMBER.search(line) is not None and _OF_NUMBER.match(rest) is not None
+
+
+def _columns(line: bytes) -> int:
+    return len(line.decode("utf-8", "replace"))
+
+
+def _opening(line: bytes) -> bytes:
+    """Return how a line begins, with one digit for each number and one space for each gap."""
+    return re.sub(rb"\d+", b"0", re.sub(rb"\s+", b" ", line[:24]))[:12]
+
+
+class FoldedLines:
+    """Join the cut lines of a stream; the result does not depend on how the stream is cut into pieces.
+
+    Returns nothing until the first lines show whether they are cut.
+    """
+
+    def __init__(self, fold: Fold | None = None, *, known: bool = False) -> None:
+        """``known``: the same text was searched before, and ``fold`` was found."""
+        self.fold = fold
+        self.known = known
+        self.emptied: array[int] = array("q")
+        """Numbers of the lines that became empty, ascending from 1."""
+        self._held = b""
+        self._before: tuple[bytes, bytes] | None = None  # a full line, and all of its line so far
+        self._lines = 0
+
+    def feed(self, block: bytes) -> bytes:
+        """Return the lines that end in ``block``, joined; hold back what the next block may end."""
+        if self.known and self.fold is None:
+            return block
+        self._held += block
+        if not self.known:
+            if len(self._held) < LOOKED_AT:
+                return b""
+            self.fold, self.known = find_fold(self._held[: self._held.rfind(b"\n", 0, LOOKED_AT) + 1]), True
+            if self.fold is None:
+                text, self._held = self._held, b""
+                return text
+        end = self._held.rfind(b"\n") + 1
+        text, self._held = self._held[:end], self._held[end:]
+        return self._joined(text)
+
+    @property
+    def kept_lines(self) -> int:
+        """Number of line ends in the text held back."""
+        return self._held.count(b"\n") + (self._before is not None)
+
+    def rest(self, end: bytes = b"") -> tuple[bytes, FoldedLines]:
+        """Return the text held back as if the log ended with ``end``, and what was found until there; changes nothing."""
+        held = self._held + end
+        done = FoldedLines(self.fold, known=True)
+        done.emptied, done._before, done._lines = self.emptied[:], self._before, self._lines
+        if not self.known:
+            done.fold = find_fold(held[: held.rfind(b"\n", 0, LOOKED_AT) + 1])
+        if done.fold is None:
+            return held, done
+        text = done._joined(held[: held.rfind(b"\n") + 1])
+        last = held[held.rfind(b"\n") + 1 :]
+        if done._before is not None:
+            line, whole = done._before
+            if done.fold.goes_on(line, last):
+                done.emptied.append(done._lines + 1)
+                last, whole = whole.removesuffix(b"\r") + last, b""
+            text += whole + b"\n"
+        return text + last, done
+
+    def _joined(self, text: bytes) -> bytes:
+        """Return whole lines, joined to those before them; hold back the last one if it is full."""
+        assert self.fold is not None
+        made: list[bytes] = []
+        for line in text.split(b"\n")[:-1]:
+            whole, bare = line, line.removesuffix(b"\r")
+            if self._before is not None:
+                last, before = self._before
+                if self.fold.goes_on(last, bare):
+                    self.emptied.append(self._lines + 1)
+                    whole, before = before.removesuffix(b"\r") + line, b""
+                made.append(before + b"\n")
+                self._lines += 1
+            if self.fold.is_full(bare) and len(whole) < LONGEST:
+                self._before = bare, whole
+            else:
+                self._before = None
+                made.append(whole + b"\n")
+                self._lines += 1
+        return b"".join(made)
+
+
+def unfolded(blocks: Iterator[bytes], lines: FoldedLines, report: Callable[[FoldedLines], None]) -> Generator[bytes, None, None]:
+    """Yield the text of ``blocks`` with cut lines joined; call ``report`` once the fold is known, and at the end."""
+    told = lines.known
+    for block in blocks:
+        text = lines.feed(block)
+        if lines.known and not told:
+            told = True
+            report(lines)
+        if text:
+            yield text
+    text, done = lines.rest()
+    report(done)
+    if text:
+        yield text
+
+
+def numbers_of(*emptied: Sequence[int]) -> Sequence[int]:
+    """Return the numbers of emptied lines of several stages, ascending."""
+    return sorted({number for numbers in emptied for number in numbers})
