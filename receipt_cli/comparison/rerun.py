@@ -167,7 +167,8 @@ class _Told:
             printed = any(curve.stream.decides for curve in self.curves)
             return "not_comparable", "the runs print no step in common" if printed else "no losses of both runs are known"
         apart = [("seeds", part.because) for part in (self.seeds, self.parameters) if part.same is False]
-        apart += [(curve.stream.name, curve.because) for curve in numbers if curve.same is False]
+        leaving = sorted((curve for curve in numbers if curve.same is False), key=lambda curve: curve.facts["departs"]["step"])
+        apart += [(curve.stream.name, curve.because) for curve in leaving]
         if self.seam is not None:
             if self.seam.same is None:
                 return "not_comparable", self.seam.because
@@ -265,7 +266,8 @@ def _data(a: Document, b: Document, curves: Sequence[Compared], seam: Part | Non
     told = {"facts": [{"pointer": f"{_DATA}{name}", "a": left.get(name), "b": right.get(name)} for name in names]}
     apart = [name for name in names if None not in (left.get(name), right.get(name)) and left[name] != right[name]]
     positions = [curve for curve in curves if curve.stream.role == "data" and curve.facts["compared"]]
-    departed = [f"{curve.stream.name.replace('_', ' ')}, {curve.because}" for curve in positions if curve.same is False]
+    leaving = sorted((curve for curve in positions if curve.same is False), key=lambda curve: curve.facts["departs"]["step"])
+    departed = [f"{curve.stream.name.replace('_', ' ')}, {curve.because}" for curve in leaving]
     departed += [part.because for part in (seam, start) if part is not None and part.facts.get("position") is False]
     if apart:
         differing = [f"{name.replace('_', ' ')} {left[name]} and {right[name]}" for name in apart]

@@ -175,3 +175,47 @@ def test_a_line_about_one_fact_of_the_data_is_read_and_no_other(head: str, field
     (tmp_path / "run.log").write_text("".join([*later[:9], f"{head}\n", *later[9:]]), "utf-8")
     side, _ = load_side(str(tmp_path / "run.log"), lambda file: nullcontext(None))
     assert "data" not in side.document["header"]  # not behind the first record
+
+
+CELLS = {
+    "tokens": "step {n} | loss {loss} | tokens seen {tokens:,}",
+    "images": "iteration {n}: loss {loss}, images seen {samples}",
+    "json": '{{"step": {n}, "loss": {loss}, "consumed_samples": {samples}}}',
+    "loader": "step: {n} loss: {loss} dataloader_step: {place}",
+    "epoch": "epoch {epoch} batch {batch} step {n} loss {loss}",
+    "shard": "it {n} loss {loss} shard {epoch} offset {batch}",
+    "row group": "Step {n} loss {loss} row_group={batch} file_idx={epoch}",
+    "place": "step {n} loss {loss} data_pos {place}",
+    "sampler": "step={n} loss={loss} sampler_state={digest:08x}",
+    "digest": "step {n} loss {loss}\nbatch hash: {digest:08x}",
+    "ranks": "step {n} loss {loss}\n[rank0] batch hash: {digest:08x}\n[rank1] batch hash: {other:08x}",
+}
+"""Forms in which scripts print a place in the data, with the record or behind it."""
+
+
+def script(form: str, first: int = 0, last: int = 40, lost: int = 0, turned: bool = False) -> str:
+    """Return the log of a script that prints the same losses whatever its data is."""
+    lines = []
+    for n in range(first, last):
+        place = n + lost
+        digests = place * 2654435761 % 2**32, (place + 1) * 40503 % 2**32
+        digest, other = reversed(digests) if turned else digests
+        facts = {
+            "place": place,
+            "samples": 8 * (place + 1),
+            "tokens": 4096 * (place + 1),
+            "epoch": place // 10,
+            "batch": place % 10,
+        }
+        lines.append(CELLS[form].format(n=n, loss=f"{3 - n / 50:.4f}", digest=digest, other=other, **facts) + "\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("form", CELLS)
+def test_a_place_that_a_script_prints_is_compared(form: str, ask: Any) -> None:
+    assert ask(script(form), script(form, turned=form == "ranks"))["verdict"] == "identical"
+    assert ask(script(form), script(form, lost=5))["verdict"] == "other_data"
+    assert ask(script(form), script(form, first=30, last=60), "resume")["verdict"] == "identical"
+    lost = ask(script(form), script(form, first=30, last=60, lost=3), "resume")
+    (at, *_) = sorted(curve["departs"]["step"] for curve in lost["curves"] if curve["departs"])
+    assert (lost["verdict"], at) == ("other_data", 30)
