@@ -86,9 +86,10 @@ class Compared:
             return "the runs print no step in common"
         if (at := facts["departs"]) is not None:
             lines = f" (lines {at['a_line']} and {at['b_line']})" if None not in (at["a_line"], at["b_line"]) else ""
-            return f"step {at['step']}: {at['a_text']} and {at['b_text']}{lines}"
+            return f"{'record' if self.stream.by_order else 'step'} {at['step']}: {at['a_text']} and {at['b_text']}{lines}"
         how = "" if self.exact else " " + facts["how"]
-        return f"equal at {facts['compared']} step{'s' * (facts['compared'] > 1)}{how}"
+        kind = "record" if self.stream.by_order else "step"
+        return f"equal at {facts['compared']} {kind}{'s' * (facts['compared'] > 1)}{how}"
 
     def document(self) -> dict[str, Any]:
         """Return this comparison as JSON values."""
@@ -379,7 +380,8 @@ def _start(a: Side, b: Side) -> Part:
 
 def _curves(sides: tuple[Streams, Streams], steps: int | None, tolerance: float | None, *, resumed: bool) -> list[Compared]:
     """Return the comparison of each stream that both runs have, positions first, then losses."""
-    names = [name for name in sides[0] if name in sides[1]]
+    names = [name for name in sides[0] if name in sides[1] and sides[0][name].by_order == sides[1][name].by_order]
+    names = [name for name in names if not (resumed and sides[0][name].by_order)]
     order = sorted(names, key=lambda name: (sides[0][name].role != "data", not sides[0][name].decides))
     return [_compare(sides[0][name], sides[1][name], steps, tolerance, resumed=resumed) for name in order]
 

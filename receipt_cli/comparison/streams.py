@@ -95,6 +95,8 @@ class Stream:
     """The values of a stream of digests, which ``values`` only stand for."""
     decides: bool = False
     """Whether the stream is a result of training: a loss, a reward, an accuracy."""
+    by_order: bool = False
+    """Whether no record has a step: ``steps`` are the numbers of the records then, from 0."""
 
     def shown(self, index: int) -> str:
         """Return a value as printed."""
@@ -180,6 +182,8 @@ def _add(
     statistic: Mapping[str, object] | None,
 ) -> None:
     steps = table.steps_of(column)
+    by_order = bool(len(steps)) and bool(np.isnan(steps).all())
+    steps = np.arange(len(steps), dtype=np.float64) if by_order else steps
     known = np.flatnonzero(~np.isnan(steps))
     if not len(known):
         return
@@ -191,7 +195,7 @@ def _add(
         strength = "amount"
     found[name] = Stream(
         name, role, strength, places, values, Printing.of(statistic, values),
-        lambda index: table.line_of(name, column.row(int(at[index]))), decides=decides,
+        lambda index: table.line_of(name, column.row(int(at[index]))), decides=decides, by_order=by_order,
     )  # fmt: skip
 
 
