@@ -281,7 +281,7 @@ def _data(a: Document, b: Document, curves: Sequence[Compared], seam: Part | Non
         return Part(True, "both print the same " + ("digest of the data" if digest else "place in the data"), told)
     amount = any(curve.stream.strength == "amount" for curve in positions) or (seam is not None and seam.facts.get("position"))
     if amount and seeds is not False:
-        return Part(True, "both print the same position in the data", told)
+        return Part(True, "both have used as much data at each step, and no seed differs", told)
     if amount:
         return Part(None, "both used as much data, but their seeds differ: its order is not shown", told)
     return Part(None, "no position in the data is printed by both", told)
