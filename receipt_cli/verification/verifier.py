@@ -11,6 +11,7 @@ from receipt_cli.derive import Options, read_log
 from receipt_cli.detect.choose import Choice, Chosen
 from receipt_cli.documents.canonical import canonical_bytes, is_touched
 from receipt_cli.documents.diff import Difference, differences
+from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.documents.schemas import keep_known
 from receipt_cli.documents.validate import Finding, validate_bytes
 from receipt_cli.errors import InputError, UsageError
@@ -196,10 +197,23 @@ def verify(
     else:
         made = _derive(document, logs, own, newest, workers, progress, notes, site)
         refs = tuple(f"{entry['id']}@v{entry['version']}" for entry in made["derivation"]["grammars"])
-    now = derived_bytes(keep_known(made, str(document.get("schema_version"))))
+    known = keep_known(made, str(document.get("schema_version")))
+    now = derived_bytes(known)
     found = [] if derived_bytes(document) == now else list(differences(derived_part(document), json.loads(now)))
-    found += differences({"header": document["header"]}, {"header": made["header"]})
+    found += differences({"header": document["header"]}, {"header": _with_sources_of_its_values(known["header"])})
     return Verification(tuple(found), invalid, refs, tuple(notes), is_touched(document), document["derivation"]["tool_version"])
+
+
+def _with_sources_of_its_values(header: Document) -> Document:
+    """Return a header without sources of fields that it does not have: its version does not know them."""
+
+    def has(place: str) -> bool:
+        value: Any = header
+        for part in pointer_parts(place):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return value is not None
+
+    return {**header, "sources": {place: source for place, source in header["sources"].items() if has(place)}}
 
 
 def _derive(
