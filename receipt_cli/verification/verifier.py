@@ -22,12 +22,12 @@ from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import renew_log_facts
 from receipt_cli.header.document import log_facts
 from receipt_cli.importers.importing import import_document
-from receipt_cli.io.compression import unpacked
+from receipt_cli.io.compression import times_name, unpacked
 from receipt_cli.io.discovery import names_of
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Progress, Source
 from receipt_cli.receipts.assembly import Document, assemble, derived_bytes, derived_part
-from receipt_cli.receipts.production import find_paths, open_streams
+from receipt_cli.receipts.production import find_paths, open_streams, times_note
 from receipt_cli.redaction.text import mask_texts
 
 
@@ -47,6 +47,8 @@ class Recorded:
     launch: int | None
     files: tuple[RecordedFile, ...]
     tool_version: str
+    times: str | None = None
+    """Digest of the file of times, if the receipt has times from one."""
 
     @classmethod
     def of(cls, derivation: Mapping[str, Any]) -> Recorded:
@@ -58,6 +60,7 @@ class Recorded:
             launch=launches["used"] - 1 if launches else None,
             files=tuple(RecordedFile(file["name"], file["sha256"]) for file in derivation["log"].get("files", ())),
             tool_version=derivation["tool_version"],
+            times=(derivation.get("times") or {}).get("sha256"),
         )
 
     def forced(self, own: Sequence[Grammar] = ()) -> Grammar | None:
@@ -88,6 +91,7 @@ class Recorded:
 
 INPUTS = {
     "log": ("/derivation/log/sha256", "/derivation/log/files/{}/sha256"),
+    "times": ("/derivation/times", "/derivation/times/sha256", "/derivation/times/size_bytes"),
     "grammar": tuple(f"/derivation/grammars/{{}}/{part}" for part in ("id", "version", "sha256")),
     "markers": ("/derivation/markers/version", "/derivation/markers/sha256"),
     "registry": ("/derivation/registry/version", "/derivation/registry/sha256"),
@@ -235,10 +239,12 @@ def _derive(
     if newest and forced is not None:
         forced = replace(recorded, options=replace(recorded.options, grammar=forced.id), grammars=()).forced(own)
     choice = None if newest else recorded.choice(own)
-    streams = open_streams(paths, names, progress=progress)
+    streams = open_streams(paths, names, progress=progress, times=recorded.times is not None)
+    if recorded.times is not None and not any(part.listener for stream in streams for part in stream.parts):
+        notes.append(f"{times_name(paths[0])} is missing: the receipt has its times from that file")
     try:
         reading = read_log(streams, recorded.options, workers=workers, using=forced, choice=choice, site=site)
-        notes += ["the log changed while it was read"] if reading.gathered.changed else []
+        notes += [*times_note(streams), *(["the log changed while it was read"] if reading.gathered.changed else [])]
         there = recorded.launch is not None and recorded.launch < len(reading.launches)
         derivation = reading.derivation(recorded.launch if there else None)
         header = mask_texts(renew_log_facts(document["header"], log_facts(derivation.facts)[0]))
