@@ -18,6 +18,7 @@ from receipt_cli.learn.overview import find_lacks
 from receipt_cli.learn.progress import heading_rule, induce_herald, induce_progress, induce_steps
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.readings import without
+from receipt_cli.learn.saves import Saves, induce_saves
 from receipt_cli.learn.series import Group, choose
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tables import Table, induce_table
@@ -72,8 +73,8 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     Where nothing is learned, ``lacking`` is given what the nearest records lacked.
     """
     miner, table = Miner(_interesting(vocabulary), _heralds(vocabulary)), Table()
-    banners = Banners(vocabulary)
-    miner.listeners += [table.take, banners.take]
+    banners, saves = Banners(vocabulary), Saves(vocabulary)
+    miner.listeners += [table.take, banners.take, saves.take]
     miner.mine(blocks)
     groups, readings = choose(miner.shapes.values(), vocabulary)
     rules = _steps(groups, readings, vocabulary)
@@ -105,6 +106,8 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     left = {r.shape.samples[0]: r.shape.count for rule in rules if rule.group for r in foreign(rule.group, others)}
     banner = induce_banner(banners, sum(rule.records for rule in rules))
     rules = rules if banner is None else [banner, *rules]
+    saved = induce_saves(saves, sum(rule.records for rule in rules))
+    rules = rules if saved is None else [*rules, saved]
     return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure, tuple(left.items()))
 
 
