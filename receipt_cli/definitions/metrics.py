@@ -14,7 +14,7 @@ from receipt_cli.definitions.resources import load_shipped, unpack
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import DataError
 
-REGISTRY_PATH = "metrics/v1.yaml"
+REGISTRY_PATH = "metrics/v2.yaml"
 
 Klass = Literal["curve", "rate", "level", "counter"]
 Window = Literal["all", "steady"]
