@@ -30,8 +30,8 @@ from receipt_cli.learn.vocabulary import load_vocabulary
 ROOT = Path(__file__).resolve().parents[3]
 LOG = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 DEFINITIONS: dict[str, tuple[Any, Callable[[bytes, str], Any]]] = {
-    "schemas/metrics/v1.yaml": (load_registry, parse_registry),
-    "schemas/peaks/v1.yaml": (load_peaks, parse_peaks),
+    "schemas/metrics/v2.yaml": (load_registry, parse_registry),
+    "schemas/peaks/v2.yaml": (load_peaks, parse_peaks),
     "schemas/index.yaml": (list_schemas, parse_index),
     "grammars/fixtures.yaml": (list_fixtures, parse_fixtures),
     f"grammars/{MARKERS_PATH}": (load_catalogue, parse_catalogue),
@@ -142,13 +142,13 @@ def test_a_changed_definition_is_read_anew_and_the_others_are_not(package: Path)
 
 
 def test_changed_code_makes_all_of_it_old(package: Path) -> None:
-    assert resources.find_compiled("schemas/metrics/v1.yaml") is not None
+    assert resources.find_compiled("schemas/metrics/v2.yaml") is not None
     resources._entries.cache_clear()
     resources.code_digest.cache_clear()
     path = package / "receipt_cli" / "definitions" / "metrics.py"
     path.write_bytes(path.read_bytes() + b"# another comment\n")
-    assert resources.find_compiled("schemas/metrics/v1.yaml") is None
-    assert load_registry.__wrapped__().version == 1
+    assert resources.find_compiled("schemas/metrics/v2.yaml") is None
+    assert load_registry.__wrapped__().version == 2
 
 
 @pytest.mark.parametrize("spoil", [lambda d: b"", lambda d: d[:-9], lambda d: b"{}", lambda d: b"[]", lambda d: b"\xff", None])
@@ -165,11 +165,11 @@ def test_in_an_installed_package_the_size_is_enough(package: Path) -> None:
     for kind in ("grammars", "schemas"):
         shutil.move(package / kind, package / "receipt_cli" / kind)
     resources.data_root.cache_clear()
-    registry = package / "receipt_cli" / "schemas" / "metrics" / "v1.yaml"
+    registry = package / "receipt_cli" / "schemas" / "metrics" / "v2.yaml"
     shutil.rmtree(package / "receipt_cli" / "definitions")  # where only bytecode is installed
-    assert resources.find_compiled("schemas/metrics/v1.yaml") is not None
+    assert resources.find_compiled("schemas/metrics/v2.yaml") is not None
     registry.write_bytes(registry.read_bytes() + b"\n")
-    assert resources.find_compiled("schemas/metrics/v1.yaml") is None
+    assert resources.find_compiled("schemas/metrics/v2.yaml") is None
 
 
 def test_it_is_compiled_alike_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
