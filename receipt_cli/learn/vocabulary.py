@@ -1,4 +1,4 @@
-"""The words for reading an unknown trainer: lookups from ``grammars/generic/v2.yaml`` and the registry's aliases."""
+"""The words for reading an unknown trainer: lookups from ``grammars/generic/v1.yaml`` and the registry's aliases."""
 
 from __future__ import annotations
 
