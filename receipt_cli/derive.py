@@ -21,6 +21,7 @@ from receipt_cli.analysis.flops import phase_facts
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
+from receipt_cli.analysis.identity import Facts, with_identity
 from receipt_cli.analysis.omissions import (
     doubts_named,
     dropped,
@@ -376,7 +377,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         lines=reading.line_counts,
         near_misses=_near(body, grammars),
         problems=problems,
-        facts=first_facts(every) if number else with_seed(first_facts(every), reading.gathered, launch.events),
+        facts=first_facts(every) if number else _first_lines(first_facts(every), reading, launch.events),
         catalogue=engine.catalogue,
         registry=registry,
         metric_lines=metric_lines,
@@ -391,6 +392,11 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         ledger=reading.told.ledger,
         check_lines=deciding_lines(checks, summaries, phases, ending),
     )
+
+
+def _first_lines(facts: Mapping[str, tuple[float | str, int]], reading: Reading, events: Sequence[Event]) -> Facts:
+    """Return the facts of the first run of a log with those that its first lines state."""
+    return with_identity(with_seed(facts, reading.gathered, events), reading.gathered, events)
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:

@@ -14,6 +14,7 @@ from receipt_cli.analysis.flops import own_peak, world_size
 from receipt_cli.analysis.goodput.records import Records, standing_records
 from receipt_cli.analysis.goodput.timestamps import Edges, Life, LogTime, find_life
 from receipt_cli.analysis.memory import MemoryStory, tell
+from receipt_cli.analysis.position import Position, find_position
 from receipt_cli.analysis.progress import (
     Checkpoints,
     Evidence,
@@ -81,6 +82,7 @@ class Summary:
     lines: tuple[int | None, int | None] = (None, None)
     """The lines of the first and last step records."""
     time_to_train_s: float | None = None
+    position: Position | None = None
     contradictions: tuple[Contradiction, ...] = ()
     """Stated facts that the phase contradicts."""
 
@@ -123,6 +125,7 @@ def summarise(
     table = EventTable(events)
     _metrics(summary, table, _among(table, steps, steady), registry)
     _others(summary, table)
+    summary.position = find_position(table, summary.metrics, list(summary.other_metrics))
     summary.printed_digits = digits.of(events, summary.places) if digits is not None else {}
     for name, shown in summary.printed_digits.items():
         summary.places[name].resolution = shown.unit

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from receipt_cli.definitions.metrics import Metric, Registry
@@ -41,18 +43,78 @@ class Bound:
 class Change:
     """Largest ratio by which a metric may differ from the baseline, in the bad direction only or in both.
 
-    With ``interval`` required, the figures alone do not decide.
+    With ``interval`` required, the figures alone do not decide. With ``lane_last`` the baseline is the median of so many last
+    runs of the lane in a store.
     """
 
     metric: str
     direction: Literal["worse", "differs"]
     at_most: float
     interval: Interval
+    lane_last: int | None = None
 
     @property
     def name(self) -> str:
         """The gate's name."""
-        return f"{self.metric}.change.{self.direction}_by_at_most"
+        where = "change" if self.lane_last is None else f"last_{self.lane_last}_of_lane"
+        return f"{self.metric}.{where}.{self.direction}_by_at_most"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A figure of the steps of a log with its limits in base units: a percentile (``p05``), or the ``spread``.
+
+    The spread is the distance of the 5th and the 95th percentile, relative to the median.
+    """
+
+    metric: str
+    statistic: str
+    at_least: float | None
+    at_most: float | None
+
+    @property
+    def name(self) -> str:
+        """The gate's name."""
+        return f"{self.metric}.{self.statistic}"
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """The change of a metric per step over the last ``over`` records (None: the last half), with its limits."""
+
+    metric: str
+    over: int | None
+    at_least: float | None
+    at_most: float | None
+
+    @property
+    def name(self) -> str:
+        """The gate's name."""
+        return f"{self.metric}.slope"
+
+
+@dataclass(frozen=True, slots=True)
+class LineCount:
+    """How many lines of the log have a text, or match a regular expression; None: no limit."""
+
+    name: str
+    contains: str | None
+    matches: re.Pattern[str] | None
+    at_least: int | None
+    at_most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OfSystem:
+    """Gates for the runs on one system; a part that is None fits every run."""
+
+    lane: str | None
+    device: str | None
+    world_size: int | None
+    bounds: tuple[Bound, ...]
+    quantities: tuple[Quantity, ...]
+    slopes: tuple[Slope, ...]
+    changes: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +138,27 @@ class Gates:
     """Whether a log that stops before its run ends may pass."""
     allow_unknown: bool = False
     """Whether a log in which no step was recognised may pass, if nothing says that the run failed."""
+    quantities: tuple[Quantity, ...] = ()
+    slopes: tuple[Slope, ...] = ()
+    lines: tuple[LineCount, ...] = ()
+    systems: tuple[OfSystem, ...] = ()
+
+    @property
+    def every_change(self) -> tuple[Change, ...]:
+        """The changes of all systems, too."""
+        return (*self.changes, *(change for one in self.systems for change in one.changes))
+
+    def of_system(self, lane: str | None, device: str | None, world_size: int | None) -> Gates | None:
+        """Return the gates with those of the run's system, the first that fits; None if there are systems and none fits."""
+        if not self.systems:
+            return self
+        for one in self.systems:
+            device_fits = one.device is None or (device is not None and fnmatchcase(device.lower(), one.device.lower()))
+            if one.lane in (None, lane) and device_fits and one.world_size in (None, world_size):
+                bounds, quantities = (*self.bounds, *one.bounds), (*self.quantities, *one.quantities)
+                slopes, changes = (*self.slopes, *one.slopes), (*self.changes, *one.changes)
+                return replace(self, bounds=bounds, quantities=quantities, slopes=slopes, changes=changes, systems=())
+        return None
 
 
 DEFAULT = Gates()
@@ -83,9 +166,15 @@ DEFAULT = Gates()
 
 
 MAX_GATES = 200
-_KEYS = ("require", "metrics", "fields", "unknown", "allow_truncated")
+_LONGEST_NAME = 60
+_KEYS = ("require", "metrics", "fields", "lines", "systems", "unknown", "allow_truncated")
 _BOUND_KEYS = ("at_least", "at_most")
-_CHANGE_KEYS = ("worse_by_at_most", "differs_by_at_most", "interval")
+_CHANGE_KEYS = ("worse_by_at_most", "differs_by_at_most", "interval", "lane_last")
+_LINE_KEYS = ("name", "contains", "matches", *_BOUND_KEYS)
+_SYSTEM_KEYS = ("lane", "device", "world_size", "metrics", "fields")
+_PERCENTILE = re.compile(r"p(?:0[1-9]|[1-9]\d)")
+_LEAST_OVER = 16
+"""Fewest records over which a slope is taken."""
 _DIMENSIONS = {"s": "time", "byte": "bytes", "flop/s": "flops"}
 """Unit in the registry → dimension; other units are counts, or ratios if the name says so."""
 
@@ -112,10 +201,88 @@ class _Reader:
         data = read_yaml(self._text, self._where)
         self._known((), data, _KEYS, "a gates file")
         bounds = [*self._metric_bounds(data), *self._field_bounds(data)]
-        changes = list(self._changes(data))
-        if len(bounds) + len(changes) > MAX_GATES:
+        changes, quantities, slopes = list(self._changes(data)), list(self._quantities(data)), list(self._slopes(data))
+        lines, systems = list(self._lines(data)), list(self._systems(data))
+        inner = [gate for one in systems for gate in (*one.bounds, *one.quantities, *one.slopes, *one.changes)]
+        if len([*bounds, *changes, *quantities, *slopes, *lines, *inner]) > MAX_GATES:
             raise DataError(f"a gates file has at most {MAX_GATES} gates", where=self._where)
-        return Gates(self._require(data), tuple(bounds), tuple(changes), self._unknown(data), self._allow_truncated(data))
+        return Gates(
+            self._require(data), tuple(bounds), tuple(changes), self._unknown(data), self._allow_truncated(data),
+            quantities=tuple(quantities), slopes=tuple(slopes), lines=tuple(lines), systems=tuple(systems),
+        )  # fmt: skip
+
+    def _systems(self, data: Mapping[str, Any]) -> Iterator[OfSystem]:
+        stated = data.get("systems", [])
+        if not isinstance(stated, list):
+            raise self._error(("systems",), "systems is not a list", try_='systems: [{device: "*H100*", metrics: {...}}]')
+        for number, entry in enumerate(stated):
+            path = ("systems", str(number))
+            found = self._mapping(path, entry, 'device: "*H100*"')
+            self._known(path, found, _SYSTEM_KEYS, "a system")
+            lane, device, ranks = (found.get(key) for key in ("lane", "device", "world_size"))
+            if not all(part is None or isinstance(part, str) for part in (lane, device)):
+                raise self._error(path, "lane and device are texts")
+            if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool)):
+                raise self._error((*path, "world_size"), f"world_size is {ranks!r}, not a number of ranks")
+            inner = {key: found[key] for key in ("metrics", "fields") if key in found}
+            bounds = (*self._metric_bounds(inner), *self._field_bounds(inner))
+            more = tuple(self._quantities(inner)), tuple(self._slopes(inner)), tuple(self._changes(inner))
+            yield OfSystem(lane, device, ranks, bounds, *more)
+
+    def _lines(self, data: Mapping[str, Any]) -> Iterator[LineCount]:
+        stated = data.get("lines", [])
+        example = "lines: [{contains: saved checkpoint, at_least: 1}]"
+        if not isinstance(stated, list):
+            raise self._error(("lines",), "lines is not a list", try_=example)
+        for number, entry in enumerate(stated):
+            path = ("lines", str(number))
+            found = self._mapping(path, entry, example)
+            self._known(path, found, _LINE_KEYS, "a line")
+            texts = [found.get(key) for key in ("contains", "matches")]
+            if sum(text is not None for text in texts) != 1 or not all(
+                text is None or (isinstance(text, str) and text) for text in texts
+            ):
+                raise self._error(path, "a line is named by one text, contains or matches", try_=example)
+            try:
+                pattern = None if texts[1] is None else re.compile(texts[1])
+            except re.error as error:
+                raise self._error((*path, "matches"), f"{texts[1]!r} is no regular expression", why=str(error)) from error
+            limits = [found.get(key) for key in _BOUND_KEYS]
+            if not all(
+                limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0) for limit in limits
+            ):
+                raise self._error(path, "at_least and at_most are numbers of lines", try_=example)
+            least, most = limits if any(limit is not None for limit in limits) else (1, None)
+            if least is not None and most is not None and least > most:
+                raise self._error(path, "at_least is larger than at_most")
+            name = found.get("name", texts[0] if texts[0] is not None else texts[1])
+            yield LineCount(f"line {name}"[:_LONGEST_NAME], texts[0], pattern, least, most)
+
+    def _quantities(self, data: Mapping[str, Any]) -> Iterator[Quantity]:
+        for path, metric, entry in self._metrics(data):
+            for key in (key for key in entry if key == "spread" or _PERCENTILE.fullmatch(str(key))):
+                stated = self._mapping((*path, key), entry[key], f"{key}: {{at_most: 5%}}")
+                if key == "spread":
+                    self._known((*path, key), stated, _BOUND_KEYS, key)
+                    low, high = (self._share((*path, key, name), stated) if name in stated else None for name in _BOUND_KEYS)
+                    yield Quantity(metric.name, key, low, high)
+                else:
+                    yield Quantity(metric.name, key, *self._limits((*path, key), stated, metric))
+
+    def _slopes(self, data: Mapping[str, Any]) -> Iterator[Slope]:
+        for path, metric, entry in self._metrics(data):
+            if "slope" not in entry:
+                continue
+            path = (*path, "slope")
+            stated = self._mapping(path, entry["slope"], "slope: {over: 200, at_most: 0}")
+            self._known(path, stated, ("over", *_BOUND_KEYS), "slope")
+            over = stated.get("over")
+            if over is not None and (not isinstance(over, int) or isinstance(over, bool) or over < _LEAST_OVER):
+                raise self._error((*path, "over"), f"over is {over!r}, not a number of records of {_LEAST_OVER} or more")
+            limits = {key: stated[key] for key in _BOUND_KEYS if key in stated}
+            if not limits:
+                raise self._error(path, "slope has no limit", try_="slope: {over: 200, at_most: 0}")
+            yield Slope(metric.name, over, *self._limits(path, limits, None))
 
     def _allow_truncated(self, data: Mapping[str, Any]) -> bool:
         stated = data.get("allow_truncated", DEFAULT.allow_truncated)
@@ -157,7 +324,8 @@ class _Reader:
                 near = self._registry.by_alias.get(str(name).lower()) or _near(name, self._registry.by_name)
                 raise self._error(path, f"there is no metric {name!r}", try_=near)
             found = self._mapping(path, entry, f"{name}: {{median: {{at_least: 1}}}}")
-            self._known(path, found, (*STATISTICS, "change"), name)
+            named = [key for key in found if not _PERCENTILE.fullmatch(str(key))]
+            self._known(path, {key: found[key] for key in named}, (*STATISTICS, "spread", "slope", "change"), name)
             yield path, metric, found
 
     def _metric_bounds(self, data: Mapping[str, Any]) -> Iterator[Bound]:
@@ -203,13 +371,16 @@ class _Reader:
             interval = next((i for i in get_args(Interval) if i == stated.get("interval", "used")), None)
             if interval is None:
                 raise self._error((*path, "interval"), f"interval is one of {', '.join(get_args(Interval))}")
+            last = stated.get("lane_last")
+            if last is not None and (not isinstance(last, int) or isinstance(last, bool) or last < 1):
+                raise self._error((*path, "lane_last"), f"lane_last is {last!r}, not a number of runs")
             if "worse_by_at_most" in stated:
                 if metric.better == "none":
                     raise self._error(path, f"neither more nor less {metric.name} is worse", try_="differs_by_at_most")
-                yield Change(metric.name, "worse", self._share((*path, "worse_by_at_most"), stated), interval)
+                yield Change(metric.name, "worse", self._share((*path, "worse_by_at_most"), stated), interval, last)
             if "differs_by_at_most" in stated:
-                yield Change(metric.name, "differs", self._share((*path, "differs_by_at_most"), stated), interval)
-            if set(stated) <= {"interval"}:
+                yield Change(metric.name, "differs", self._share((*path, "differs_by_at_most"), stated), interval, last)
+            if set(stated) <= {"interval", "lane_last"}:
                 raise self._error(path, "change has no limit", try_="change: {worse_by_at_most: 5%}")
 
     def _share(self, path: Path, stated: Mapping[str, Any]) -> float:

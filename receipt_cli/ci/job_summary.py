@@ -8,17 +8,21 @@ from typing import Any
 
 from receipt_cli.analysis.checks import outcome
 from receipt_cli.ci.findings import Finding
-from receipt_cli.ci.verdict import Ruling, State, Verdict
+from receipt_cli.ci.golden import departed, draw, title_of
+from receipt_cli.ci.rulings import Ruling, State
+from receipt_cli.ci.verdict import Verdict
 from receipt_cli.render.comparison.markdown import render_markdown
 from receipt_cli.render.comparison.words import field_value
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import count, scale_for
+from receipt_cli.render.style import Style
 from receipt_cli.render.text import MAX_CELL, clean, code, escape, table
 
 MAX_BYTES = 1024 * 1024
 """Largest step summary in bytes: GitHub discards a larger one."""
 _MARKS: dict[State, str] = {"passed": "✅", "failed": "❌", "unknown": "❔", "noted": "▫️"}
 _MAX_METRICS = 40
+_MAX_CURVES = 4
 _MAX_RULINGS = 220
 _STATISTICS = ("first", "last", "median", "min", "max")
 
@@ -28,6 +32,7 @@ def render_summary(document: Mapping[str, Any], verdict: Verdict, findings: Sequ
     sections = [
         ("verdict", _head(document, verdict)),
         ("gates", _rulings("Gates", ("gate", "wanted", "found"), verdict.of_kind("gate"))),
+        ("golden curves", _golden(verdict)),
         ("checks", _rulings("Checks", ("check", "wanted", "found"), verdict.of_kind("check"))),
         ("failure", _failure(document)),
         ("metrics", _metrics(document)),
@@ -79,6 +84,12 @@ def _rulings(title: str, columns: Sequence[str], rulings: Sequence[Ruling]) -> I
         return
     yield from (f"### {title}", "")
     yield from table(("", *columns), [_row(ruling) for ruling in sorted(rulings, key=lambda r: not r.fails)[:_MAX_RULINGS]])
+
+
+def _golden(verdict: Verdict) -> Iterator[str]:
+    """Yield the curves that the run leaves, over the golden ones."""
+    for curve in departed(verdict.golden)[:_MAX_CURVES] if verdict.golden is not None else ():
+        yield from (f"### {escape(title_of(curve))}", "", "```text", *draw(curve, Style()).strip("\n").split("\n"), "```", "")
 
 
 def _row(ruling: Ruling) -> tuple[str, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipt_cli.ci.verdict import Ruling, State, Verdict
+from receipt_cli.ci.golden import departed, draw, title_of
+from receipt_cli.ci.rulings import Ruling, State
+from receipt_cli.ci.verdict import Verdict
 from receipt_cli.render.comparison.words import VERDICTS, reason_text
 from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.style import Role, Style
@@ -17,6 +19,7 @@ _MARKS: dict[State, tuple[str, Role]] = {
     "noted": ("·", "dim"),
 }
 _MAX_REASONS = 4
+_MAX_CURVES = 2
 
 
 def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> str:
@@ -33,6 +36,7 @@ def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> 
     for ruling in (r for r in verdict.rulings if r.fails):
         page.prose(f"{page.say(ruling.name)}: {page.say(ruling.sentence)}", "bad", indent=2, bullet="✗ ")
     _rulings(page, "gates", verdict.of_kind("gate"))
+    _golden(page, verdict)
     _rulings(page, "checks", verdict.of_kind("check"))
     if verdict.baseline is not None:
         words, role = VERDICTS[verdict.baseline.verdict]
@@ -41,6 +45,13 @@ def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> 
         for reason in verdict.baseline.reasons[:_MAX_REASONS]:
             page.prose(page.say(reason_text(reason)), "dim", indent=2, bullet="· ")
     return page.text()
+
+
+def _golden(page: Page, verdict: Verdict) -> None:
+    """Add the curves that the run leaves, over the golden ones."""
+    for curve in departed(verdict.golden)[:_MAX_CURVES] if verdict.golden is not None else ():
+        page.heading(page.say(title_of(curve)))
+        page.paste(draw(curve, page.style))
 
 
 def _rulings(page: Page, title: str, rulings: Sequence[Ruling]) -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from statistics import median
+from typing import Any
 
-from receipt_cli.analysis.checks import CORE, TRUNCATED, healthy, proven
+from receipt_cli.analysis.checks import CORE, TRUNCATED, contradicted_metrics, healthy, outcome, proven
 from receipt_cli.ci.gates import Bound, Change, Gates
+from receipt_cli.ci.golden import golden_rulings
+from receipt_cli.ci.quantities import quantity_rulings
+from receipt_cli.ci.rulings import Ruling, State
 from receipt_cli.comparison.comparable import Policy, judge
 from receipt_cli.comparison.comparable import Verdict as Comparability
 from receipt_cli.comparison.contrasts import Contrast, Run, comparison_document, contrast
-from receipt_cli.definitions.metrics import Registry
+from receipt_cli.comparison.golden import Held, System
+from receipt_cli.comparison.measured import Measured
+from receipt_cli.definitions.metrics import Metric, Registry, load_registry
 from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.render.comparison.words import figures, reason_text
 from receipt_cli.render.scale import measure, percent
@@ -46,8 +52,7 @@ def hold_against(run: Run, baselines: Sequence[Run], policy: Policy, registry: R
     return Baseline(tuple(other.name for other in baselines), comparison, worst, tuple(reasons))
 
 
-State = Literal["passed", "failed", "unknown", "noted"]
-SCHEMA_VERSION = "verdict/1.0"
+SCHEMA_VERSION = "verdict/1.1"
 _MAX_REASONS = 3
 _WORDS = {True: "true", False: "false", None: "unknown"}
 HEALTH = {
@@ -60,36 +65,6 @@ HEALTH = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
-    """Result of one check or gate.
-
-    ``answer`` is None if the receipt lacks the data; ``fails``: this ruling fails the job. ``wanted`` and ``found`` are words for
-    people; ``reason`` explains a missing answer or why a no does not fail.
-    """
-
-    kind: Literal["check", "gate"]
-    name: str
-    answer: bool | None
-    fails: bool
-    wanted: str
-    found: str
-    reason: str | None = None
-
-    @property
-    def state(self) -> State:
-        """The state; ``noted`` means that the answer is no, but a yes is not required."""
-        if self.fails:
-            return "failed"
-        return "unknown" if self.answer is None else "passed" if self.answer else "noted"
-
-    @property
-    def sentence(self) -> str:
-        """The ruling in one line."""
-        wanted = f", wanted {self.wanted}" if self.wanted else ""
-        return f"{self.found}{wanted}{f' ({self.reason})' if self.reason else ''}"
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """All rulings on one receipt, checks first."""
 
@@ -97,6 +72,7 @@ class Verdict:
     baseline: Baseline | None
     healthy: bool
     proven: bool
+    golden: Held | None = None
 
     @property
     def passed(self) -> bool:
@@ -122,20 +98,39 @@ class Verdict:
             "failure_reason": (receipt.get("failure") or {}).get("reason"),
             "rulings": [{**asdict(ruling), "state": ruling.state} for ruling in self.rulings],
             "comparison": baseline.document() if baseline is not None else None,
+            "golden": self.golden.document() if self.golden is not None else None,
         }
 
 
-def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None) -> Verdict:
-    """Return the verdict of the gates on the receipt ``document``; ``baseline`` is None without one."""
+def rule(
+    document: Mapping[str, Any],
+    gates: Gates,
+    baseline: Baseline | None,
+    golden: Held | None = None,
+    measured: Measured | None = None,
+    lane: Sequence[Mapping[str, Any]] | None = None,
+) -> Verdict:
+    """Return the verdict of the gates on the receipt ``document``.
+
+    ``baseline`` and ``golden`` are None without them, ``measured`` without the log, and ``lane``, the receipts of earlier runs of
+    the lane, oldest first, without a store.
+    """
     checks: dict[str, bool | None] = document["checks"]
+    own = gates.of_system(*System.of(document)) if gates.systems else gates
+    strange = [] if own is not None else [_unanswered("bounds", "system", "", "no system of the gates fits", _fails(gates))]
+    gates = gates if own is None else own
     rulings = [
         *_checks(document, gates),
         *_failure(document, gates),
         *(_bound(document, bound, gates) for bound in gates.bounds),
-        *(_change(change, gates, baseline) for change in gates.changes),
+        *strange,
+        *quantity_rulings(gates, measured),
+        *(_change(change, gates, baseline) for change in gates.changes if change.lane_last is None),
+        *(_of_lane(document, change, gates, lane) for change in gates.changes if change.lane_last is not None),
+        *(golden_rulings(golden, unknown_fails=gates.unknown.bounds == "fail") if golden is not None else ()),
     ]
     fine = healthy(checks, document["failure"], allow_truncated=gates.allow_truncated)
-    return Verdict(tuple(rulings), baseline, fine is True, proven(checks))
+    return Verdict(tuple(rulings), baseline, fine is True, proven(checks), golden)
 
 
 def _checks(document: Mapping[str, Any], gates: Gates) -> Iterator[Ruling]:
@@ -187,6 +182,10 @@ def _unanswered(kind: str, name: str, wanted: str, reason: str, fail: bool) -> R
     return Ruling("gate", name, None, fail, wanted, f"unknown: {reason}", why)
 
 
+def _fails(gates: Gates) -> bool:
+    return gates.unknown.bounds == "fail"
+
+
 def _bound(document: Mapping[str, Any], bound: Bound, gates: Gates) -> Ruling:
     value = _number(document, bound.pointer)
     limits = [(sign, limit) for sign, limit in (("≥", bound.at_least), ("≤", bound.at_most)) if limit is not None]
@@ -229,6 +228,41 @@ def _change(gate: Change, gates: Gates, baseline: Baseline | None) -> Ruling:
     if answer is None:
         return Ruling("gate", gate.name, None, fail, wanted, found, "over the limit, though within noise or printed digits")
     return Ruling("gate", gate.name, answer, not answer, wanted, found)
+
+
+_LEAST_RUNS = 3
+"""Fewest earlier runs of a lane whose median is a reference."""
+
+
+def _of_lane(document: Mapping[str, Any], gate: Change, gates: Gates, lane: Sequence[Mapping[str, Any]] | None) -> Ruling:
+    """Rule on a change against the median of the last runs of the lane that have the metric and finished."""
+    metric, fail = load_registry().by_name[gate.metric], gates.unknown.changes == "fail"
+    wanted = f"{gate.direction} by at most {100 * gate.at_most:.6g} % than the last {gate.lane_last} of the lane"
+    if lane is None:
+        return _unanswered("changes", gate.name, wanted, "no store with runs of the lane, or the lane is unknown", fail)
+    found = _headline(document, metric)
+    earlier = [value for one in lane if outcome(one) == "finished" and (value := _headline(one, metric)) is not None]
+    earlier = earlier[-(gate.lane_last or 1) :]
+    if found is None or len(earlier) < _LEAST_RUNS:
+        lacks = "no such figure" if found is None else f"only {len(earlier)} finished runs of the lane have it"
+        return _unanswered("changes", gate.name, wanted, lacks, fail)
+    usual = median(earlier)
+    if not usual:
+        return _unanswered("changes", gate.name, wanted, "the median of the lane is zero, so no ratio exists", fail)
+    ratio = (found - usual) / abs(usual)
+    worse = abs(ratio) if gate.direction == "differs" else -ratio if metric.better == "higher" else ratio
+    sign = "+" if ratio > 0 else "−" if ratio < 0 else ""
+    told = f"{measure(gate.metric, usual)} → {measure(gate.metric, found)}, {sign}{percent(abs(ratio))} ({len(earlier)} runs)"
+    return Ruling("gate", gate.name, worse <= gate.at_most, worse > gate.at_most, wanted, told)
+
+
+def _headline(document: Mapping[str, Any], metric: Metric) -> float | None:
+    """Return the figure by which a metric is compared; None if it is missing, or the log contradicts it."""
+    summary = document.get("summary") or {}
+    if metric.name in contradicted_metrics(summary):
+        return None
+    value: float | None = (summary.get("metrics", {}).get(metric.name) or {}).get(metric.headline)
+    return value
 
 
 def _no_comparison(gate: Change, baseline: Baseline | None) -> str | None:

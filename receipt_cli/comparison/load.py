@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from receipt_cli.comparison.comparable import Document
 from receipt_cli.comparison.contrasts import Axis, Curve, Run
-from receipt_cli.comparison.rerun import METRICS, Points, Side
+from receipt_cli.comparison.rerun import Side
+from receipt_cli.comparison.streams import read_streams, stored_streams
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
-from receipt_cli.events.table import Series
 from receipt_cli.io.source import Progress
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
@@ -114,46 +113,16 @@ def _trained(product: Product, steps: Floats, axis: Axis) -> Floats | None:
 
 
 def load_side(
-    file: str,
-    steps: int,
-    progress: Callable[[str], AbstractContextManager[Progress | None]],
-    stored: SeriesFiles | None = None,
-    since: int | None = None,
+    file: str, progress: Callable[[str], AbstractContextManager[Progress | None]], stored: SeriesFiles | None = None
 ) -> tuple[Side, list[str]]:
-    """Return the run in ``file`` (a receipt or a log) with its first ``steps`` records, and notes for the user.
+    """Return the run in ``file`` (a receipt or a log) with what it prints step by step, and notes for the user.
 
-    The records of a receipt come from ``stored``. With ``since``, the records start at this step or the next one. Raises
-    ``ReceiptError``.
+    The records of a receipt come from ``stored``. Raises ``ReceiptError``.
     """
     document, product = read_given(file, environ=dict(os.environ), progress=progress)
     if product is None:
-        return Side(file, document, None if stored is None else stored_points(stored, document, steps, since)), []
-    return Side(file, document, read_points(product.series, steps, since)), [f"{file}: {text}" for text in product.notes]
-
-
-def read_points(series: Series, count: int, since: int | None = None) -> dict[str, Points]:
-    """Return metric → (step, value) of the compared ``METRICS`` at their first ``count`` steps, from ``since`` on.
-
-    The last value of a repeated step counts.
-    """
-    return {name: _first(*series.curve(name), count, since) for name in METRICS if name in series}
-
-
-def stored_points(stored: SeriesFiles, document: Document, count: int, since: int | None = None) -> dict[str, Points] | None:
-    """Return the result of ``read_points`` from the Parquet file of a receipt's log; None without such a file."""
-    phase = stored.primary(document)
-    if phase is None:
-        return None
-    curves = {name: stored.values(document, phase, name) for name in METRICS if name in document["summary"]["metrics"]}
-    columns = {name: [np.array(column, np.float64) for column in curve] for name, curve in curves.items() if curve}
-    return {name: _first(steps, values, count, since) for name, (steps, values) in columns.items()}
-
-
-def _first(steps: Floats, values: Floats, count: int, since: int | None) -> Points:
-    places, last = last_of_each(steps, values)
-    if since is not None:
-        places, last = places[places >= since], last[places >= since]
-    return list(zip(map(int, places[:count].tolist()), last[:count].tolist(), strict=True))
+        return Side(file, document, None if stored is None else stored_streams(stored, document)), []
+    return Side(file, document, read_streams(product, file)), [f"{file}: {text}" for text in product.notes]
 
 
 _AXES: tuple[tuple[str, Axis], ...] = (("tokens", "tokens"), ("samples", "samples"), ("time_s", "time"))

@@ -14,6 +14,7 @@ from receipt_cli.definitions.reading import Path, explain, json_type, make_valid
 from receipt_cli.documents.invariants.ablation import ABLATION_RULES
 from receipt_cli.documents.invariants.captured import HEADER_RULES
 from receipt_cli.documents.invariants.evaluation import EVALUATION_RULES
+from receipt_cli.documents.invariants.golden import GOLDEN_RULES
 from receipt_cli.documents.invariants.gpu_profile import GPU_PROFILE_RULES
 from receipt_cli.documents.invariants.receipt import RECEIPT_RULES
 from receipt_cli.documents.invariants.rule import PHASES, Rule, Severity, excused, pointer, pointer_parts, withheld
@@ -28,6 +29,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "evaluation": EVALUATION_RULES,
     "ablation": ABLATION_RULES,
     "gpu_profile": GPU_PROFILE_RULES,
+    "golden": GOLDEN_RULES,
 }
 KINDS = tuple(_RULES)
 """The kinds of document; the other schemas are for definitions."""

@@ -22,11 +22,13 @@ from receipt_cli.header.values import (
 )
 
 _TOP = (
-    "git", "software", "hardware", "parallelism", "model", "seeds", "flags", "execution", "cost", "cwd", "collected_at",
-    "sources",
+    "git", "software", "hardware", "parallelism", "model", "data", "seeds", "flags", "execution", "cost", "cwd",
+    "collected_at", "sources",
 )  # fmt: skip
 _NULL_WHILE_UNKNOWN = "parallelism"
 """The section with fixed keys that is null as a whole if nothing in it is known."""
+_ABSENT_WHILE_UNKNOWN = ("/data", "/model/parameter_digest")
+"""A section and a key that a header lacks if nothing is known of them; older versions have neither."""
 _LEAF_ORDER = {pointer: place for place, pointer in enumerate(LEAVES)}
 
 
@@ -36,12 +38,12 @@ class ShapeError(ValueError):
 
 def empty_header() -> dict[str, Any]:
     """Return a header with every key of the contract in order and every leaf null."""
-    known = {name: None if name == _NULL_WHILE_UNKNOWN else _fixed_keys(name) for name in _TOP}
-    return {**known, "sources": {}}
+    sections = [name for name in _TOP if f"/{name}" not in _ABSENT_WHILE_UNKNOWN]
+    return {**{name: None if name == _NULL_WHILE_UNKNOWN else _fixed_keys(name) for name in sections}, "sources": {}}
 
 
 def _fixed_keys(section: str) -> dict[str, None] | None:
-    keys = _names_in(section)
+    keys = [name for name in _names_in(section) if f"/{section}/{name}" not in _ABSENT_WHILE_UNKNOWN]
     return dict.fromkeys(keys) if keys else None
 
 
@@ -64,6 +66,8 @@ def merge(facts: Iterable[HeaderFact]) -> dict[str, Any]:
         if fact.value is not None:
             winners.setdefault(fact.pointer, fact)
     header = empty_header()
+    if any(split_pointer(pointer)[0] == "data" for pointer in winners):
+        header = {name: header.get(name) for name in _TOP}
     for pointer in sorted(winners, key=_place):
         fact = winners[pointer]
         _put(header, split_pointer(pointer), copy.deepcopy(fact.value))
@@ -182,6 +186,12 @@ POINTERS = {
     "expert_parallel": "/parallelism/expert",
     "model_name": "/model/architecture",
     "parameter_count": "/model/parameter_count",
+    "parameter_digest": "/model/parameter_digest",
+    "data_name": "/data/name",
+    "data_size_samples": "/data/size_samples",
+    "tokenizer": "/data/tokenizer",
+    "packing_policy": "/data/packing_policy",
+    "data_digest": "/data/digest",
     "seed": "/seeds/seed",
     "data_seed": "/seeds/data_seed",
     "cudnn_benchmark": "/flags/cudnn_benchmark",

@@ -94,7 +94,9 @@ def _nested(blob: dict[str, Any]) -> dict[str, Any]:
     return rest | {"git": nested | flat}
 
 
-SCHEMA_VERSION = "header/1.0"
+SCHEMA_VERSION = "header/1.1"
+_WITHOUT_DATA = "header/1.0"
+"""The version that holds a header of which neither the data nor a digest of the parameters is known."""
 MAX_BYTES = 1 << 20
 """Largest header file read, in bytes."""
 RUN_KEYS = ("name", "lane", "preset", "started_at")
@@ -102,7 +104,7 @@ _MAJOR = "header/1."
 
 
 def header_document(run: Mapping[str, str | None], header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document to write: ``{schema_version, run{name, lane, preset, started_at}, header}``.
+    """Return the document to write: ``{schema_version, run{name, lane, preset, started_at}, header}``, in the lowest version.
 
     Missing keys of ``run`` become null; ``started_at`` is RFC 3339 with ``Z`` and whole seconds. Raises ``ValueError`` for a
     run value of the wrong type or an unknown run key.
@@ -110,7 +112,8 @@ def header_document(run: Mapping[str, str | None], header: Mapping[str, Any]) ->
     unknown = sorted(run.keys() - set(RUN_KEYS))
     if unknown:
         raise ValueError(f"run has no key {unknown[0]}")
-    return {"schema_version": SCHEMA_VERSION, "run": _run(run), "header": dict(header)}
+    newer = "data" in header or "parameter_digest" in header["model"]
+    return {"schema_version": SCHEMA_VERSION if newer else _WITHOUT_DATA, "run": _run(run), "header": dict(header)}
 
 
 def read_header_file(path: Path) -> dict[str, Any]:

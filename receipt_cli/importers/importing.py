@@ -111,7 +111,7 @@ def _unknown(document: Document, wanted: str | None) -> UnknownFormat:
     return UnknownFormat(what, where=document.name, why=f"these can be imported:{known}", try_="for a log: receipt parse LOG")
 
 
-RULES = "import/1"
+RULES = "import/2"
 """Version of all code that decides the result of an import; also the rule name of a producer's own steady window."""
 _MAX_TEXT = 200
 

@@ -166,7 +166,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "identities": [identity._asdict() for identity in summary.identities],
         "checkpoints": _checkpoints(summary.checkpoints),
         "time_to_train_s": summary.time_to_train_s,
-        "position": None,
+        "position": None if summary.position is None else summary.position._asdict(),
     }
 
 

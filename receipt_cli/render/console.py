@@ -114,6 +114,10 @@ class Page:
         """Return foreign ``text`` made safe for a span; ``–`` if nothing is left of it."""
         return say(text, self.style)
 
+    def paste(self, text: str) -> None:
+        """Add lines that were rendered for the same style."""
+        self.add(Text.from_ansi(text.strip("\n")))
+
     def add(self, part: RenderableType, indent: int = 0) -> None:
         """Add a part that rich can print."""
         self._parts.append(Padding(part, (0, 0, 0, indent), expand=False) if indent else part)

@@ -11,9 +11,10 @@ from tests.cli.conftest import Invoke
 
 PARTS = ("configuration", "seeds", "resume")
 KEYS = [
-    "schema_version", "a", "b", "question", "reproduced", "steps", "tolerance", "configuration", "seeds", "resume", "curves",
-    "notes",
+    "schema_version", "a", "b", "question", "verdict", "because", "steps", "tolerance", "aligned_by", "configuration", "seeds",
+    "parameters", "resume", "data", "curves", "notes",
 ]  # fmt: skip
+UNKNOWN_DATA = "other_numbers_data_not_printed"
 
 
 @pytest.fixture
@@ -46,36 +47,35 @@ def sames(document: dict[str, Any]) -> dict[str, bool | None]:
     return {**{part: document[part]["same"] for part in PARTS}, **{c["metric"]: c["same"] for c in document["curves"]}}
 
 
+def departs(document: dict[str, Any], metric: str = "loss") -> tuple[int, float | None, float | None] | None:
+    (found,) = [curve["departs"] for curve in document["curves"] if curve["metric"] == metric]
+    return None if found is None else (found["step"], found["a"], found["b"])
+
+
 class TestRealRuns:
-    def test_the_same_run_again_is_reproduced(self, runs: Path, ask: Any) -> None:
+    def test_the_same_run_again_is_identical(self, runs: Path, ask: Any) -> None:
         code, document = ask(runs / "first.log", runs / "again.log")
-        assert (code, document["reproduced"], list(document)) == (0, "yes", KEYS)
+        assert (code, document["verdict"], list(document)) == (0, "identical", KEYS)
         assert set(sames(document).values()) == {True}
         assert [c["metric"] for c in document["curves"]] == ["loss", "grad_norm", "learning_rate"]
-        assert [(c["compared"], c["first"], c["last"]) for c in document["curves"]] == [(100, 0, 99)] * 3
+        assert {(c["compared"], c["matches"], c["first"], c["last"]) for c in document["curves"]} == {(120, 120, 0, 119)}
 
     @pytest.mark.parametrize(
-        ("log", "different", "departs"),
+        ("log", "code", "verdict", "different", "departure"),
         [
-            ("other-seed", {"seeds", "loss", "grad_norm"}, {"step": 0, "a": 3.922104, "b": 3.873666}),
-            ("other-rate", {"loss", "grad_norm", "learning_rate"}, {"step": 1, "a": 3.862339, "b": 3.859094}),
-            ("other-batch", {"configuration", "loss", "grad_norm"}, {"step": 0, "a": 3.922104, "b": 3.903316}),
+            ("other-seed", 1, UNKNOWN_DATA, {"seeds", "loss", "grad_norm"}, (0, 3.922104, 3.873666)),
+            ("other-rate", 1, UNKNOWN_DATA, {"loss", "grad_norm", "learning_rate"}, (1, 3.862339, 3.859094)),
+            ("other-batch", 2, "not_comparable", {"configuration", "loss", "grad_norm"}, (0, 3.922104, 3.903316)),
+            ("resumed", 2, "not_comparable", {"resume"}, None),
         ],
     )
     def test_another_run_departs_where_it_does(
-        self, runs: Path, ask: Any, log: str, different: set[str], departs: dict[str, Any]
+        self, runs: Path, ask: Any, log: str, code: int, verdict: str, different: set[str], departure: Any
     ) -> None:
-        code, document = ask(runs / "first.log", runs / f"{log}.log")
-        assert (code, document["reproduced"]) == (1, "no")
+        found, document = ask(runs / "first.log", runs / f"{log}.log")
+        assert (found, document["verdict"]) == (code, verdict)
         assert {part for part, same in sames(document).items() if same is False} == different
-        assert document["curves"][0]["departs"] == departs
-
-    def test_a_resumed_run_goes_on_and_begins_elsewhere(self, runs: Path, ask: Any) -> None:
-        code, document = ask(runs / "first.log", runs / "resumed.log", "--steps", "200")
-        assert (code, document["reproduced"]) == (1, "no")
-        assert document["resume"]["because"] == "a starts at step 0, b at step 60"
-        loss = document["curves"][0]
-        assert (loss["same"], loss["compared"], loss["first"], loss["departs"]) == (None, 60, 60, None)
+        assert departs(document) == departure
 
     def test_fewer_steps_end_before_the_departure(self, runs: Path, ask: Any) -> None:
         code, document = ask(runs / "first.log", runs / "other-rate.log", "--steps", "1")
@@ -85,8 +85,9 @@ class TestRealRuns:
     def test_what_a_person_reads(self, runs: Path, invoke: Invoke) -> None:
         done = invoke("compare", "--reproducibility", runs / "first.log", runs / "other-rate.log")
         text = done.stdout.decode()
-        assert "✗ not reproduced" in text
-        assert re.search(r"loss +differs +step 1: 3\.862339 and 3\.859094", text)
+        assert "✗ other numbers; the data is not shown" in text
+        assert re.search(r"loss +differs +step 1: 3\.862339 and 3\.859094 \(lines \d+ and \d+\)", text)
+        assert re.search(r"loss +1 +3\.862339 :\d+ +3\.859094 :\d+ +\d+ of 120", text)
         assert re.search(r"seeds +same +seed 1337", text)
 
 
@@ -101,7 +102,7 @@ class TestResume:
 
     def test_it_goes_on_where_the_first_run_was(self, runs: Path, resume: Any) -> None:
         code, document = resume(runs / "first.log", runs / "resumed.log")
-        assert (code, document["question"], document["reproduced"], list(document)) == (0, "resume", "yes", KEYS)
+        assert (code, document["question"], document["verdict"], list(document)) == (0, "resume", "identical", KEYS)
         assert document["resume"]["because"] == "b begins with step 60, which a trained"
         assert [(c["compared"], c["first"], c["last"], c["same"]) for c in document["curves"]] == [(60, 60, 119, True)] * 3
 
@@ -114,31 +115,23 @@ class TestResume:
         assert 0 < loss["compared"] < 30
 
     @pytest.mark.parametrize(
-        ("first", "second", "part"),
+        ("first", "second", "part", "code"),
         [
-            ("other-rate", "resumed", "loss"),
-            ("resumed", "first", "resume"),
-            ("first", "again", "resume"),
-            ("other-seed", "resumed", "seeds"),
+            ("other-rate", "resumed", "loss", 1),
+            ("resumed", "first", "resume", 2),
+            ("first", "again", "resume", 2),
+            ("other-seed", "resumed", "seeds", 1),
         ],
     )
-    def test_what_does_not(self, runs: Path, resume: Any, first: str, second: str, part: str) -> None:
-        code, document = resume(runs / f"{first}.log", runs / f"{second}.log")
-        assert (code, document["reproduced"], sames(document)[part]) == (1, "no", False)
+    def test_what_does_not(self, runs: Path, resume: Any, first: str, second: str, part: str, code: int) -> None:
+        found, document = resume(runs / f"{first}.log", runs / f"{second}.log")
+        assert (found, sames(document)[part]) == (code, False)
 
-    def test_a_seed_that_nobody_prints_does_not_decide(self, runs: Path, tmp_path: Path, resume: Any) -> None:
-        first, resumed = (
-            altered(runs / f"{name}.log", tmp_path / f"{name}.log", lambda line: line.replace(" seed=1337", ""))
-            for name in ("first", "resumed")
-        )
-        code, document = resume(first, resumed)
-        assert (code, document["reproduced"], document["seeds"]["same"]) == (0, "yes", None)
-
-    def test_no_common_step_proves_nothing(self, runs: Path, tmp_path: Path, resume: Any) -> None:
+    def test_no_common_step_and_no_position_prove_nothing(self, runs: Path, tmp_path: Path, resume: Any) -> None:
         stopped = tmp_path / "stopped.log"
         stopped.write_text("".join((runs / "first.log").read_text().splitlines(keepends=True)[:30]))
         code, document = resume(stopped, runs / "resumed.log")
-        assert (code, document["reproduced"]) == (1, "unknown")
+        assert (code, document["verdict"]) == (2, "not_comparable")
 
     def test_one_question_at_a_time(self, runs: Path, invoke: Invoke) -> None:
         done = invoke("compare", "--resume", "--reproducibility", runs / "first.log", runs / "again.log")
@@ -151,10 +144,8 @@ class TestUnknown:
         for name in ("first", "again"):
             assert invoke("parse", runs / f"{name}.log", "-o", tmp_path / f"{name}.json").code == 0
         code, document = ask(tmp_path / "first.json", tmp_path / "again.json")
-        assert (code, document["reproduced"]) == (1, "unknown")
-        assert sames(document) == {"configuration": True, "seeds": True, "resume": True, "loss": None}
-        note = "no losses to compare: a receipt has no steps, so give the logs, or their series"
-        assert note in document["notes"]
+        assert (code, document["verdict"], document["because"]) == (2, "not_comparable", "no losses of both runs are known")
+        assert sames(document) == {"configuration": True, "seeds": True, "resume": True}
 
     def test_receipts_and_the_series_of_their_logs_hold_all(self, runs: Path, tmp_path: Path, invoke: Invoke, ask: Any) -> None:
         for name in ("first", "again", "other-rate"):
@@ -163,33 +154,29 @@ class TestUnknown:
         given = ("--series", str(tmp_path))
         assert ask(tmp_path / "first.json", tmp_path / "again.json", *given)[0] == 0  # one log, byte for byte: one series
         code, document = ask(tmp_path / "first.json", tmp_path / "other-rate.json", *given)
-        assert (code, document["curves"][0]["departs"]) == (1, {"step": 1, "a": 3.862339, "b": 3.859094})
+        assert (code, departs(document)) == (1, (1, 3.862339, 3.859094))
         assert ask(tmp_path / "first.json", runs / "again.log", *given)[0] == 0
 
-    def test_a_seed_that_nobody_says_is_not_equal(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+    def test_what_one_log_leaves_out_is_named_and_decides_nothing(self, runs: Path, tmp_path: Path, ask: Any) -> None:
         first, again = (
             altered(runs / f"{name}.log", tmp_path / f"{name}.log", lambda line: line.replace(" seed=1337", ""))
             for name in ("first", "again")
         )
         code, document = ask(first, again)
-        assert (code, document["reproduced"]) == (1, "unknown")
+        assert (code, document["verdict"]) == (0, "identical")
         assert (document["seeds"]["same"], document["seeds"]["because"]) == (None, "no seed is known of either run")
         assert ask(runs / "first.log", again)[1]["seeds"]["because"] == "no seed is known of b"
-
-    def test_a_field_that_only_one_run_says_is_not_equal(self, runs: Path, tmp_path: Path, ask: Any) -> None:
         again = altered(runs / "again.log", tmp_path / "again.log", lambda line: "" if "precision:" in line else line)
         code, document = ask(runs / "first.log", again)
-        assert (code, document["reproduced"]) == (1, "unknown")
+        assert (code, document["verdict"]) == (0, "identical")
         assert document["configuration"]["unknown"] == [{"pointer": "/header/flags/precision", "a": "float32", "b": None}]
 
-    def test_a_run_that_ended_early_shows_less(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+    def test_a_run_that_ended_early_is_compared_as_far_as_it_came(self, runs: Path, tmp_path: Path, ask: Any) -> None:
         lines = (runs / "again.log").read_text().splitlines(keepends=True)
         short = tmp_path / "short.log"
         short.write_text("".join(lines[:44]))
         code, document = ask(runs / "first.log", short)
-        assert (code, document["reproduced"]) == (1, "unknown")
-        assert document["curves"][0]["because"] == "equal at 40 steps, but only 40 of the first 100 records are known"
-        assert ask(runs / "first.log", short, "--steps", "40")[0] == 0
+        assert (code, document["verdict"], document["curves"][0]["because"]) == (0, "identical", "equal at 40 steps")
 
 
 class TestEqual:
@@ -197,19 +184,23 @@ class TestEqual:
         noisy = altered(runs / "again.log", tmp_path / "noisy.log", scaled(1 + 2**-9))
         assert ask(runs / "first.log", noisy)[0] == 1
         code, document = ask(runs / "first.log", noisy, "--tolerance", str(2**-8))
-        assert (code, document["tolerance"]) == (0, 2**-8)
-        assert document["curves"][0]["because"] == "equal at 100 steps within 0.00390625 of their size"
+        assert (code, document["tolerance"], document["verdict"]) == (0, 2**-8, "same_within_tolerance")
+        assert document["curves"][0]["because"] == "equal at 120 steps within 0.00390625 of their size"
         assert ask(runs / "first.log", noisy, "--tolerance", "0.001")[0] == 1
 
-    def test_fewer_digits_are_no_departure(self, runs: Path, tmp_path: Path, ask: Any) -> None:
-        assert ask(runs / "first.log", altered(runs / "again.log", tmp_path / "b.log", scaled(1, 3)))[0] == 0
+    def test_fewer_digits_are_no_departure_and_not_identical(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+        code, document = ask(runs / "first.log", altered(runs / "again.log", tmp_path / "b.log", scaled(1, 3)))
+        assert (code, document["verdict"]) == (0, "same_within_printed_precision")
         code, document = ask(runs / "first.log", altered(runs / "again.log", tmp_path / "c.log", scaled(1.001, 3)))
         assert (code, document["curves"][0]["departs"]["step"]) == (1, 0)
 
-    def test_the_last_digit_counts(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+    def test_the_last_digit_counts_and_the_curves_meet_again(self, runs: Path, tmp_path: Path, ask: Any) -> None:
         off = altered(runs / "again.log", tmp_path / "off.log", lambda line: line.replace("loss=3.862339", "loss=3.862340"))
         code, document = ask(runs / "first.log", off)
-        assert (code, document["curves"][0]["departs"]) == (1, {"step": 1, "a": 3.862339, "b": 3.86234})
+        assert (code, departs(document)) == (1, (1, 3.862339, 3.86234))
+        loss = document["curves"][0]
+        assert (loss["departs"]["b_text"], loss["matches"], loss["meets"]) == ("3.86234", 119, 2)
+        assert loss["greatest"] == {"step": 1, "delta": pytest.approx(1e-6)}
 
     def test_runs_that_fail_alike_are_alike(self, runs: Path, tmp_path: Path, ask: Any) -> None:
         def break_at(line: str) -> str:

@@ -77,7 +77,7 @@ def test_a_receipt_names_its_origin_and_is_valid(
     assert receipt["schema_version"] == SCHEMA_VERSION
     assert derivation["origin"]["kind"] == "import"
     assert derivation["origin"]["format"] == wanted
-    assert (derivation["rules"], derivation["grammars"]) == ("import/1", [])
+    assert (derivation["rules"], derivation["grammars"]) == ("import/2", [])
     assert sum(derivation["lines"].values()) == derivation["log"]["record_count"] > 0
     assert invoke("schema", "check", tmp_path / "receipt.json").code == 0
     shown = invoke("show", tmp_path / "receipt.json")
@@ -191,7 +191,7 @@ def test_aggregates_are_taken_over_and_nothing_is_made_up(imported: Import) -> N
     assert summary["metrics"]["loss"]["record_count"] == 0  # of how many values the mean is, the receipt does not say
     assert figures(receipt, "mfu_ratio") == {"mean": 0.1783}
     assert figures(receipt, "peak_memory_bytes")["max"] == 61240.5 * 2**20
-    assert summary["steady_state"] == {"rule": "import/1", "record_count": 190, "excluded_warmup": 10, "excluded_implausible": 0}
+    assert summary["steady_state"] == {"rule": "import/2", "record_count": 190, "excluded_warmup": 10, "excluded_implausible": 0}
     assert (summary["steps"]["record_count"], summary["steps"]["first"]) == (200, None)
     core = {"finite_losses": True, "zero_exit_code": True, "has_steps": True, "no_oom": True}
     assert {name: receipt["checks"][name] for name in core} == core

@@ -56,7 +56,7 @@ LOSSES = {"first": 4.5, "last": 0.8569, "min": 0.8569, "max": 4.5}
 def test_the_files_of_real_libraries_give_the_values_that_were_logged(invoke: Invoke, path: Path, name: str, last: int) -> None:
     receipt = imported(invoke, path)
     assert receipt["derivation"]["origin"]["format"] == name
-    assert (receipt["derivation"]["grammars"], receipt["derivation"]["rules"]) == ([], "import/1")
+    assert (receipt["derivation"]["grammars"], receipt["derivation"]["rules"]) == ([], "import/2")
     steps = receipt["summary"]["steps"]
     assert (steps["last"], steps["record_count"]) == (last, 30)
     loss = figures(receipt)["loss"]

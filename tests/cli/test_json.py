@@ -18,7 +18,7 @@ from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "fixtures" / "logs" / "nanogpt"
-SCHEMA = get_schema("output", "1.0")[1]
+SCHEMA = get_schema("output", "1.1")[1]
 
 # (field of the schema, command): it has the name of the command; other forms of it have another word behind it
 PRINTED = [
@@ -30,6 +30,7 @@ PRINTED = [
     ("compare", "compare ok.receipt.json nan.receipt.json --json"),
     ("compare_reproducibility", "compare --reproducibility ok.log ok.log --json"),
     ("compare_reproducibility", "compare --reproducibility ok.log nan.log --json"),
+    ("compare_scaling", "compare --scaling ok.log nan.log --json"),
     ("config", "config --json"),
     ("compare", "compare ok.log nan.log --target loss=2.9 --json"),
     ("explain", "explain ok.log --json"),

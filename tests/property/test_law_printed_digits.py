@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from receipt_cli.comparison.comparable import DEFAULT
 from receipt_cli.comparison.contrasts import Run, contrast
-from receipt_cli.comparison.load import make_run, read_points
+from receipt_cli.comparison.load import make_run
 from receipt_cli.comparison.rerun import Side, reproducibility
+from receipt_cli.comparison.streams import read_streams
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.receipts.production import Product, Request, produce
 from receipt_cli.scan.kernel.loading import VARIABLE
@@ -55,7 +56,7 @@ def test_trailing_zeros_are_digits_for_whoever_compares(one: str, other: str, tm
         (loss,) = [m for m in contrast(runs[:1], runs[1:], DEFAULT, load_registry()).metrics if m.name == "loss"]
         assert loss.outcome == "different"
         assert loss.floor == pytest.approx(10.0 ** -len(one.partition(".")[2]))
-    sides = [Side(name, each.document, read_points(each.series, 100)) for name, each in (("a", first), ("b", second))]
+    sides = [Side(name, each.document, read_streams(each)) for name, each in (("a", first), ("b", second))]
     (curve,) = [each for each in reproducibility(*sides, DEFAULT)["curves"] if each["metric"] == "loss"]
     assert curve["same"] is False
     assert curve["departs"]["step"] == 0
@@ -64,7 +65,7 @@ def test_trailing_zeros_are_digits_for_whoever_compares(one: str, other: str, tm
 def test_a_coarser_print_of_the_same_values_is_equal(tmp_path: Path) -> None:
     values = [4 - number / 7 for number in range(20)]
     fine, coarse = (read(tmp_path, [f"{v:.{n}f}" for v in values], f"{n}.log") for n in (6, 2))
-    sides = [Side(name, each.document, read_points(each.series, 100)) for name, each in (("a", fine), ("b", coarse))]
+    sides = [Side(name, each.document, read_streams(each)) for name, each in (("a", fine), ("b", coarse))]
     (curve,) = [each for each in reproducibility(*sides, DEFAULT)["curves"] if each["metric"] == "loss"]
     assert curve["same"] is True
 

@@ -35,6 +35,7 @@ SECTIONS = {
     },
     "More": {
         "schema": "check, migrate, list, show, diff: the forms of documents",
+        "golden": "make: golden curves of good runs, for receipt check --golden",
         "verify": "Derive a receipt from its log once more, and compare",
         "attest": "Sign what a receipt states about its log",
         "header": "Record git, GPUs, packages and host when a job starts",
@@ -69,6 +70,9 @@ GROUPS = {
         "show": "Definition of a grammar",
         "lint": "Exit 1 if a grammar is not sound",
         "matrix": "Trainers, versions and metrics that are read",
+    },
+    "golden": {
+        "make": "Golden curves of good runs: values by step, and tolerances",
     },
     "schema": {
         "check": "Exit 1 unless documents keep their schema and its rules",

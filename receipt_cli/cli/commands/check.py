@@ -15,16 +15,23 @@ from receipt_cli.ci.findings import Places
 from receipt_cli.ci.gates import DEFAULT, Gates, read_gates
 from receipt_cli.ci.page import render_page
 from receipt_cli.ci.verdict import HEALTH, Baseline, Verdict, hold_against, rule
-from receipt_cli.cli.output import note, progress, read_policy, style, write_json, write_stdout
-from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, FromSettings, JobExit, Json, Option, Policy, Was
+from receipt_cli.cli.output import note, note_some, progress, read_policy, style, write_json, write_stdout
+from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, FromSettings, JobExit, Json, Lane, Option, Policy, Was
+from receipt_cli.cli.runs import InStore
 from receipt_cli.comparison.contrasts import Run
+from receipt_cli.comparison.golden import Held, hold, read_golden
 from receipt_cli.comparison.load import load_runs, make_run
+from receipt_cli.comparison.measured import Measured
+from receipt_cli.comparison.streams import read_streams
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.schemas import find_entry, get_json_schema
 from receipt_cli.errors import ExitCode, GrammarChoiceError, UsageError
+from receipt_cli.history.lane_history import make_lanes
 from receipt_cli.io.file_kinds import read_file
 from receipt_cli.receipts.production import Product, read_given
 from receipt_cli.render.receipt import render_receipt
+from receipt_cli.store.files import Store
+from receipt_cli.store.reading import read_receipts
 
 
 def check(
@@ -36,12 +43,17 @@ def check(
     baseline: Annotated[
         list[str] | None, Option(metavar="FILE", help="Receipt or log to compare with; several are repeats of one run.")
     ] = None,
+    golden: Annotated[
+        Path | None, Option(metavar="FILE", help="Golden curves that the run must print again: receipt golden make.")
+    ] = None,
     policy: Policy = None,
     proven: Annotated[bool, Option("--proven", help="Require all four core checks to be proven.")] = False,
     allow_unknown: Annotated[
         bool, Option("--allow-unknown", help="Pass a log in which no step line was recognised and nothing failed.")
     ] = False,
     allow_truncated: AllowTruncated = False,
+    store: InStore = None,
+    lane: Lane = None,
     log: Annotated[
         str | None, Option(metavar="FILE", help="Path of the receipt's log, for line numbers and confidence intervals.")
     ] = None,
@@ -81,14 +93,16 @@ def check(
     if product is not None and log is not None:
         raise UsageError("--log goes with a receipt", why=f"{file} is a log itself")
     note(product.notes if product is not None else ())
-    if baseline:
-        steps = product if product is not None or log is None else _read_steps(log, document, environ)
-        held = _hold(make_run(Path(file).name, document, steps), baseline, policy)
-    else:
-        held = None
-    if held is None and wanted.changes:
+    steps = product if product is not None or log is None else _read_steps(log, document, environ)
+    held = _hold(make_run(Path(file).name, document, steps), baseline, policy) if baseline else None
+    if held is None and any(change.lane_last is None for change in wanted.every_change):
         note(["the gates limit changes, which are unknown without --baseline"])
-    ruled = rule(document, wanted, held)
+    source = file if product is not None else log
+    known = document if lane is None else {**document, "run": {**document["run"], "lane": lane}}
+    curves = None if golden is None else _hold_golden(golden, known, steps, source)
+    measured = None if steps is None else Measured(steps, source)
+    asked = any(change.lane_last is not None for change in wanted.every_change)
+    ruled = rule(known, wanted, held, curves, measured, _lane_of(known, store) if asked else None)
     targets = Targets(junit, sarif, markdown, dotenv, output, annotations)
     places = Places.of(document, file, file if product is not None else log, environ)
     commands = deliver(document, ruled, places, targets, environ)
@@ -97,7 +111,7 @@ def check(
         failure = document["failure"]
         more = {"checks": document["checks"], "reason": failure and failure["reason"]}
         write_json({"healthy": ruled.healthy, **ruled.document(document), **more})
-    elif gates is None and not baseline:
+    elif gates is None and not baseline and golden is None:
         last = ("check", _answer(document, ruled, proven, allow_unknown))
         write_stdout(render_receipt(document, style=style(color), log=file, last=last) + commands)
     else:
@@ -130,6 +144,29 @@ def _read_gates(path: Path | None) -> Gates:
         return DEFAULT
     checks: dict[str, Any] = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
     return read_gates(read_file(path), str(path), checks=list(checks), registry=load_registry())
+
+
+def _lane_of(document: Mapping[str, Any], store: Path | None) -> list[Mapping[str, Any]] | None:
+    """Return the receipts of the other dated runs of the lane and preset in a store, oldest first; None if there is no lane."""
+    lane = document["run"]["lane"]
+    if store is None or lane is None:
+        return None
+    notes: list[str] = []
+    receipts = read_receipts(Store(store), notes.append, excluded=False)
+    named = ("lane", "preset")
+    mine = [
+        one
+        for one in receipts
+        if all(one["run"][key] == document["run"][key] for key in named)
+        and one["derivation"]["log"] != document["derivation"]["log"]
+    ]
+    note_some(notes)
+    return [run.document for found in make_lanes(mine)[0] for run in found.runs]
+
+
+def _hold_golden(golden: Path, document: Mapping[str, Any], steps: Product | None, log: str | None) -> Held:
+    """Hold a run against golden curves. Raises ``ReceiptError``."""
+    return hold(read_golden(read_file(golden), str(golden)), document, None if steps is None else read_streams(steps, log))
 
 
 def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) -> Product | None:

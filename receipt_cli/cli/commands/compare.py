@@ -13,13 +13,15 @@ from receipt_cli.api.commands import compare as compare_runs
 from receipt_cli.cli.output import note, note_some, progress, read_policy, style, write_json, write_markdown, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Markdown, Option, Policy, StoreFolder, Was
 from receipt_cli.cli.runs import InStore, receipt_file
-from receipt_cli.comparison.load import load_side
-from receipt_cli.comparison.rerun import STEPS, Question, reproducibility
+from receipt_cli.comparison.load import load_runs, load_side
+from receipt_cli.comparison.rerun import SAME, Question, reproducibility
+from receipt_cli.comparison.scaling import scaling as find_scaling
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import ExitCode, InputError, UsageError
 from receipt_cli.history.lane_history import history as find_history
 from receipt_cli.history.lane_history import worsened
 from receipt_cli.render.comparison.markdown import render_markdown
+from receipt_cli.render.comparison.scaling import render_scaling
 from receipt_cli.render.comparison.terminal import render_comparison, render_reproducibility
 from receipt_cli.render.history import render_history
 from receipt_cli.render.style import ColorChoice
@@ -41,12 +43,16 @@ def compare(
     markdown: Markdown = None,
     reproducibility: Annotated[
         bool,
-        Option("--reproducibility", help="Test whether the second run is a rerun of the first: exit 0 if that is shown, else 1."),
+        Option("--reproducibility", help="Is the second run the first again? 0 same, 1 other numbers or data, 2 not comparable."),
     ] = False,
     resume: Annotated[
-        bool, Option("--resume", help="Test whether the second run continues the first: like --reproducibility, by step.")
+        bool, Option("--resume", help="Does the second run go on where the first was? Exit codes as of --reproducibility.")
     ] = False,
-    steps: Annotated[int | None, Option(least=1, help="With these two: number of records to compare (100 by default).")] = None,
+    scaling: Annotated[
+        bool,
+        Option("--scaling", help="Throughput per device, and efficiency, of runs that differ in devices only; else exit 2."),
+    ] = False,
+    steps: Annotated[int | None, Option(least=1, help="With these two: number of records to compare (all by default).")] = None,
     tolerance: Annotated[
         float | None, Option(least=0, metavar="RATIO", help="With these two: relative difference allowed.")
     ] = None,
@@ -67,15 +73,19 @@ def compare(
     Example: receipt compare before.log after.log
     """
     runs = [receipt_file(run, store) for run in runs]
-    if reproducibility and resume:
-        raise UsageError("--reproducibility and --resume exclude each other")
+    if reproducibility + resume + scaling > 1:
+        raise UsageError("--reproducibility, --resume and --scaling exclude each other")
     if reproducibility or resume:
         if markdown or target:
             raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with {_option(resume)}")
         return _reproduce(runs, policy, steps, tolerance, series, resume=resume, json_output=json_output, color=color)
+    if scaling and (markdown or target):
+        raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with --scaling")
     if steps is not None or tolerance is not None or series is not None:
         raise UsageError("--steps, --tolerance and --series-from go with --reproducibility or --resume")
 
+    if scaling:
+        return _scale(runs, policy, json_output=json_output, color=color)
     found = compare_runs(*runs, policy=policy, align=align, targets=target or (), workers=None, progress=progress)
     note(found.notes)
     document = found.to_dict()
@@ -105,7 +115,7 @@ def _reproduce(
     json_output: bool,
     color: ColorChoice,
 ) -> None:
-    """Print whether the second of two runs reproduces or resumes the first; exit 1 unless that is shown.
+    """Print whether the second of two runs is the first again, or continues it; exit 1 if it is not, 2 if nothing can be said.
 
     Raises ``ReceiptError``.
     """
@@ -113,20 +123,32 @@ def _reproduce(
         raise UsageError(f"{_option(resume)} needs two runs", try_=f"receipt compare {_option(resume)} a.log b.log")
     if tolerance is not None and not math.isfinite(tolerance):
         raise UsageError("--tolerance must be a ratio such as 0.004")
-    count = steps or STEPS
     stored = SeriesFiles(series, lambda text: note([text])) if series is not None else None
-    b, second = load_side(runs[1], count, progress, stored)
-    begins = ((b.document["summary"] or {}).get("steps") or {}).get("first") if resume else None
-    a, first = load_side(runs[0], count, progress, stored, begins)
+    (a, first), (b, second) = (load_side(run, progress, stored) for run in runs)
     note([*first, *second])
     question: Question = "resume" if resume else "rerun"
-    document = reproducibility(a, b, read_policy(policy), steps=count, tolerance=tolerance, question=question)
+    document = reproducibility(a, b, read_policy(policy), steps=steps, tolerance=tolerance, question=question)
     if json_output:
         write_json(document)
     else:
         write_stdout(render_reproducibility(document, style(color)))
-    if document["reproduced"] != "yes":
-        sys.exit(ExitCode.NO)
+    if document["verdict"] not in SAME:
+        sys.exit(ExitCode.USAGE if document["verdict"] == "not_comparable" else ExitCode.NO)
+
+
+def _scale(runs: Sequence[str], policy: Path | None, *, json_output: bool, color: ColorChoice) -> None:
+    """Print how throughput grows with the devices of the runs; exit 2 if anything else differs. Raises ``ReceiptError``."""
+    if len(runs) < 2:
+        raise UsageError("--scaling needs two runs or more", try_="receipt compare --scaling 8.log 16.log 32.log")
+    found, notes = load_runs(runs, "step", progress)
+    note(notes)
+    document = find_scaling([(run.name, run.document) for run in found], read_policy(policy))
+    if json_output:
+        write_json(document)
+    else:
+        write_stdout(render_scaling(document, style(color)))
+    if document["verdict"] == "not_comparable":
+        sys.exit(ExitCode.USAGE)
 
 
 def history(

@@ -47,20 +47,28 @@ _ROWS = {
 }  # fmt: skip
 """Rows of the first screen, each with its metrics; the first with an interval is shown, else the first of both sides."""
 _SEVERITIES: dict[str | None, Role] = {"block": "bad", "warn": "warn", "ignore": "dim", None: "plain"}
-_ANSWERS: dict[str, dict[str, tuple[str, Role]]] = {
-    "rerun": {
-        "yes": ("✓ reproduced", "good"),
-        "no": ("✗ not reproduced", "bad"),
-        "unknown": ("! not shown to be reproduced", "warn"),
-    },
-    "resume": {
-        "yes": ("✓ goes on where the first run was", "good"),
-        "no": ("✗ does not go on where the first run was", "bad"),
-        "unknown": ("! not shown to go on where the first run was", "warn"),
-    },
-}
+_ANSWERS: dict[str, tuple[str, str, Role]] = {
+    "identical": ("✓ identical", "✓ goes on where the first run was: identical", "good"),
+    "same_within_printed_precision": (
+        "✓ same within the printed precision", "✓ goes on where the first run was, within the printed precision", "good",
+    ),
+    "same_within_tolerance": ("✓ same within the tolerance", "✓ goes on where the first run was, within the tolerance", "good"),
+    "same_data_other_numbers": ("✗ same data, other numbers", "✗ goes on with the same data, but other numbers", "bad"),
+    "other_data": ("✗ other data", "✗ goes on with other data", "bad"),
+    "other_numbers_data_not_printed": (
+        "✗ other numbers; the data is not shown", "✗ goes on with other numbers; the data is not shown", "bad",
+    ),
+    "not_comparable": ("? not comparable", "? not comparable", "warn"),
+}  # fmt: skip
+"""Verdict → its words for a rerun and for a resumed run, and their role."""
 _SAME: dict[bool | None, tuple[str, Role]] = {True: ("same", "good"), False: ("differs", "bad"), None: ("unknown", "warn")}
-_PARTS = {"configuration": "configuration", "seeds": "seeds", "resume": "resume point"}
+_PARTS = {
+    "configuration": "configuration",
+    "seeds": "seeds",
+    "parameters": "parameters",
+    "resume": "resume point",
+    "data": "data",
+}
 _BASES = {"within_run": "of these runs' own steps", "between_runs": "between runs"}
 
 
@@ -253,24 +261,47 @@ def _outcome(page: Page, outcome: Mapping[str, Any]) -> None:
 
 
 def render_reproducibility(document: Mapping[str, Any], style: Style) -> str:
-    """Return the answer (``reproducibility/1.1``), each line ended by a newline."""
+    """Return the answer (``reproducibility/2.0``), each line ended by a newline."""
     page = Page(style)
     for side in ("a", "b"):
         page.line(Span(f"{side}  ", "dim"), Span(page.say(document[side]), "strong"))
-    words, role = _ANSWERS[document["question"]][document["reproduced"]]
+    rerun, resume, role = _ANSWERS[document["verdict"]]
     page.gap()
-    page.line(Span(words, role))
-    rows = [_part(page, label, document[name]) for name, label in _PARTS.items()]
+    page.line(Span(resume if document["question"] == "resume" else rerun, role))
+    page.prose(page.say(reason_text(document["because"])), indent=2)
+    rows = [_part(page, label, document[name]) for name, label in _PARTS.items() if name != "parameters" or document[name]["a"]]
     rows += [_part(page, metric_label(curve["metric"]), curve) for curve in document["curves"]]
     page.gap()
     write_table(page, [Column("part", least=13), Column(""), Column("because", least=20)], rows)
+    apart = [curve for curve in document["curves"] if curve["same"] is False]
+    if apart:
+        page.heading("where they differ")
+        columns = [Column("figure", least=8), Column("first at", right=True), Column("a"), Column("b"), *_DIFFERENCES]
+        write_table(page, columns, [_differing(page, curve) for curve in apart])
     configuration = document["configuration"]
     _fields(page, "fields", [*configuration["differences"], *configuration["unknown"]], 20)
+    _fields(page, "data", [fact for fact in document["data"]["facts"] if fact["a"] != fact["b"]], 20)
     if document["notes"]:
         page.gap()
     for note in document["notes"]:
         page.prose(page.say(reason_text(note)), "dim", bullet="· ")
     return page.text()
+
+
+_DIFFERENCES = (
+    Column("equal", right=True), Column("greatest", right=True, drop=2), Column("equal again from", right=True, drop=1),
+)  # fmt: skip
+
+
+def _differing(page: Page, curve: Mapping[str, Any]) -> list[Span]:
+    """Return the cells of a figure that differs: its first departure, the equal values, the greatest difference."""
+    at, worst = curve["departs"], curve["greatest"]
+    most = "-" if worst is None else f"{worst['delta']:+.4g} at {worst['step']}"
+    places = [f" :{at[f'{side}_line']}" if at[f"{side}_line"] is not None else "" for side in ("a", "b")]
+    values = [Span(page.say(f"{at[f'{side}_text']}{line}")) for side, line in zip(("a", "b"), places, strict=True)]
+    again = "never" if curve["meets"] is None else str(curve["meets"])
+    label = Span(page.say(metric_label(curve["metric"])))
+    return [label, Span(str(at["step"])), *values, Span(f"{curve['matches']} of {curve['compared']}"), Span(most), Span(again)]
 
 
 def _part(page: Page, label: str, part: Mapping[str, Any]) -> list[Span]:

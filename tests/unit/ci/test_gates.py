@@ -99,7 +99,7 @@ class TestReading:
             ("require: [healthy, compleeted]", 1, "no check 'compleeted'"),
             ("metrics:\n  tokens_per_sec:\n    median: {at_least: 1}", 2, "no metric 'tokens_per_sec'"),
             ("metrics: {}", 1, "not a mapping with an entry"),
-            ("metrics:\n  loss:\n    p99: {at_most: 1}", 3, "no 'p99'"),
+            ("metrics:\n  loss:\n    p100: {at_most: 1}", 3, "no 'p100'"),
             ("metrics:\n  loss:\n    last: {below: 1}", 3, "no 'below'"),
             ("metrics:\n  loss:\n    last: {at_most: 5%}", 3, "'5%' is not a limit"),
             ("metrics:\n  step_time_s:\n    median: {at_most: 5 GiB}", 3, "not a limit"),

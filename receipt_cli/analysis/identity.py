@@ -1,0 +1,117 @@
+"""What a log says of a run's identity before its first record: data, tokenizer, packing, digests, precision, world size.
+
+Grammars read these facts of the trainers they know. Here they are read from the lines that any script prints, under labels that
+mean one thing only; the line must be about nothing else. A fact that two lines state differently is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from receipt_cli.events.model import Event
+from receipt_cli.events.streams import Gathered
+from receipt_cli.patterns import compile_later
+from receipt_cli.records.envelope import plain, starts
+
+Facts = Mapping[str, tuple[float | str, int]]
+"""Name of a fact → its value and the line that prints it."""
+LONGEST = 400
+"""Bytes of a line that may be about one fact only."""
+_SET = rb"\s*+(?:[:=]|\.{3,200}+)\s*+"
+_HEX = rb"(?:sha256:|0x)?([0-9a-fA-F]{6,128}+)$"
+_NAME = rb"""['"]?((?=[^\s'",]{0,200}[A-Za-z])[\w./:@+~-]{2,200}+)['"]?,?$"""
+_WORDS = compile_later(
+    rb"(?:hash|digest|checksum|sha256|fingerprint|packing|data|tokenizer|examples|samples|world|precision)", re.IGNORECASE
+)
+_RULES: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
+    (name, compile_later(pattern, re.IGNORECASE))
+    for name, pattern in (
+        (
+            "parameter_digest",
+            rb"(?:initial[ _])?(?:model[ _])?(?:param(?:eter)?s?|weights?|model)[ _](?:hash|digest|checksum|sha256)"
+            rb"(?:[ _](?:after|at)[ _]init(?:iali[sz]ation)?)?" + _SET + _HEX,
+        ),
+        ("packing_policy", rb"packing(?:[ _](?:policy|strategy))?" + _SET + rb"['\"]?([A-Za-z][\w.-]{1,63}+)['\"]?,?$"),
+        ("packing_policy", rb"\[packing\] policy=([A-Za-z][\w.-]{1,63}+)(?: |$)"),
+        ("data_name", rb"(?:train(?:ing)?[ _])?(?:data ?set|data)(?:[ _]name)?" + _SET + _NAME),
+        ("data_name", rb"data_path" + _SET + rb"\['([^'\s,]{2,200}+)'\]$"),
+        ("tokenizer", rb"tokenizer(?:[ _]name)?" + _SET + _NAME),
+        ("tokenizer_model", rb"tokenizer_model" + _SET + _NAME),
+        ("tokenizer_type", rb"tokenizer_type" + _SET + _NAME),
+        (
+            "data_size_samples",
+            rb"(?:num(?:ber)?(?:[ _]of)?[ _])?train(?:ing)?[ _](?:samples|examples)" + _SET + rb"(\d[\d,_]{0,20}+)$",
+        ),
+        ("world_size", rb"world[ _]size" + _SET + rb"(\d{1,7}+)$"),
+        (
+            "precision",
+            rb"(?:training[ _])?precision"
+            + _SET
+            + rb"['\"]?((?:bf16|fp16|fp32|fp8|16|32)(?:-(?:mixed|true))?|b?float(?:16|32))['\"]?,?$",
+        ),
+    )
+)
+_DATA_DIGEST = compile_later(
+    rb"((?:packed[ _]rows?|data(?:set)?|(?:data|sample)[ _]order|permutation|shuffle|first[ _]batch|fim|fill-in-the-middle)"
+    rb"(?:[ _][a-z]{1,20}+){0,2}?)[ _](?:hash|digest|checksum|sha256|fingerprint)" + _SET + _HEX,
+    re.IGNORECASE,
+)
+_NO_NAMES = frozenset({
+    "true", "false", "none", "null", "yes", "no", "on", "off", "enabled", "disabled", "loaded", "loading", "ready", "done", "ok",
+    "train", "training", "test", "val", "valid", "validation", "eval", "default", "auto", "unknown", "n/a",
+})  # fmt: skip
+"""Words behind such a label that name nothing."""
+
+
+def with_identity(facts: Facts, gathered: Gathered, events: Sequence[Event]) -> Facts:
+    """Return the facts of the first run of a log with those that its first lines state and no rule has read."""
+    if not events or len(gathered.streams) > 1:
+        return facts
+    head = gathered.heads[0]
+    if _WORDS.search(head) is None:
+        return facts
+    until = min((event.line for event in events if event.is_step or event.metrics), default=None)
+    found: dict[str, dict[str, int]] = {}
+    digests: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(plain(head[: head.rfind(b"\n") + 1]).split(b"\n"), gathered.lines[0] + 1):
+        passed = until is not None and number >= until
+        if len(line) > LONGEST or _WORDS.search(line) is None or (passed and b"[packing] " not in line):
+            continue
+        for name, value in _stated(line.strip()):
+            found.setdefault(name, {}).setdefault(value, number)
+        for kind, value in _digests(line.strip()):
+            digests.setdefault(kind, {}).setdefault(value, number)
+    known = {name: next(iter(values.items())) for name, values in found.items() if len(values) == 1}
+    known.setdefault("tokenizer", known.pop("tokenizer_model", known.pop("tokenizer_type", ("", 0))))
+    stated: dict[str, tuple[float | str, int]] = {
+        name: (_typed(name, value), line) for name, (value, line) in known.items() if value and not name.startswith("tokenizer_")
+    }
+    if digests and all(len(values) == 1 for values in digests.values()):
+        each = {kind: next(iter(values.items())) for kind, values in digests.items()}
+        text = "; ".join(f"{kind} {value}" for kind, (value, _) in sorted(each.items()))
+        stated["data_digest"] = text, min(line for _, line in each.values())
+    return {**stated, **facts}
+
+
+def _stated(line: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the name and value of each fact that a line is about, behind each of the heads that it may have."""
+    for at in (0, *starts(line)):
+        for name, rule in _RULES:
+            if (match := rule.match(line, at)) is not None:
+                value = match[1].decode("utf-8", "replace")
+                if value.lower() not in _NO_NAMES:
+                    yield name, value
+
+
+def _digests(line: bytes) -> Iterator[tuple[str, str]]:
+    for at in (0, *starts(line)):
+        if (match := _DATA_DIGEST.match(line, at)) is not None:
+            yield match[1].decode("utf-8", "replace").lower().replace("_", " "), match[2].decode("ascii").lower()
+
+
+def _typed(name: str, value: str) -> float | str:
+    """Return the value of a fact: a number if it counts, a digest in lower case."""
+    if name in ("data_size_samples", "world_size"):
+        return float(value.replace(",", "").replace("_", ""))
+    return value.lower() if name == "parameter_digest" else value

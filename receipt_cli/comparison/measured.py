@@ -1,0 +1,116 @@
+"""Figures of the steps and lines of one log that a receipt does not have: percentiles, spread, slope, counts of lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.io.source import Source
+from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.arrays import last_of_each
+from receipt_cli.numeric.intervals import interval, mean_spread
+from receipt_cli.numeric.statistics import finite
+from receipt_cli.receipts.production import Product
+
+LEAST_VALUES = 8
+"""Fewest values of which a percentile or a slope is given."""
+LONGEST_LINE = 1 << 16
+"""Characters of a line in which a text is sought."""
+
+
+class Text(Protocol):
+    """A text that a line may have: a part of it, or a regular expression that is searched in it."""
+
+    @property
+    def contains(self) -> str | None:
+        """The part, if it is one."""
+
+    @property
+    def matches(self) -> re.Pattern[str] | None:
+        """The regular expression, if it is one."""
+
+
+class Slope(NamedTuple):
+    """Change of a metric per step, with its 95 % interval, over the steps from ``first`` to ``last``."""
+
+    value: float
+    low: float
+    high: float
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The log of a run, as read; ``file`` is its path, None if it cannot be read again."""
+
+    product: Product
+    file: str | None
+
+    def _values(self, metric: str) -> Floats:
+        series = self.product.series
+        steady = load_registry().by_name[metric].window == "steady"
+        return series.steady(metric) if steady else finite(series.figure(metric).values)
+
+    def percentile(self, metric: str, percent: float) -> float | None:
+        """Return a percentile of a metric, in its window; None of too few values."""
+        values = self._values(metric)
+        return float(np.percentile(values, percent)) if len(values) >= LEAST_VALUES else None
+
+    def spread(self, metric: str) -> float | None:
+        """Return the distance of the 5th and the 95th percentile, relative to the median; None if it is unknown."""
+        low, middle, high = (self.percentile(metric, percent) for percent in (5, 50, 95))
+        return None if low is None or high is None or not middle else (high - low) / abs(middle)
+
+    def slope(self, metric: str, over: int | None) -> Slope | None:
+        """Return the slope of a metric over its last ``over`` records (None: the last half); None of too few values.
+
+        Each record of the first half of the window is compared with the one as far in the second half; the interval of the mean
+        of these slopes takes into account that neighbours depend on each other.
+        """
+        steps, values = last_of_each(*self.product.series.curve(metric))
+        known = np.isfinite(values)
+        steps, values = steps[known], values[known]
+        count = len(values) // 2 if over is None else over
+        if len(values) < count or count < 2 * LEAST_VALUES:
+            return None
+        steps, values, half = steps[-count:], values[-count:], count // 2
+        slopes = (values[-half:] - values[:half]) / (steps[-half:] - steps[:half])
+        found = mean_spread(slopes)
+        if found is None:
+            return None
+        return Slope(float(slopes.mean()), *interval(found), int(steps[0]), int(steps[-1]))
+
+    def count_lines(self, texts: Sequence[Text]) -> list[tuple[int, int | None]] | None:
+        """Return for each text the number of lines that have it, and the first one; None if the log cannot be read again."""
+        if self.file is None or not Path(self.file).is_file():
+            return None
+        counts, firsts, number, rest = [0] * len(texts), list[int | None]([None] * len(texts)), 0, b""
+        source = Source(self.file)
+
+        def look(raw: bytes) -> None:
+            line = raw.decode("utf-8", "replace").rstrip("\r\n")[:LONGEST_LINE]
+            for place, text in enumerate(texts):
+                inside = text.contains is not None and text.contains in line
+                if inside or (text.matches is not None and text.matches.search(line)):
+                    counts[place] += 1
+                    firsts[place] = number if firsts[place] is None else firsts[place]
+
+        try:
+            for block in source.blocks():
+                *lines, rest = (rest + block).split(b"\n")
+                for raw in lines:
+                    number += 1
+                    look(raw)
+            if rest:
+                number += 1
+                look(rest)
+        finally:
+            source.close()
+        return list(zip(counts, firsts, strict=True))
