@@ -27,6 +27,24 @@ def last(document: dict[str, Any], metric: str) -> float | None:
 
 # ------------------------------------------------------------------------------- 000: receipts of MegaCpp
 
+BARE = [f"[{n:04d}/0080] loss={3.2 - n / 100:.4f} | ppl={24 - n / 10:.2f}" for n in range(1, 81)]
+"""A log of an unknown trainer: counters without a name."""
+
+
+def test_000_every_record_of_an_unknown_trainer_counts() -> None:
+    steps = receipt_of(BARE)["summary"]["steps"]
+    assert (steps["first"], steps["last"], steps["planned"], steps["record_count"]) == (1, 80, 80, 80)
+
+
+def test_000_a_nan_of_an_unknown_trainer_is_found() -> None:
+    assert receipt_of(BARE)["checks"]["finite_losses"] is True
+    assert receipt_of([*BARE[:40], BARE[40].replace("2.7900", "nan"), *BARE[41:]])["checks"]["finite_losses"] is False
+
+
+def test_000_without_a_price_there_is_no_cost() -> None:
+    assert "cost" not in receipt_of(BARE)
+
+
 TABLE = """\
 |===========================================================================|
 |                  PyTorch CUDA memory summary, device ID 0                 |

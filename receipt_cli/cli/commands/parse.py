@@ -57,7 +57,7 @@ def parse(
     json_output: Json = False,
     output: Annotated[
         Path | None,
-        Option("-o", "--output", help="Write the receipt to this file, or into this folder (of a checkpoint); with --all-runs, all."),
+        Option("-o", "--output", help="Write the receipt to this file or into this folder; with --all-runs, all receipts."),
     ] = None,
     series: Annotated[
         Path | None, Option(help="Write each record to this Parquet file; with --all-runs, the runs' files to this folder.")
