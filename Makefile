@@ -260,6 +260,10 @@ calibrate: $(DEV) ## how often compare calls equal runs different, simulated and
 	$(PY) -m benchmarks.calibration --trials $(or $(TRIALS),400) --folder $(or $(FOLDER),../shared/corpus) \
 	  --results benchmarks/results/calibration.json
 
+.PHONY: same-run
+same-run: $(DEV) ## the verdicts of compare on 200 simulated pairs of runs and 20 made of real logs, into benchmarks/results; FOLDER=
+	$(PY) -m benchmarks.same_run $(wildcard $(or $(FOLDER),../shared/corpus)) --results benchmarks/results/same-run.md
+
 .PHONY: cards
 cards: $(DEV) ## the cards of a folder's logs; fails if one has more than eight lines or 80 columns; FOLDER=
 	$(PY) -m benchmarks.cards $(or $(FOLDER),fixtures/logs)

@@ -19,6 +19,7 @@ from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, complete_ending, judge
 from receipt_cli.analysis.flops import phase_facts
 from receipt_cli.analysis.goodput.account import Account, account
+from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, by_blocks, edges_of, held_back, how_they_came, note_starts
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
 from receipt_cli.analysis.identity import Facts, with_identity
@@ -67,6 +68,7 @@ from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
+from receipt_cli.scan.arrivals import Arrivals
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
@@ -84,6 +86,19 @@ class LaunchFacts:
     count: int
     used: int
     first_line: int
+
+
+class TimesFacts(NamedTuple):
+    """A file of times: its digest and size in bytes, and the milliseconds within which lines may have one time."""
+
+    sha256: str
+    size_bytes: int
+    resolution_ms: int
+
+    @classmethod
+    def of(cls, arrivals: Arrivals) -> TimesFacts:
+        """Return the facts of the file that ``arrivals`` were read from."""
+        return cls(arrivals.sha256, arrivals.size_bytes, arrivals.entries.pause_ms)
 
 
 class LineCounts(NamedTuple):
@@ -131,6 +146,8 @@ class Derivation:
     check_lines: Mapping[str, int | None]
     """Check → the line that decided it."""
     log_time: LogTime | None = None
+    times: TimesFacts | None = None
+    """The file of times, if that is where the times of the records are from."""
 
 
 def derive(
@@ -279,7 +296,8 @@ class Reading:
         """
         number = len(self.launches) - 1 if number is None else number
         options = self.options if number == len(self.launches) - 1 else self.options.of_earlier_run()
-        shared = options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1
+        starts = 1 if self.gathered.arrivals is None else len(self.gathered.arrivals.entries.launches)
+        shared = options.wall is not None and options.wall.evidence == OF_COMMAND and max(len(self.launches), starts) > 1
         own = replace(options, wall=None) if shared else options  # the wall time of a command is not one run's
         return replace(self._of_part(number, own) if self.parts else _figures(self, number, own), options=options)
 
@@ -298,14 +316,18 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     launch, body = reading.launches[number]._replace(events=events), reading.gathered.body
     registry = reading.registry or load_registry()
     every = split_phases(events, body.copied)
+    arrivals = reading.gathered.arrivals
+    if arrivals is not None:
+        note_starts(every, arrivals)
     shown = largest(every)
     phases = [every[index] for index in shown]
+    came = how_they_came(events, arrivals) if arrivals is not None else None
     summaries: list[Summary] = []
     known, among, digits = dict[str, float | str](), set(shown), PrintedDigits(partial(engine.columns, body))
     for index, phase in enumerate(every):
         known = phase_facts(phase, known)
         if index in among:
-            summaries.append(summarise(phase, known, registry, options.facts, digits))
+            summaries.append(summarise(phase, known, registry, options.facts, digits, came and came.grain))
     own_body = window(reading.body, launch)
     unread = body.step_like >= MAX_SEEN or any(lack.counted for lack in reading.lacks)
     last, first_and_last = _last_line(every), cache(partial(_edges_of, reading, number))
@@ -317,7 +339,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     )  # fmt: skip
     if options.job is not None:
         ending = complete_ending(ending, options.job)
-    edges = reading.edges.of_run(number, len(reading.launches) - 1)
+    edges = _stamps_of(reading, number, came)
     explanation, at_end = Explanation(), _last_lines(reading, number)
     if ending.reason is not None:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.tail, at_end)
@@ -329,7 +351,13 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
         spent = account(phases, summaries, launch, edges, options.wall)
-    when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges))
+    when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges) if arrivals is None else True)
+    held: Sequence[Problem] = ()
+    if came is not None:
+        spent = by_arrival(spent)
+        for summary, phase in zip(summaries, phases, strict=True) if came.held else ():
+            summary.realised = by_blocks(summary.realised, phase)
+        held = held_back(came, spent, summaries, launch)
     took = find_time_to_train(launch.events)
     for summary in summaries:
         summary.time, summary.time_to_train_s = when, took
@@ -344,7 +372,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         own += checkpoint_begun(saved, len(summaries) - 1, first_and_last(), last)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += rates_contradicted(summaries)
-    own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *ending.problems]
+    own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *held, *ending.problems]
     if (start := ending.failed_start) is not None:
         detail = "a later launch failed before its first step; not this run's failure"
         own.append(Problem("failed_start", start.line, detail, start.message))
@@ -365,6 +393,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     return Derivation(
         log=log,
         log_time=None if when is not None and primary is not None else reading.log_time,
+        times=None if arrivals is None else TimesFacts.of(arrivals),
         options=options,
         detection=reading.detection,
         summaries=tuple(summaries),
@@ -392,6 +421,16 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         ledger=reading.told.ledger,
         check_lines=deciding_lines(checks, summaries, phases, ending),
     )
+
+
+def _stamps_of(reading: Reading, number: int, came: Came | None) -> Edges:
+    """Return the stamps at both ends of run ``number``."""
+    arrivals, launches = reading.gathered.arrivals, reading.launches
+    if arrivals is None or came is None:
+        return reading.edges.of_run(number, len(launches) - 1)
+    until = launches[number + 1].line - 1 if number < len(launches) - 1 else reading.gathered.log.line_count
+    before = launches[number - 1].events[-1].last_line if number and launches[number - 1].events else 0
+    return edges_of(arrivals, (launches[number].line, until), before, came.grain)
 
 
 def _first_lines(facts: Mapping[str, tuple[float | str, int]], reading: Reading, events: Sequence[Event]) -> Facts:

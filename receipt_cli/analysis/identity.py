@@ -20,7 +20,8 @@ LONGEST = 400
 """Bytes of a line that may be about one fact only."""
 _SET = rb"\s*+(?:[:=]|\.{3,200}+)\s*+"
 _HEX = rb"(?:sha256:|0x)?([0-9a-fA-F]{6,128}+)$"
-_NAME = rb"""['"]?((?=[^\s'",]{0,200}[A-Za-z])[\w./:@+~-]{2,200}+)['"]?,?$"""
+_NAME = rb"""['"]?((?=[^\s'",]{0,200}[A-Za-z])(?:\.{0,2}[\w/:@+~-]){2,200}+)['"]?,?(?:\.{3,200}+(?:updated|default))?+$"""
+"""A word with a letter; GPT-NeoX says behind dots where the value of an option is from."""
 _WORDS = compile_later(
     rb"(?:hash|digest|checksum|sha256|fingerprint|packing|data|tokenizer|examples|samples|world|precision)", re.IGNORECASE
 )
@@ -41,7 +42,7 @@ _RULES: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
         ("tokenizer_type", rb"tokenizer_type" + _SET + _NAME),
         (
             "data_size_samples",
-            rb"(?:num(?:ber)?(?:[ _]of)?[ _])?train(?:ing)?[ _](?:samples|examples)" + _SET + rb"(\d[\d,_]{0,20}+)$",
+            rb"num(?:ber)?(?:[ _]of)?[ _]train(?:ing)?[ _](?:samples|examples)" + _SET + rb"(\d[\d,_]{0,20}+)$",
         ),
         ("world_size", rb"world[ _]size" + _SET + rb"(\d{1,7}+)$"),
         (

@@ -97,10 +97,12 @@ def summarise(
     registry: Registry,
     stated: Sequence[StatedFact] = (),
     digits: PrintedDigits | None = None,
+    grain: float | None = None,
 ) -> Summary:
     """Return the summary of ``phase``; ``facts`` are the run's that hold for this phase.
 
-    ``stated`` facts fill gaps of the log in recomputed figures; ``digits`` are the printed digits of the rules' values.
+    ``stated`` facts fill gaps of the log in recomputed figures; ``digits`` are the printed digits of the rules' values;
+    ``grain`` is how many seconds stamps may be off, None if they show it themselves.
     """
     steps = phase.steps
     numbered = [e for e in steps if e.step is not None]
@@ -130,7 +132,7 @@ def summarise(
     for name, shown in summary.printed_digits.items():
         summary.places[name].resolution = shown.unit
     _derive(summary, phase, standing, steady, facts, stated)
-    _progress(summary, phase, standing, facts)
+    _progress(summary, phase, standing, facts, grain)
     summary.consistency += _session(summary, phase)
     elapsed = summary.metrics.get("elapsed_time_s")
     if summary.training_time_s is None and elapsed is not None and elapsed.definition == TRAINING_ONLY and not phase.restarts:
@@ -292,12 +294,14 @@ def _derive(
     summary.flags = find_oddities(steps, phase.standalone_events, summary.metrics, made, summary.consistency)
 
 
-def _progress(summary: Summary, phase: Phase, standing: Records, facts: Mapping[str, float | str]) -> None:
+def _progress(
+    summary: Summary, phase: Phase, standing: Records, facts: Mapping[str, float | str], known_grain: float | None
+) -> None:
     """Set the progress figures of the phase (step times, throughput, identities, checkpoints).
 
     Only the log's ``facts`` count: a statement is no evidence of what happened.
     """
-    steps, life = phase.steps, _life(phase)
+    steps, life = phase.steps, _life(phase, known_grain)
     grain = None if life is None else life.grain
     summary.step_times = step_times(phase, standing, summary.series, summary.metrics.get("step_time_s"), grain)
     summary.realised = realise(steps, facts, summary.metrics, life)
@@ -313,12 +317,12 @@ def _progress(summary: Summary, phase: Phase, standing: Records, facts: Mapping[
     summary.checkpoints = find_checkpoints(phase, median, grain)
 
 
-def _life(phase: Phase) -> Life | None:
+def _life(phase: Phase, grain: float | None) -> Life | None:
     """Return the time span of a phase's step records by their timestamps; None if these do not show it."""
     steps = phase.step_events
     if not steps:
         return None
-    found = find_life(steps, 0, Edges(), (steps[0].line, steps[-1].last_line))
+    found = find_life(steps, 0, Edges(grain=grain), (steps[0].line, steps[-1].last_line), local=grain is None)
     return found if isinstance(found, Life) else None
 
 

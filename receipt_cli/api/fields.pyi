@@ -91,6 +91,10 @@ class Run(View):
     def recovered(self) -> bool | None:
         """True where the job's wrapper (receipt run) was killed and this receipt was made later: what only the wrapper
         could see, such as the exit code, is null. Absent otherwise."""
+    @property
+    def sampled(self) -> RunSampled | None:
+        """What samples of the job's GPUs and of the machine's memory show (receipt run --sample); absent or null when
+        nothing was sampled."""
 
 class RunLogLoss(View):
     @property
@@ -102,6 +106,32 @@ class RunLogLoss(View):
     @property
     def byte_count(self) -> int | None:
         """Number of lost bytes; null when unknown."""
+
+class RunSampled(View):
+    @property
+    def sample_count(self) -> int:
+        """Number of samples."""
+    @property
+    def duration_s(self) -> float:
+        """Seconds from the first to the last of them."""
+    @property
+    def gpu_count(self) -> int:
+        """Number of GPUs that were sampled."""
+    @property
+    def gpu_busy_ratio(self) -> float | None:
+        """Mean share of the time in which a kernel ran on a GPU; null when one does not say."""
+    @property
+    def gpu_idle_s(self) -> float | None:
+        """Seconds in which all GPUs were idle: below 5 % in the samples that end them."""
+    @property
+    def gpu_peak_bytes(self) -> int | None:
+        """Most memory in use on one GPU, by all programs."""
+    @property
+    def energy_j(self) -> float | None:
+        """Energy of all these GPUs in joules, from their power in the samples; null when one does not say."""
+    @property
+    def host_peak_bytes(self) -> int | None:
+        """Most memory in use on the machine, by all programs."""
 
 class Header(View):
     @property
@@ -679,13 +709,14 @@ class SummaryTime(View):
         """utc where the lines name their offset, so that the stamps are UTC; null where they name none."""
     @property
     def source(self) -> Literal["log_lines"]:
-        """Where the stamps are from: log_lines, the heads of the log's lines."""
+        """Where the stamps are from: log_lines, the heads of the log's lines; or when these came, if derivation.times
+        is there."""
 
 class SummaryStepTimes(View):
     @property
     def source(self) -> Literal["printed", "timestamps"]:
         """printed: as each record prints it; timestamps: between neighbouring records, all of them, gaps with an
-        evaluation or a checkpoint left out."""
+        evaluation or a checkpoint left out. The timestamps are arrival times if derivation.times is there."""
     @property
     def record_count(self) -> int:
         """Step times that the figures are over."""
@@ -1039,7 +1070,7 @@ class Goodput(View):
         """Seconds of wall time by what they were lost to; null where the log does not tell."""
     @property
     def evidence(self) -> str:
-        """Slug of what the wall time rests on, such as log_timestamps."""
+        """Slug of what the wall time rests on, such as log_timestamps, or arrival (derivation.times)."""
     @property
     def rule(self) -> Literal["goodput/1"] | None:
         """Version of the rule that attributes wall time."""
@@ -1050,8 +1081,8 @@ class Goodput(View):
     def step_evidence(self) -> str | None:
         """Slug of what step_time_s rests on: trainer_total (printed by the trainer), step_times (sum of the printed
         step times, the excess of warm-up records left out) trainer_loop (the trainer's printed duration of its training
-        loop, less the evaluations in it: an upper bound), log_timestamps (between step lines) or mixed (phases rest on
-        different evidence)."""
+        loop, less the evaluations in it: an upper bound), log_timestamps (between step lines), arrival (between when
+        they came) or mixed (phases rest on different evidence)."""
     @property
     def parts(self) -> GoodputParts | None:
         """How each class of lost time is known. The seconds of a part are those of badput_s."""
@@ -1328,7 +1359,8 @@ class Derivation(View):
         """What was wrong with the log or ambiguous in it; a value in doubt is left out."""
     @property
     def times(self) -> DerivationTimes | None:
-        """The file that tells when each line arrived; null where there is none."""
+        """The file beside the log that tells when each line arrived (receipt-times/1), if the times in this receipt are
+        from it; null or absent if the log has stamps of its own, or no such file fits it."""
     @property
     def check_lines(self) -> Mapping[str, int | None] | None:
         """The line that decided each check, by the name of the check; null where no single line does."""
@@ -1647,4 +1679,4 @@ class DerivationTimes(View):
         """Number of its bytes."""
     @property
     def resolution_ms(self) -> float:
-        """How finely it tells the time, in milliseconds."""
+        """Milliseconds within which lines may have one time though they came one after the other."""

@@ -11,6 +11,8 @@ same bytes. Tasks are made when a worker is free, reports when it is their turn.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +24,7 @@ from receipt_cli.batch.labels import BY_STEM, Labels
 from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Manner, Report, Task
 from receipt_cli.batch.worker import MANNER, definitions_fingerprint, derive_receipt, identify
 from receipt_cli.errors import ExitCode, ReceiptError
+from receipt_cli.io.compression import times_name
 from receipt_cli.store.files import Quarantined, Store
 from receipt_cli.store.fingerprints import Known, KnownLog, PackedRows
 from receipt_cli.store.places import place_files, write_place
@@ -138,7 +141,7 @@ class _Run:
             waiting = bytearray(len(self.logs))
             early: dict[int, Report] = {}  # reports made before their turn
             for at in firsts:
-                done = None if self.batch.again else self._done(identities.sha256(at))
+                done = None if self.batch.again else self._done(identities.sha256(at), self.logs[at])
                 waiting[at] = done is None
                 if done is not None and done.receipt is None:  # a released record must not change the answer
                     early[at] = replace(done, identity=identities.get(at))
@@ -166,7 +169,7 @@ class _Run:
                     early[position] = self._answered(position, answer, identities, others.get(position, ()))
                 report = early.get(first)
                 if report is None:
-                    report = self._done(identity.sha256)
+                    report = self._done(identity.sha256, self.logs[first])
                     assert report is not None
                     report = replace(report, identity=identity)
                     if report.receipt is not None:
@@ -198,9 +201,9 @@ class _Run:
             if count % 64 == 0:
                 self.known.flush()
 
-    def _done(self, sha256: str) -> Report | None:
+    def _done(self, sha256: str, log: Log) -> Report | None:
         """Return the report of a finished log, which has its receipt or quarantine record already; else None."""
-        known, (generation, runs) = self.known.log(sha256), self._stored(sha256)
+        known, (generation, runs) = self.known.log(_with_times(sha256, log)), self._stored(sha256)
         if known is None or known.generation != (generation if known.generation else 0):
             return None
         if known.generation:
@@ -248,7 +251,7 @@ class _Run:
             before, _ = self._stored(derived.sha256)
             now = int(derived.receipt.rsplit(".", 2)[-2])
             change = "unchanged" if now <= before else "replaced" if before else "written"
-            self.known.note_log(derived.sha256, KnownLog(now, derived.recognised))
+            self.known.note_log(_with_times(derived.sha256, log), KnownLog(now, derived.recognised))
         found = Report(log, change, identity, derived.receipt, derived.recognised, True, notes=derived.notes)
         return replace(found, differences=derived.differences, runs=derived.runs)
 
@@ -262,7 +265,7 @@ class _Run:
             self._check_store()
             self.store.quarantine(record)
             if sha256 is not None and failure.exit_code == ExitCode.BUG:  # other failures are cheap to retry, and may succeed
-                self.known.note_log(sha256, KnownLog(0, False))
+                self.known.note_log(_with_times(sha256, log), KnownLog(0, False))
         return Report(
             log, "quarantined", identity, derived=True, failure=failure, notes=(failure.detail,) if failure.detail else ()
         )
@@ -288,6 +291,16 @@ class _Run:
 _SHA256, _NUMBER = 32, 8
 """Bytes of a digest, and of a number."""
 _NOBODY = Log("", "", False, 0, "", False)
+
+
+def _with_times(sha256: str, log: Log) -> str:
+    """Return the digest of all that a receipt of a log depends on: of the log alone, or with that of the times beside it."""
+    folder, name = os.path.split(log.path)
+    try:
+        with open(os.path.join(folder, times_name(name)), "rb") as file:
+            return hashlib.sha256(f"{sha256} {hashlib.file_digest(file, 'sha256').hexdigest()}".encode()).hexdigest()
+    except (OSError, ValueError):
+        return sha256
 
 
 def _failure(answer: object) -> Failure:

@@ -9,7 +9,7 @@ import os
 import shutil
 import traceback
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePath
@@ -34,7 +34,7 @@ from receipt_cli.header.collect import collect_header, renew_log_facts
 from receipt_cli.header.document import log_facts
 from receipt_cli.header.header_file import read_header_file
 from receipt_cli.io.atomic import make_folder
-from receipt_cli.io.compression import header_name, receipt_names, unpacked
+from receipt_cli.io.compression import header_name, receipt_names, times_name, unpacked
 from receipt_cli.io.discovery import is_log_text, read_head
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
@@ -44,6 +44,7 @@ from receipt_cli.receipts.series_file import write_series
 from receipt_cli.receipts.stated import header_facts
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 from receipt_cli.redaction.text import mask_texts
+from receipt_cli.scan.arrivals import find_arrivals
 from receipt_cli.store.files import Store
 from receipt_cli.store.kept_rows import keep_rows
 from receipt_cli.store.places import place_bytes, write_place
@@ -282,6 +283,9 @@ def _derive_copy(task: Task, log: Log) -> _Made:
     with _at_hand(log, _siblings(log)) as path, TemporaryDirectory(prefix="receipt-") as folder:
         copy = os.path.join(folder, os.path.basename(path))
         shutil.copyfile(path, copy)
+        beside = times_name(os.path.basename(path))
+        with suppress(FileNotFoundError):
+            shutil.copyfile(os.path.join(os.path.dirname(path), beside), os.path.join(folder, beside))
         kept = captured(Store(Path(task.store)), Source(copy).measure().sha256, [path])
         reading = _read(copy, kept.options, task.manner)
         size = reading.gathered.log.size_bytes
@@ -291,6 +295,7 @@ def _derive_copy(task: Task, log: Log) -> _Made:
 def _read(path: str, options: Options, manner: Manner) -> Reading:
     source = Source(path)
     try:
+        source.listener = find_arrivals(path)
         streams = [Stream((source,), (os.path.basename(path),))]
         options = replace(options, grammar=manner.grammar or options.grammar)
         return read_log(streams, options, workers=1, site=_site(manner.folders), one_of_many=True)
@@ -351,7 +356,7 @@ def _write_series(store: Store, documents: Sequence[Document], derivations: Sequ
 
 def _siblings(log: Log) -> list[str]:
     name = os.path.basename(log.path)
-    return [*receipt_names(name), header_name(name)]
+    return [*receipt_names(name), header_name(name), times_name(name)]
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def make_golden(
         systems.setdefault(System.of(document), []).append((document, streams))
     references = []
     for system, mine in systems.items():
-        names = [name for name in mine[0][1] if all(name in streams for _, streams in mine)]
+        names = [name for name in mine[0][1] if all(name in streams and not streams[name].by_order for _, streams in mine)]
         order = sorted(names, key=lambda name: mine[0][1][name].role != "data")
         each = [[streams[name] for _, streams in mine] for name in order]
         curves = [curve for group in each if group[0].texts is None and (curve := _curve(group, steps, ratio)) is not None]

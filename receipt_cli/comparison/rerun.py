@@ -86,9 +86,10 @@ class Compared:
             return "the runs print no step in common"
         if (at := facts["departs"]) is not None:
             lines = f" (lines {at['a_line']} and {at['b_line']})" if None not in (at["a_line"], at["b_line"]) else ""
-            return f"step {at['step']}: {at['a_text']} and {at['b_text']}{lines}"
+            return f"{'record' if self.stream.by_order else 'step'} {at['step']}: {at['a_text']} and {at['b_text']}{lines}"
         how = "" if self.exact else " " + facts["how"]
-        return f"equal at {facts['compared']} step{'s' * (facts['compared'] > 1)}{how}"
+        kind = "record" if self.stream.by_order else "step"
+        return f"equal at {facts['compared']} {kind}{'s' * (facts['compared'] > 1)}{how}"
 
     def document(self) -> dict[str, Any]:
         """Return this comparison as JSON values."""
@@ -167,7 +168,8 @@ class _Told:
             printed = any(curve.stream.decides for curve in self.curves)
             return "not_comparable", "the runs print no step in common" if printed else "no losses of both runs are known"
         apart = [("seeds", part.because) for part in (self.seeds, self.parameters) if part.same is False]
-        apart += [(curve.stream.name, curve.because) for curve in numbers if curve.same is False]
+        leaving = sorted((curve for curve in numbers if curve.same is False), key=lambda curve: curve.facts["departs"]["step"])
+        apart += [(curve.stream.name, curve.because) for curve in leaving]
         if self.seam is not None:
             if self.seam.same is None:
                 return "not_comparable", self.seam.because
@@ -265,7 +267,8 @@ def _data(a: Document, b: Document, curves: Sequence[Compared], seam: Part | Non
     told = {"facts": [{"pointer": f"{_DATA}{name}", "a": left.get(name), "b": right.get(name)} for name in names]}
     apart = [name for name in names if None not in (left.get(name), right.get(name)) and left[name] != right[name]]
     positions = [curve for curve in curves if curve.stream.role == "data" and curve.facts["compared"]]
-    departed = [f"{curve.stream.name.replace('_', ' ')}, {curve.because}" for curve in positions if curve.same is False]
+    leaving = sorted((curve for curve in positions if curve.same is False), key=lambda curve: curve.facts["departs"]["step"])
+    departed = [f"{curve.stream.name.replace('_', ' ')}, {curve.because}" for curve in leaving]
     departed += [part.because for part in (seam, start) if part is not None and part.facts.get("position") is False]
     if apart:
         differing = [f"{name.replace('_', ' ')} {left[name]} and {right[name]}" for name in apart]
@@ -278,7 +281,7 @@ def _data(a: Document, b: Document, curves: Sequence[Compared], seam: Part | Non
         return Part(True, "both print the same " + ("digest of the data" if digest else "place in the data"), told)
     amount = any(curve.stream.strength == "amount" for curve in positions) or (seam is not None and seam.facts.get("position"))
     if amount and seeds is not False:
-        return Part(True, "both print the same position in the data", told)
+        return Part(True, "both have used as much data at each step, and no seed differs", told)
     if amount:
         return Part(None, "both used as much data, but their seeds differ: its order is not shown", told)
     return Part(None, "no position in the data is printed by both", told)
@@ -377,7 +380,8 @@ def _start(a: Side, b: Side) -> Part:
 
 def _curves(sides: tuple[Streams, Streams], steps: int | None, tolerance: float | None, *, resumed: bool) -> list[Compared]:
     """Return the comparison of each stream that both runs have, positions first, then losses."""
-    names = [name for name in sides[0] if name in sides[1]]
+    names = [name for name in sides[0] if name in sides[1] and sides[0][name].by_order == sides[1][name].by_order]
+    names = [name for name in names if not (resumed and sides[0][name].by_order)]
     order = sorted(names, key=lambda name: (sides[0][name].role != "data", not sides[0][name].decides))
     return [_compare(sides[0][name], sides[1][name], steps, tolerance, resumed=resumed) for name in order]
 

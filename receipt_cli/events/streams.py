@@ -20,6 +20,7 @@ from receipt_cli.io.joined_parts import Stream, digest_of, joined
 from receipt_cli.io.source import Source
 from receipt_cli.problems import QUIET_RECORDS, Problem
 from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.scan.arrivals import Arrivals, arrivals_of
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import TAIL_KEPT, Hits, Segment, SegmentBody
@@ -69,6 +70,8 @@ class Gathered:
     changed: bool = False
     final: int = 0
     opening: int = 0
+    arrivals: Arrivals | None = None
+    """When the records came, if that is where the events have their times from."""
 
     @property
     def twins(self) -> dict[int, int]:
@@ -213,12 +216,14 @@ def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
     tails = [(segment.last_bytes, segment.size)]
     body, lines = engine.finish(segment, _again(stream))
     body.copied = source.empty_lines
+    arrivals = arrivals_of(source, body, engine.step_columns(body))
     before = source.lines_before
     if before:
         own, body = body, SegmentBody(lines=before, copied=body.copied)
         body.extend(own)
     log = LogFacts(source.sha256, source.size_bytes, before + lines, body.records)
-    return Gathered(body, log, [stream], source.found, lines=[before], tails=tails, heads=heads, changed=source.changed)
+    changed, found = source.changed, source.found
+    return Gathered(body, log, [stream], found, lines=[before], tails=tails, heads=heads, changed=changed, arrivals=arrivals)
 
 
 def _again(stream: Stream) -> Callable[[int], bytes]:

@@ -12,6 +12,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from pickle import PickleBuffer
 
@@ -26,6 +27,7 @@ from receipt_cli.io.folded_lines import FoldedLines
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.pipe import widen
 from receipt_cli.io.source import BLOCK, SPOOLED, Source
+from receipt_cli.scan.arrivals import Arrivals, find_arrivals
 from receipt_cli.scan.segment import Segment
 
 PIECE = 8 << 20
@@ -261,11 +263,31 @@ class Growth:
         """
         return self._read(self._with(_copied(self._stretch), self._rest()))
 
-    def finish(self) -> Reading:
-        """Return the reading of the whole log, and consume the fold. Raises ``ReceiptError``, ``InputError`` for an empty log."""
+    def finish(self, *, times: bool = True) -> Reading:
+        """Return the reading of the whole log, and consume the fold; with ``times``, use the file of times beside it.
+
+        Raises ``ReceiptError``, ``InputError`` for an empty log.
+        """
         if not self.size_bytes:
             raise InputError("the log is empty", where=self.source.name)
+        self.source.listener = self._arrivals() if times else None
         return self._read(self._with(self._stretch, self._rest()))
+
+    def _arrivals(self) -> Arrivals | None:
+        """Return the times beside the log, which have heard the bytes that were read; None without any."""
+        found = find_arrivals(self.source.path)
+        if found is None:
+            return None
+        digest, missing = sha256(), self.size_bytes
+        try:
+            with open(self.source.path, "rb") as file:
+                while missing and (block := file.read(min(BLOCK, missing))):
+                    found.hear(block, digest)
+                    digest.update(block)
+                    missing -= len(block)
+        except OSError:
+            return None
+        return found if not missing and digest.hexdigest() == self.source.sha256 else None
 
     def _read(self, segment: Segment) -> Reading:
         return self._plan.read(gathered_from(self._plan.engine, segment, self._stream), self._workers)

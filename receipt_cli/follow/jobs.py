@@ -15,6 +15,7 @@ from receipt_cli.errors import InputError, ReceiptError
 from receipt_cli.follow.growth import FileTail, Growth, open_tail
 from receipt_cli.follow.hooks import Happening, Hooks, running_failure
 from receipt_cli.follow.loop import Stop
+from receipt_cli.follow.recording import begin_recording
 from receipt_cli.follow.watch import SHARE, Snapshot, Watch
 from receipt_cli.io.discovery import find_logs
 
@@ -59,6 +60,7 @@ class _Job:
             raise InputError("is a pipe", where=path, try_=f"receipt parse {path} --follow")
         self._tail = tail
         self._growth = self._grown()
+        self._recorder = begin_recording(path, LOOK_S)
 
     def _grown(self) -> Growth:
         return Growth(self.path, self._plan, once=False, workers=1)
@@ -81,9 +83,14 @@ class _Job:
             if lost is not None:
                 self._growth = self._grown()
                 self._watch.again()
+                if self._recorder is not None:
+                    self._recorder.abandon()
+                    self._recorder = None
             blocks = self._tail.read()
             if blocks:
                 self._growth.add(blocks)
+            if self._recorder is not None:
+                self._recorder.add(blocks, time.monotonic())
             self._written = self._tail.written_at()
             self._behind = bool(blocks)
             self._watch.look(self._growth, self._written if blocks else None, (), hurried=self._behind and self.snapshot is None)
@@ -117,6 +124,8 @@ class _Job:
 
     def close(self) -> None:
         if self._tail is not None:
+            if self._recorder is not None:
+                self._recorder.close(time.monotonic())
             with suppress(OSError):
                 self._tail.close()
 

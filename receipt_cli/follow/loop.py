@@ -14,6 +14,7 @@ from types import FrameType, TracebackType
 
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.follow.growth import Growth, Tail, open_tail
+from receipt_cli.follow.recording import Recorder, begin_recording
 from receipt_cli.follow.watch import Watch
 
 PATIENCE = 3
@@ -124,18 +125,31 @@ class Until:
 
 
 def follow(
-    path: str, plan: Plan, until: Until, notes: list[str], *, watch: Watch | None = None, workers: int | None = None
+    path: str,
+    plan: Plan,
+    until: Until,
+    notes: list[str],
+    *,
+    watch: Watch | None = None,
+    workers: int | None = None,
+    times: bool = True,
 ) -> Reading:
     """Return the reading of the log at ``path`` (``-``: stdin) after the job is over, equal to that of the finished log.
 
-    Appends the reason for the end, and changes of the file, to ``notes``. Must be called in the main thread, which receives
-    signals. Raises ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
+    Appends the reason for the end, and changes of the file, to ``notes``. With ``times``, what comes while the file is followed
+    gets its time in the file beside it, unless that exists. Must be called in the main thread, which receives signals. Raises
+    ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
     """
     with closing(open_tail(path)) as tail, _watched(until.pid) as process, Stop() as stop:
         job = _Job(path, plan, until, workers, tail, process, stop)
-        job.read(watch)
+        job.recorder = begin_recording(path, LOOK_S) if times and not tail.waits_on else None
+        try:
+            job.read(watch)
+        finally:
+            if job.recorder is not None:
+                job.recorder.close(time.monotonic())
         notes += job.notes()
-        reading = job.growth.finish()
+        reading = job.growth.finish(times=times)
         options = replace(reading.options, running=job.left, replaced_bytes=job.lost_bytes)
         return replace(reading, options=options)
 
@@ -156,6 +170,7 @@ class _Job:
         self.lost: list[str] = []
         self.lost_bytes: int | None = None
         self.over = ""
+        self.recorder: Recorder | None = None
         self.left = False
         """Whether following a file was stopped, although its job may go on."""
 
@@ -171,6 +186,8 @@ class _Job:
             if blocks:
                 self.growth.add(blocks)
                 self.heard = time.monotonic()
+            if self.recorder is not None:
+                self.recorder.add(blocks, time.monotonic())
             much = size >= MUCH
             if watch is not None and self.stop.asked:
                 watch.leave(WAITING if self.tail.waits_on else "")
@@ -191,6 +208,9 @@ class _Job:
         self.lost.append(f"{self.growth.source.name} {what}: these bytes are left out; the new content is followed")
         self.lost_bytes = (self.lost_bytes or 0) + self.growth.size_bytes
         self.growth = self._grown()
+        if self.recorder is not None:
+            self.recorder.abandon()
+            self.recorder = None
         if watch is not None:
             watch.again()
 

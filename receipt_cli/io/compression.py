@@ -307,6 +307,11 @@ def header_name(log: str) -> str:
     return f"{PurePath(unpacked(log)).stem}.header.json"
 
 
+def times_name(log: str) -> str:
+    """Return the name of the file beside this log that says when its lines came."""
+    return f"{unpacked(log)}.times"
+
+
 def running_name(log: str) -> str:
     """Return the name of the note that lies beside this log while its job runs."""
     return f"{PurePath(unpacked(log)).stem}.running.json"

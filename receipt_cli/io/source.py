@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from hashlib import sha256
 from shlex import quote
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress_log
@@ -134,6 +134,14 @@ SPOOLED = 16 << 20
 """Bytes of a pipe kept in memory for a second reading; more go to a temporary file."""
 _TAR_AT = 257
 
+
+class Listener(Protocol):
+    """Hears the text of a log while it is read."""
+
+    def hear(self, block: bytes, before: _Hash | None) -> None:
+        """Take the next block as it is stored, decompressed; ``before`` is the digest of the text before it."""
+
+
 Progress = Callable[[int, int], None]
 """Called with the number of stored bytes read so far, and their total."""
 
@@ -173,6 +181,7 @@ class Source:
         self._folded: Sequence[int] = ()
         self.compression: str | None = None
         self.progress = progress
+        self.listener: Listener | None = None
         self._digest: _Hash | None = None
         self._limit: int | None = None
         self._stored, self._head = 0, b""
@@ -396,6 +405,8 @@ class Source:
             if not self.size_bytes:
                 self._refuse_tar(block)
             self.size_bytes += len(block)
+            if self.listener is not None:
+                self.listener.hear(block, self._digest)
             self._hash(block)
             yield block
 
@@ -428,6 +439,7 @@ class Source:
         else:
             again = Source(self.path)
             again._limit, again._lines, again._marks, again.native = self._limit, self._lines, self._marks, self.native
+        again.listener = self.listener
         if self._known is not None:
             again.report_copies(self._known)
             again._fold, again._folded = self._fold, self._folded

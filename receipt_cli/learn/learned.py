@@ -19,6 +19,7 @@ from receipt_cli.learn.progress import induce_heading, induce_herald, induce_pro
 from receipt_cli.learn.proofs import Induced, read_elsewhere
 from receipt_cli.learn.readings import Reading, without
 from receipt_cli.learn.rules import induce
+from receipt_cli.learn.saves import Saves, induce_saves
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tables import Table, induce_table
 from receipt_cli.learn.tokens import core_start
@@ -73,7 +74,8 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     """
     miner, table = Miner(_interesting(vocabulary), _heralds(vocabulary)), Table()
     banners = Banners()
-    miner.listeners += [table.take, banners.take]
+    saves = Saves()
+    miner.listeners += [table.take, banners.take, saves.take]
     miner.mine(blocks)
     groups, readings = choose(miner.shapes.values(), vocabulary)
     rules = _steps(groups, readings, vocabulary)
@@ -105,6 +107,8 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     foreign = {r.shape.samples[0]: r.shape.count for rule in rules if rule.group for r in read_elsewhere(rule, others)}
     banner = induce_banner(banners, sum(rule.records for rule in rules))
     rules = rules if banner is None else [banner, *rules]
+    saved = induce_saves(saves, sum(rule.records for rule in rules))
+    rules = rules if saved is None else [*rules, saved]
     return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure, tuple(foreign.items()))
 
 

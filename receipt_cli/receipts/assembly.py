@@ -54,7 +54,7 @@ MAX_CANDIDATES = 8
 """Most candidate grammars that a receipt lists."""
 MAX_KEYS = 256
 """Most keys of cells that a receipt lists for each part of the ledger."""
-LOG_KEYS = ("log_complete", "log_loss", "recovered")
+LOG_KEYS = ("log_complete", "log_loss", "recovered", "sampled")
 """Fields of ``run`` that only receipts of a wrapped job have."""
 
 
@@ -325,6 +325,7 @@ def _derivation(derivation: Derivation) -> Document:
             ],
             "kinds": dict(sorted(kinds.items())),
         },
+        **({"times": derivation.times._asdict()} if derivation.times is not None else {}),
         "check_lines": dict(derivation.check_lines),
         "observed": [_match(s) for s in _in_order(derivation.ending.matches)],
     }

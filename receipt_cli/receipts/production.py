@@ -38,6 +38,7 @@ from receipt_cli.receipts.prices import add_price
 from receipt_cli.receipts.stated import header_facts, merge_facts
 from receipt_cli.redaction.mask import count_masks, mask_secrets
 from receipt_cli.redaction.text import mask_texts, safe_text
+from receipt_cli.scan.arrivals import Arrivals, find_arrivals
 from receipt_cli.scan.workers import AUTO
 
 ARTEFACTS = ("torch_profile", "kernel_table", "kernel_report")
@@ -60,6 +61,8 @@ class Request:
     """Whether the job's wrapper wrote the whole log; None without a wrapper."""
     running: bool = False
     """Whether the job may still be running."""
+    times: bool = True
+    """Whether the file of times beside the log counts, if its lines have no stamps."""
     captured: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ``run`` that the job's wrapper measured."""
     name: str | None = None
@@ -115,7 +118,7 @@ def _produce(request: Request, every: bool) -> Iterator[Product]:
     def read(options: Options, notes: list[str]) -> Iterator[Reading]:
         paths, left_out = find_paths([request.path, *request.more])
         notes += [f"{left_out} {'file looks' if left_out == 1 else 'files look'} like no log: left out"] if left_out else []
-        return _read(request, options, open_streams(paths, progress=request.progress), every, notes)
+        return _read(request, options, open_streams(paths, progress=request.progress, times=request.times), every, notes)
 
     return produce_from(request, read, every=every)
 
@@ -153,15 +156,28 @@ def find_paths(given: Sequence[str]) -> tuple[list[str], int]:
     return paths, left_out
 
 
-def open_streams(paths: Sequence[str], names: Sequence[str] | None = None, *, progress: Progress | None = None) -> list[Stream]:
-    """Return the streams of a log's files; ``names`` as for ``arrange``. Raises ``InputError``."""
+def open_streams(
+    paths: Sequence[str], names: Sequence[str] | None = None, *, progress: Progress | None = None, times: bool = True
+) -> list[Stream]:
+    """Return the streams of a log's files; ``names`` as for ``arrange``.
+
+    With ``times``, a single file takes the times of its records from the file beside it, if there is one. Raises ``InputError``.
+    """
     if len(paths) == 1:
-        return [Stream((Source(paths[0], progress),), (Path(paths[0]).name,))]
+        source = Source(paths[0], progress)
+        source.listener = find_arrivals(paths[0]) if times else None
+        return [Stream((source,), (Path(paths[0]).name,))]
     streams: list[Stream] = []
     for files in arrange(paths, names):
         parts = tuple(Source(file.path, later=True) for file in files)
         streams.append(Stream(parts, tuple(f.name for f in files), files[0].rank, files[0].certain, files[0].attempt))
     return streams
+
+
+def times_note(streams: Sequence[Stream]) -> list[str]:
+    """Return a note if the file of times beside a log that was read does not fit it."""
+    heard = [part.listener for stream in streams for part in stream.parts]
+    return [f"{one.name} is not used: {one.problem}" for one in heard if isinstance(one, Arrivals) and not one.fits]
 
 
 def _options(request: Request, captured: Document | None) -> tuple[Options, list[str]]:
@@ -180,7 +196,9 @@ def _read(request: Request, options: Options, streams: Sequence[Stream], every: 
     try:
         site = find_site(request.path)
         notes += site.notes
-        yield read_log(streams, options, workers=request.workers, site=site)
+        reading = read_log(streams, options, workers=request.workers, site=site)
+        notes += times_note(streams)
+        yield reading
     except UsageError as error:
         if not every or not isinstance(error, SeveralRuns):
             raise

@@ -219,6 +219,13 @@ def count_ends(raw: bytes) -> tuple[int, int]:
     return lines, raw.count(b"\r") - raw.count(b"\r\n") if b"\r" in raw else 0
 
 
+def redraws_by_backspaces(raw: bytes) -> list[int]:
+    """Return the offsets of the backspaces in whole records ``raw`` that become a redraw in ``normalise``."""
+    if b"\x08" not in raw:
+        return []
+    return [found.start() for found in _BACKSPACE.finditer(raw) if _OVERWRITTEN.match(raw, found.start()) is None]
+
+
 def count_blank(records: bytes) -> int:
     """Count blank records in normalised ``records``."""
     return len(_BLANK.findall(b"\n" + records))

@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -58,6 +59,7 @@ PROBLEMS = {
     "figure_unread": "a label is printed, its value not read",
     "clock_goes_back": "the clock goes back: no wall time",
     "clock_skip": "the clock skips an hour: no wall time",
+    "output_held_back": "output is held back: PYTHONUNBUFFERED=1 shows step times",
     "file_of_another_run": "a file is left out: nothing ties it to the run",
     "side_by_side": "two runs write into one log",
     "decoded_as": "the log is not UTF-8",
@@ -564,10 +566,13 @@ class _Card:
         if "step_time_s" not in medians and not any(rate in medians for rate in _RATES):
             value = real(self.summary, "step_times", "p50_s")
             if value:
-                guessed = "~" if text(self.summary, "step_times", "source") == "timestamps" else ""
+                stamped = text(self.summary, "step_times", "source") == "timestamps"
+                guessed = "~" if stamped and not mapping(self.document, "derivation", "times") else ""
                 return [Text(f"{guessed}{_step_time(value)}"), *self._memory()]
             if rate := self.contradicted.get("steps_per_s"):
                 return [Text(_step_time(1 / rate)), *self._memory()]
+            if mapping(self.document, "derivation", "times") and (rate := real(self.summary, "realised", "steps_per_s")):
+                return [Text(f"{number(rate)} steps/s of wall time"), *self._memory()]
         parts: list[str] = []
         lead = next((name for name in ("step_time_s", *_RATES) if name in medians), None)
         if lead == "step_time_s":
@@ -598,6 +603,7 @@ class _Card:
         if wall is None:
             wall = real(self.document, "run", "wall_time_s")
             known = real(self.summary, "training_time_s") if wall is None else wall
+            known = self._lived() if known is None else known
             return [Text(clock(known))] if known else []
         low, high = real(goodput, "range", "low"), real(goodput, "range", "high")
         share = ""
@@ -613,7 +619,17 @@ class _Card:
                 guessed = "~" if text(goodput, "parts", name, "how") == "inferred" else ""
                 label = _LOST.get(name) or say(name.replace("_", " "), self.style)
                 lost.append(Text(f"{label} {guessed}{clock(seconds)}"))
-        return lost
+        idle = real(self.document, "run", "sampled", "gpu_idle_s")
+        return [*lost, *([Text(f"GPUs idle ~{clock(idle)}")] if idle else [])]
+
+    def _lived(self) -> float | None:
+        """Return the seconds from the start of the command to its end, by when its lines came; None if these are unknown."""
+        first, last = (text(self.summary, "time", end) for end in ("first", "last"))
+        if not mapping(self.document, "derivation", "times") or first is None or last is None:
+            return None
+        with suppress(ValueError):  # the document need not be valid
+            return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
+        return None
 
     # doubts, and the next command
 

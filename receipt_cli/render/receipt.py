@@ -36,7 +36,8 @@ _SIZES = {
     "oom_reserved_unallocated_bytes": "idle in the cache then", "oom_free_bytes": "free on the device then",
 }  # fmt: skip
 _EVIDENCE = {
-    "log_timestamps": "by the log's timestamps", "stated": "as stated", "started_and_finished": "from start to finish",
+    "log_timestamps": "by the log's timestamps", "arrival": "by when its lines came", "stated": "as stated",
+    "started_and_finished": "from start to finish",
     "receipt_run": "measured by receipt run", "wandb_summary": "by wandb", "nanochat_report": "by report.md",
     "trainer_total": "steps by the trainer's own total", "step_times": "steps by their printed times",
     "trainer_loop": "steps at most: the trainer's training loop",

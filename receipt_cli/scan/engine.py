@@ -308,10 +308,11 @@ class Engine:
             body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like, self._likely)
 
     def _has_steps(self, body: SegmentBody) -> bool:
-        return (
-            sum(len(columns) for (ref, name), columns in body.rules.items() if (ref, name.partition(MARK)[0]) in self._step_rules)
-            >= MAX_SEEN
-        )
+        return sum(map(len, self.step_columns(body))) >= MAX_SEEN
+
+    def step_columns(self, body: SegmentBody) -> Iterable[RuleColumns]:
+        """Return the columns of the rules that read steps."""
+        return (columns for (ref, name), columns in body.rules.items() if (ref, name.partition(MARK)[0]) in self._step_rules)
 
     def read_record(self, body: SegmentBody, record: bytes, ordinal: int, line: int, bad: bool, problems: PlacedProblems) -> None:
         """Read one record that contains a literal; ``bad`` if it is not UTF-8, and counted as undecodable.

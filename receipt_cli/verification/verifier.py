@@ -11,6 +11,7 @@ from receipt_cli.derive import Options, read_log
 from receipt_cli.detect.choose import Choice, Chosen
 from receipt_cli.documents.canonical import canonical_bytes, is_touched
 from receipt_cli.documents.diff import Difference, differences
+from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.documents.schemas import keep_known
 from receipt_cli.documents.validate import Finding, validate_bytes
 from receipt_cli.errors import InputError, UsageError
@@ -21,12 +22,12 @@ from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import renew_log_facts
 from receipt_cli.header.document import log_facts
 from receipt_cli.importers.importing import import_document
-from receipt_cli.io.compression import unpacked
+from receipt_cli.io.compression import times_name, unpacked
 from receipt_cli.io.discovery import names_of
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Progress, Source
 from receipt_cli.receipts.assembly import Document, assemble, derived_bytes, derived_part
-from receipt_cli.receipts.production import find_paths, open_streams
+from receipt_cli.receipts.production import find_paths, open_streams, times_note
 from receipt_cli.redaction.text import mask_texts
 
 
@@ -46,6 +47,8 @@ class Recorded:
     launch: int | None
     files: tuple[RecordedFile, ...]
     tool_version: str
+    times: str | None = None
+    """Digest of the file of times, if the receipt has times from one."""
 
     @classmethod
     def of(cls, derivation: Mapping[str, Any]) -> Recorded:
@@ -57,6 +60,7 @@ class Recorded:
             launch=launches["used"] - 1 if launches else None,
             files=tuple(RecordedFile(file["name"], file["sha256"]) for file in derivation["log"].get("files", ())),
             tool_version=derivation["tool_version"],
+            times=(derivation.get("times") or {}).get("sha256"),
         )
 
     def forced(self, own: Sequence[Grammar] = ()) -> Grammar | None:
@@ -87,6 +91,7 @@ class Recorded:
 
 INPUTS = {
     "log": ("/derivation/log/sha256", "/derivation/log/files/{}/sha256"),
+    "times": ("/derivation/times", "/derivation/times/sha256", "/derivation/times/size_bytes"),
     "grammar": tuple(f"/derivation/grammars/{{}}/{part}" for part in ("id", "version", "sha256")),
     "markers": ("/derivation/markers/version", "/derivation/markers/sha256"),
     "registry": ("/derivation/registry/version", "/derivation/registry/sha256"),
@@ -192,10 +197,23 @@ def verify(
     else:
         made = _derive(document, logs, own, newest, workers, progress, notes, site)
         refs = tuple(f"{entry['id']}@v{entry['version']}" for entry in made["derivation"]["grammars"])
-    now = derived_bytes(keep_known(made, str(document.get("schema_version"))))
+    known = keep_known(made, str(document.get("schema_version")))
+    now = derived_bytes(known)
     found = [] if derived_bytes(document) == now else list(differences(derived_part(document), json.loads(now)))
-    found += differences({"header": document["header"]}, {"header": made["header"]})
+    found += differences({"header": document["header"]}, {"header": _with_sources_of_its_values(known["header"])})
     return Verification(tuple(found), invalid, refs, tuple(notes), is_touched(document), document["derivation"]["tool_version"])
+
+
+def _with_sources_of_its_values(header: Document) -> Document:
+    """Return a header without sources of fields that it does not have: its version does not know them."""
+
+    def has(place: str) -> bool:
+        value: Any = header
+        for part in pointer_parts(place):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return value is not None
+
+    return {**header, "sources": {place: source for place, source in header["sources"].items() if has(place)}}
 
 
 def _derive(
@@ -221,10 +239,12 @@ def _derive(
     if newest and forced is not None:
         forced = replace(recorded, options=replace(recorded.options, grammar=forced.id), grammars=()).forced(own)
     choice = None if newest else recorded.choice(own)
-    streams = open_streams(paths, names, progress=progress)
+    streams = open_streams(paths, names, progress=progress, times=recorded.times is not None)
+    if recorded.times is not None and not any(part.listener for stream in streams for part in stream.parts):
+        notes.append(f"{times_name(paths[0])} is missing: the receipt has its times from that file")
     try:
         reading = read_log(streams, recorded.options, workers=workers, using=forced, choice=choice, site=site)
-        notes += ["the log changed while it was read"] if reading.gathered.changed else []
+        notes += [*times_note(streams), *(["the log changed while it was read"] if reading.gathered.changed else [])]
         there = recorded.launch is not None and recorded.launch < len(reading.launches)
         derivation = reading.derivation(recorded.launch if there else None)
         header = mask_texts(renew_log_facts(document["header"], log_facts(derivation.facts)[0]))

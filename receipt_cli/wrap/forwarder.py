@@ -17,8 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from receipt_cli.io.times_file import TimesWriter
 from receipt_cli.wrap.orphan import add_loss
-from receipt_cli.wrap.tee import Log, Loss, Outlet, Tee
+from receipt_cli.wrap.tee import Log, Loss, Outlet, Stamps, Tee
 
 PAUSE_S = 0.016
 """Seconds to wait after output before polling a terminal again: sixty updates a second."""
@@ -41,20 +42,31 @@ class Forwarded:
 class Forwarder:
     """Starts the copying process for ``streams`` and the descriptor ``log``, which belong to it from then on.
 
-    If ``receipt run`` is killed, the process adds to the file ``note`` whether the log is complete.
+    If ``receipt run`` is killed, the process adds to the file ``note`` whether the log is complete. ``times`` is told when each
+    piece of the log came; with ``stamps`` they are put into the log.
     """
 
-    def __init__(self, streams: Sequence[Outlet], log: int, note: Path | None = None) -> None:
+    def __init__(
+        self,
+        streams: Sequence[Outlet],
+        log: int,
+        note: Path | None = None,
+        times: TimesWriter | None = None,
+        *,
+        stamps: bool = False,
+    ) -> None:
         self._socket, theirs = socket.socketpair()
         self._lock = threading.Lock()
         self._pid = os.fork()
         if not self._pid:
             try:
-                _forward(streams, log, theirs, note)
+                _forward(streams, log, theirs, note, times, Stamps() if stamps else None)
             finally:
                 os._exit(1)
         theirs.close()
         os.close(log)
+        if times is not None:
+            os.close(times.descriptor)
         for stream in streams:
             stream.close()
         self._answers = self._socket.makefile("rb")
@@ -89,12 +101,25 @@ class Forwarder:
             self._socket.sendall(message + b"\n")
 
 
-def _forward(streams: Sequence[Outlet], log: int, control: socket.socket, note: Path | None) -> NoReturn:
+def pause_of(streams: Sequence[Outlet]) -> float:
+    """Return the seconds to wait after output: what comes meanwhile is read together."""
+    return PAUSE_S if any(stream.terminal for stream in streams) else LONG_PAUSE_S
+
+
+def _forward(
+    streams: Sequence[Outlet],
+    log: int,
+    control: socket.socket,
+    note: Path | None,
+    times: TimesWriter | None,
+    stamps: Stamps | None,
+) -> NoReturn:
     """Copy until every stream has ended; write the log until told to close it."""
     os.setsid()  # shields us from the terminal's signals and the end of its session
     os.chdir("/")
-    _keep_only({log, control.fileno(), *(stream.source for stream in streams)}, {stream.target for stream in streams})
-    _Copying(streams, log, control, note).run()
+    ours = {log, control.fileno(), *([] if times is None else [times.descriptor])}
+    _keep_only({*ours, *(stream.source for stream in streams)}, {stream.target for stream in streams})
+    _Copying(streams, log, control, note, times, stamps).run()
     os._exit(0)
 
 
@@ -111,15 +136,24 @@ def _keep_only(descriptors: set[int], targets: set[int]) -> None:
 
 
 class _Copying:
-    def __init__(self, streams: Sequence[Outlet], log: int, control: socket.socket, note: Path | None) -> None:
+    def __init__(
+        self,
+        streams: Sequence[Outlet],
+        log: int,
+        control: socket.socket,
+        note: Path | None,
+        times: TimesWriter | None,
+        stamps: Stamps | None,
+    ) -> None:
         self._streams = streams
         self._descriptor = log
         self._note = note
-        self._log = Log(log, len(streams))
+        self._times = times
+        self._log = Log(log, len(streams), times, stamps)
         self._tee = Tee(streams, self._log)
         self._control: socket.socket | None = control
         self._heard = b""
-        self._pause = PAUSE_S if any(stream.terminal for stream in streams) else LONG_PAUSE_S
+        self._pause = pause_of(streams)
         self._ended_at: float | None = None
         self._idle_bytes: int | None = None
         """Bytes read until the streams were first empty after the end of the command."""
@@ -138,21 +172,33 @@ class _Copying:
                 self._listen(self._control)
             hurried = self._tee.turn(ready)
             self._log.tick()
+            if self._times is not None:
+                self._times.tick(time.monotonic())
             if self._ended_at is not None:
                 self._settle(self._ended_at, any(descriptor in ready for descriptor in self._tee.open))
-            elif not hurried:
+            elif ready and not hurried:
                 time.sleep(self._pause)
         if self._log.closed:
             return
         os.dup(self._descriptor)  # the lock of the log lasts until the note is whole
-        self._log.close()
+        self._close()
         if self._note is not None:  # no receipt run is left to ask
             add_loss(self._note, None if self._log.loss is None else asdict(self._log.loss))
+
+    def _close(self) -> None:
+        """Close the log, and then the file of its times, which has the end of the command if it is known."""
+        self._log.close()
+        if self._times is not None:
+            self._times.close(time.monotonic() if self._ended_at is None else self._ended_at)
+            if self._times.problem:
+                self._tee.problems.append(f"the times of the log are not complete: {self._times.problem}")
 
     def _patience_ms(self) -> int | None:
         if self._ended_at is not None and not self._drained:
             return 20
-        return 100 if self._log.waiting else None
+        if self._log.waiting:
+            return 100
+        return 1000 if self._times is not None and self._times.waiting else None
 
     def _settle(self, ended_at: float, busy: bool) -> None:
         """Report that the output has ended, or that it goes on after ``GRACE_S``."""
@@ -179,7 +225,7 @@ class _Copying:
             elif kind == _ENDED:
                 self._ended_at = time.monotonic()
             elif kind == _CLOSE:
-                self._log.close()
+                self._close()
                 loss = self._log.loss
                 late = 0 if self._idle_bytes is None else self._tee.read_bytes - self._idle_bytes
                 found = Forwarded(late, tuple(self._tee.problems), loss)

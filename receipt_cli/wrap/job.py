@@ -18,8 +18,9 @@ from pathlib import Path
 from resource import struct_rusage
 from typing import NoReturn
 
-from receipt_cli.errors import ReceiptError
-from receipt_cli.wrap.forwarder import GRACE_S, Forwarded, Forwarder
+from receipt_cli.errors import OutputError, ReceiptError
+from receipt_cli.io.times_file import TimesWriter
+from receipt_cli.wrap.forwarder import GRACE_S, Forwarded, Forwarder, pause_of
 from receipt_cli.wrap.memory import KillCounter, Kills, Memory
 from receipt_cli.wrap.orphan import lock
 from receipt_cli.wrap.tee import Loss, Outlets, open_outlets
@@ -155,6 +156,18 @@ class Ended:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How the times of the output are kept: in the file ``times``, after those of earlier launches with ``append``; or stamps."""
+
+    times: Path | None = None
+    append: bool = False
+    stamps: bool = False
+
+
+NOTHING_KEPT = Kept()
+
+
 def check_command(command: Sequence[str]) -> None:
     """Raise ``NotStarted`` if the command does not exist or is not executable."""
     if shutil.which(command[0]) is not None:
@@ -171,11 +184,13 @@ def run_job(
     give_up: Callable[[int], None],
     note: Path | None = None,
     look: Callable[[], None] | None = None,
+    kept: Kept = NOTHING_KEPT,
 ) -> Ended:
     """Run ``command``; copy its output to our stdout and stderr and into the descriptor ``log``.
 
     After it has ended, signals that ask us to end call ``give_up`` with its exit code; they stay blocked. ``note`` records the
-    end of the log if we are killed; ``look`` is called every few seconds while the command runs. Raises ``NotStarted``.
+    end of the log if we are killed; ``look`` is called every few seconds while the command runs; ``kept`` says how the times
+    of the output are kept. Raises ``NotStarted``.
     """
     lock(log)
     signals = passed_on()
@@ -191,7 +206,8 @@ def run_job(
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         raise
     outlets.started()
-    forwarder = Forwarder(outlets.streams, log, note)
+    times, untimed = _times_of(kept, log, pause_of(outlets.streams), began)
+    forwarder = Forwarder(outlets.streams, log, note, times, stamps=kept.stamps)
     memory = Memory(pid, kills)
     ended_at, code, usage = _follow(pid, memory, forwarder, signals, give_up, look)
     held = forwarder.drain()
@@ -203,7 +219,18 @@ def run_job(
     if held:
         forwarder.remark(HELD_OPEN)
     forwarded = forwarder.close(held)
-    return Ended(code, ended_at - began, peak or None, recent, forwarded.loss, _notes(forwarded, held))
+    return Ended(code, ended_at - began, peak or None, recent, forwarded.loss, (*untimed, *_notes(forwarded, held)))
+
+
+def _times_of(kept: Kept, log: int, pause_s: float, began: float) -> tuple[TimesWriter | None, list[str]]:
+    """Return what writes the times of the log, and a note if they cannot be written."""
+    if kept.times is None:
+        return None, []
+    wall = time.time() - (time.monotonic() - began)
+    try:
+        return TimesWriter(str(kept.times), log, append=kept.append, pause_s=pause_s, now=began, wall=wall), []
+    except OutputError as error:
+        return None, [f"{error.message} ({error.where}): {error.why}"]
 
 
 def _follow(

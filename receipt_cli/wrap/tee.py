@@ -13,6 +13,8 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
 
 from receipt_cli.io.pipe import widen
 
@@ -147,16 +149,47 @@ class Loss:
     byte_count: int | None
 
 
+class Listener(Protocol):
+    """Is told of each piece of the log when it came, in seconds of the monotonic clock."""
+
+    def add(self, data: bytes | memoryview, now: float) -> None:
+        """Note that ``data``, the next bytes of the log, came at ``now``."""
+
+
+class Stamps:
+    """Puts a time stamp before each record of a log: before each line, and before each redraw of one."""
+
+    def __init__(self, *, fresh: bool = True) -> None:
+        """``fresh``: the log ends with a line end, or is empty."""
+        self._fresh = fresh
+        self._lag = time.time() - time.monotonic()
+
+    def put(self, data: bytes | memoryview, now: float) -> bytes:
+        """Return ``data``, which came at ``now``, with the stamps."""
+        moment = datetime.fromtimestamp(now + self._lag, UTC)
+        stamp = f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z ".encode()
+        text = bytes(data)
+        begins = stamp if self._fresh and text[:1] not in (b"", b"\n", b"\r") else b""
+        self._fresh = text[-1:] in (b"\n", b"\r") if text else self._fresh
+        return begins + _BEGINS.sub(lambda found: found[0] + stamp, text)
+
+
+_BEGINS = re.compile(rb"[\n\r](?=[^\n\r])")
+
+
 class Log:
     """The log file, with remarks of our own on separate lines.
 
-    With two streams, their lines stay whole: an unfinished line waits for its end.
+    With two streams, their lines stay whole: an unfinished line waits for its end. ``times`` is told when each piece came;
+    ``stamps`` are put into the log.
     """
 
-    def __init__(self, descriptor: int, streams: int) -> None:
+    def __init__(self, descriptor: int, streams: int, times: Listener | None = None, stamps: Stamps | None = None) -> None:
         self._descriptor = descriptor
+        self._times, self._stamps = times, stamps
         self._held = [bytearray() for _ in range(streams)]
         self._since = [0.0] * streams
+        self._latest = [0.0] * streams
         self._remarks: deque[bytes] = deque()
         self.problem = ""
         """The reason why the log is no longer written, "" while it is."""
@@ -182,17 +215,19 @@ class Log:
         """Append output of a stream; ignored after the log was closed."""
         if self.closed:
             return
+        now = time.monotonic()
         if len(self._held) == 1:
-            self._append(data)
+            self._append(data, now)
             return
         held, text = self._held[stream], bytes(data)
         end = max(text.rfind(b"\n"), text.rfind(b"\r", 0, len(text) - 1)) + 1
         if end:
-            self._append(memoryview(bytes(held) + text[:end]))
-            held.clear()
+            self._release(stream)
+            self._append(memoryview(text[:end]), now)
             text = text[end:]
         if not held:
-            self._since[stream] = time.monotonic()
+            self._since[stream] = now
+        self._latest[stream] = now
         held += text
         if len(held) > HELD:
             self._release(stream)
@@ -211,7 +246,7 @@ class Log:
         if self._remarks and not self.problem:
             size = os.fstat(self._descriptor).st_size
             fresh = not size or os.pread(self._descriptor, 1, size - 1) == b"\n"
-            self._put(memoryview((b"" if fresh else b"\n") + self._said()))
+            self._put(memoryview((b"" if fresh else b"\n") + self._said()), time.monotonic())
 
     def close(self) -> None:
         """End the log and close its file; some file systems report a failed write only then."""
@@ -226,27 +261,33 @@ class Log:
             self._fail(error, size)
 
     def _release(self, stream: int) -> None:
-        self._append(memoryview(bytes(self._held[stream])))
+        self._append(memoryview(bytes(self._held[stream])), self._latest[stream])
         self._held[stream].clear()
 
-    def _append(self, data: memoryview) -> None:
+    def _append(self, data: memoryview, now: float) -> None:
         """Write to the file, with remarks at the first line end or carriage return."""
         if self._remarks and not self.problem and (found := re.search(rb"\n|(?=\r[^\n])", data)):
-            self._put(data[: found.end()])
-            self._put(memoryview((b"" if found[0] else b"\n") + self._said()))
+            self._put(data[: found.end()], now)
+            self._put(memoryview((b"" if found[0] else b"\n") + self._said()), now)
             data = data[found.end() :]
-        self._put(data)
+        self._put(data, now)
 
     def _said(self) -> bytes:
         return b"".join(self._remarks.popleft() for _ in range(len(self._remarks)))
 
-    def _put(self, data: memoryview) -> None:
+    def _put(self, data: memoryview, now: float) -> None:
         """Write to the file; never again after a failure, because a log with a hole would describe another run."""
+        if self._stamps is not None:
+            data = memoryview(self._stamps.put(data, now))
         while data and not self.problem:
             try:
-                data = data[os.write(self._descriptor, data) :]
+                written = os.write(self._descriptor, data)
             except OSError as error:
                 self._fail(error, os.fstat(self._descriptor).st_size)
+                break
+            if self._times is not None:
+                self._times.add(data[:written], now)
+            data = data[written:]
         self._lost += len(data)
 
     def _fail(self, error: OSError, at: int) -> None:

@@ -202,6 +202,18 @@ class TestEqual:
         assert (loss["departs"]["b_text"], loss["matches"], loss["meets"]) == ("3.86234", 119, 2)
         assert loss["greatest"] == {"step": 1, "delta": pytest.approx(1e-6)}
 
+    def test_records_without_steps_are_compared_in_their_order(self, tmp_path: Path, ask: Any) -> None:
+        losses = [f"{4 - n / 30:.4f}" for n in range(30)]
+        paths = []
+        for name, found in (("a", losses), ("b", losses), ("c", [*losses[:11], "3.5000", *losses[12:]])):
+            paths.append(tmp_path / f"{name}.log")
+            paths[-1].write_text(
+                "".join(f"{{'loss': {loss}, 'learning_rate': 0.001, 'epoch': 0.1}}\n" for loss in found), "utf-8"
+            )
+        assert ask(paths[0], paths[1])[1]["verdict"] == "identical"
+        code, document = ask(paths[0], paths[2])
+        assert (code, document["because"]) == (1, "loss: record 11: 3.6333 and 3.5000 (lines 12 and 12)")
+
     def test_runs_that_fail_alike_are_alike(self, runs: Path, tmp_path: Path, ask: Any) -> None:
         def break_at(line: str) -> str:
             return re.sub(r"loss=[\d.]+", "loss=nan", line) if re.search(r"step=[5-9]\d/", line) else line

@@ -83,7 +83,10 @@ def planted(base: dict[str, Any], payloads: Sequence[str]) -> dict[str, Any]:
     header["software"] |= {key: next(turn) for key in ("python", "platform", "torch", "cuda", "trainer")}
     header["software"]["packages"] = {next(turn)[:100]: next(turn)}
     header["hardware"]["accelerators"] = [{"name": next(turn), "count": 1, "memory_bytes": 1}]
-    header["model"]["architecture"] = next(turn)
+    header["model"] |= {"architecture": next(turn), "parameter_digest": next(turn)}
+    texts = {key: next(turn) for key in ("name", "tokenizer", "packing_policy", "digest")}
+    made["header"] = header = {key: header.get(key) for key in (*list(header)[:5], "data", *list(header)[5:])}
+    header["data"] = {"name": texts["name"], "size_samples": None, **texts}
     header["flags"] = {next(turn)[:100]: next(turn), "seed": 1}
     header["cwd"] = next(turn)
     header["sources"] = {at: "file" for at in LEAVES if value_at(header, at) is not None}

@@ -24,6 +24,8 @@ TRAINERS = ROOT / "tests" / "trainers"
 RECEIPT = [sys.executable, "-m", "receipt_cli"]
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 MANY_STEPS = 20
+ENDS = ("header.json", "log", "log.times", "receipt.json")
+"""Ends of the names of the files that a run writes, in order."""
 
 
 @dataclass(frozen=True)
@@ -517,7 +519,7 @@ def test_names_of_files(tmp_path: Path) -> None:
     run(tmp_path, "echo", "x", options=("--name", "run 7"))
     names = sorted(re.sub(r"\d{8}T\d{6}Z", "TIME", path.name) for path in tmp_path.iterdir())
     stems = ("fine-tune-TIME", "run-7-TIME")
-    assert names == ["fine tune.py", *(f"{stem}.{end}" for stem in stems for end in ("header.json", "log", "receipt.json"))]
+    assert names == ["fine tune.py", *(f"{stem}.{end}" for stem in stems for end in ENDS)]
 
 
 def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
@@ -531,7 +533,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
 
 def test_the_receipt_goes_where_it_is_asked_for(tmp_path: Path) -> None:
     run(tmp_path, "echo", "x", options=("--log", "job.log", "--output", "kept.json"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.header.json", "job.log", "kept.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.header.json", "job.log", "job.log.times", "kept.json"]
 
 
 @pytest.mark.parametrize(
@@ -578,7 +580,8 @@ def test_a_receipt_that_cannot_be_made_leaves_the_exit_status(
 ) -> None:
     done = run(tmp_path, "sh", "-c", script)
     assert (done.code, said in done.stderr) == (code, True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.header.json", "job.log", *([f"job.{end}"] if end else [])]
+    expected = ["job.header.json", "job.log", "job.log.times", *([f"job.{end}"] if end else [])]
+    assert sorted(path.name for path in tmp_path.iterdir()) == expected
 
 
 def test_a_module_that_is_gone_costs_the_receipt_and_nothing_else(tmp_path: Path) -> None:

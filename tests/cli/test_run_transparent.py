@@ -104,6 +104,12 @@ def read(path: Path) -> dict[str, Any]:
     return json.loads(path.read_bytes())
 
 
+def without_times(document: dict[str, Any]) -> list[Any]:
+    """Return what a receipt says of steps and failure, without what depends on when lines came."""
+    summary = {name: value for name, value in document["summary"].items() if name not in ("time", "step_times", "realised")}
+    return [summary, document["failure"]]
+
+
 def test_ten_kills_at_random_leave_the_training_alive_its_log_whole_and_a_receipt_to_recover(
     tmp_path: Path, invoke: Invoke
 ) -> None:
@@ -140,8 +146,7 @@ def test_ten_kills_at_random_leave_the_training_alive_its_log_whole_and_a_receip
         assert found["header"].keys() == whole["header"].keys()
         assert found["header"]["software"] == whole["header"]["software"]
         assert found["derivation"]["log"] == whole["derivation"]["log"]
-        for part in ("summary", "phases", "failure"):
-            assert found[part] == whole[part]
+        assert without_times(found) == without_times(whole)
         unknown = dict.fromkeys(("zero_exit_code", "completed", "no_oom"))
         assert found["checks"] == {**whole["checks"], **unknown}
 

@@ -144,7 +144,7 @@ def test_a_changed_receipt(pointer: str, value: object, log: Path, receipt: Path
         ("/derivation/grammars/0/version", 2, "grammar"),
         ("/derivation/grammars/0/sha256", "0" * 64, "grammar"),
         ("/derivation/markers/sha256", "0" * 64, "markers"),
-        ("/derivation/registry/version", 2, "registry"),
+        ("/derivation/registry/version", 1, "registry"),
         ("/derivation/peaks/version", 2, "peaks"),
         ("/derivation/rules", "derive/1", "rules"),
     ],
@@ -244,6 +244,7 @@ def test_an_imported_document(name: str, tmp_path: Path, invoke: Invoke) -> None
 
 def test_a_receipt_of_an_older_version_is_held_to_the_fields_that_it_knows(log: Path, receipt: Path, invoke: Invoke) -> None:
     document = keep_known(json.loads(receipt.read_bytes()), "receipt/1.0")
+    document["header"]["sources"].pop("/data/name")  # which that version does not know
     receipt.write_bytes(canonical_bytes({**document, "schema_version": "receipt/1.0"}))
     assert invoke("schema", "check", receipt).code == 0
     assert invoke("verify", receipt, log).code == 0

@@ -41,7 +41,7 @@ ROOMS: dict[str, str] = {
     "receipts": (
         "analysis authoring definitions derive documents errors events header io numeric problems records redaction scan"
     ),
-    "batch": "authoring definitions derive documents errors grammar header io receipts redaction store",
+    "batch": "authoring definitions derive documents errors grammar header io receipts redaction scan store",
     "comparison": "analysis definitions documents errors events io numeric receipts store",
     "export": "analysis definitions documents errors events io numeric receipts redaction",
     "follow": "analysis derive documents errors events io receipts scan",
@@ -108,7 +108,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "psutil": ("header.host", "wrap.memory"),
     "pyarrow": ("api.frames",),
     "pydantic": ("mcp_server.*",),
-    "pynvml": ("header.host",),
+    "pynvml": ("header.host", "wrap.sampling"),
     "pytorch_lightning": ("emit.callbacks.lightning",),
     "ray": ("batch.ray_engine",),
     "pyroaring": ("numeric.ordinals",),

@@ -48,7 +48,7 @@ OPTIONAL = {"files", "launches", "ranks", "origin"}
 """Fields that only a log of several files, several runs or several ranks has, or an imported document."""
 ADDED = {
     "#": {"captured_sha256", "cost", "evidence"},
-    "#/properties/run": {"wall_time_s", "peak_rss_bytes", "log_complete", "log_loss", "recovered"},
+    "#/properties/run": {"wall_time_s", "peak_rss_bytes", "log_complete", "log_loss", "recovered", "sampled"},
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts", "range", "stalls"},
     "#/properties/derivation": {"peaks", "redactions", "cells", "check_lines", "candidates", "times"},
     "#/properties/derivation/properties/problems": {"kinds"},

@@ -30,6 +30,7 @@ ONLY: dict[str, set[str]] = {
     "yaml.load": {"definitions/strict_yaml.py"},  # with a SafeLoader
     "importlib.import_module": {  # of names that the module itself holds
         "header/host.py",
+        "wrap/sampling.py",
         "authoring/redos.py",
         "__init__.py",
         "emit/__init__.py",
@@ -43,6 +44,7 @@ ONLY: dict[str, set[str]] = {
     "os.execve": {"wrap/job.py"},  # the same, of a script that names no interpreter
     "subprocess.run": {
         "verification/attestation.py",  # ssh-keygen, for a signature that it verifies
+        "wrap/sampling.py",  # nvidia-smi, asked by `receipt run --sample`, as a vector and for ten seconds
         "evidence/reading.py",  # scontrol, asked by `receipt run` inside a Slurm job, as a vector and for ten seconds
     },
     "subprocess.check_output": set(),

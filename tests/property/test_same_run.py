@@ -147,3 +147,75 @@ def test_the_first_pairs_of_the_benchmark_get_the_exact_verdict(tmp_path: Path) 
     pairs = list(simulated_pairs(random.Random(7)))[:24]
     answers = [(pair, verdict_of(pair, tmp_path)) for pair in pairs]
     assert [pair.kind for pair, found in answers if found is None or found["verdict"] not in pair.exact] == []
+
+
+HEADS = [
+    ("tokenizer: gpt2", "tokenizer", "gpt2"),
+    ("  tokenizer_type .................. HFTokenizer.................updated", "tokenizer", "HFTokenizer"),
+    ("dataset: fineweb-edu", "name", "fineweb-edu"),
+    ("Dataset: loaded", "name", None),
+    ("  data_path ....................................... ['/data/pile_text_document']", "name", "/data/pile_text_document"),
+    ("packing: best_fit", "packing_policy", "best_fit"),
+    ("packing: True", "packing_policy", None),
+    ("packing_policy=first_fit", "packing_policy", "first_fit"),
+    ("number of training samples: 12,345", "size_samples", 12345),
+    ("  train_samples ................................... 12345", "size_samples", None),  # the plan, not the data set's size
+    ("dataset fingerprint: 0xAB12CD34", "digest", "dataset ab12cd34"),
+    ("the dataset: fineweb-edu is large", "name", None),
+    ("dataset: fineweb-edu\ndataset: wikitext", "name", None),
+]
+
+
+@pytest.mark.parametrize(("head", "field", "value"), HEADS)
+def test_a_line_about_one_fact_of_the_data_is_read_and_no_other(head: str, field: str, value: Any, tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text(f"{head}\n{write(RUN, 'labels')}", "utf-8")
+    side, _ = load_side(str(tmp_path / "run.log"), lambda file: nullcontext(None))
+    assert (side.document["header"].get("data") or {}).get(field) == value
+    later = write(RUN, "labels").splitlines(keepends=True)
+    (tmp_path / "run.log").write_text("".join([*later[:9], f"{head}\n", *later[9:]]), "utf-8")
+    side, _ = load_side(str(tmp_path / "run.log"), lambda file: nullcontext(None))
+    assert "data" not in side.document["header"]  # not behind the first record
+
+
+CELLS = {
+    "tokens": "step {n} | loss {loss} | tokens seen {tokens:,}",
+    "images": "iteration {n}: loss {loss}, images seen {samples}",
+    "json": '{{"step": {n}, "loss": {loss}, "consumed_samples": {samples}}}',
+    "loader": "step: {n} loss: {loss} dataloader_step: {place}",
+    "epoch": "epoch {epoch} batch {batch} step {n} loss {loss}",
+    "shard": "it {n} loss {loss} shard {epoch} offset {batch}",
+    "row group": "Step {n} loss {loss} row_group={batch} file_idx={epoch}",
+    "place": "step {n} loss {loss} data_pos {place}",
+    "sampler": "step={n} loss={loss} sampler_state={digest:08x}",
+    "digest": "step {n} loss {loss}\nbatch hash: {digest:08x}",
+    "ranks": "step {n} loss {loss}\n[rank0] batch hash: {digest:08x}\n[rank1] batch hash: {other:08x}",
+}
+"""Forms in which scripts print a place in the data, with the record or behind it."""
+
+
+def script(form: str, first: int = 0, last: int = 40, lost: int = 0, turned: bool = False) -> str:
+    """Return the log of a script that prints the same losses whatever its data is."""
+    lines = []
+    for n in range(first, last):
+        place = n + lost
+        digests = place * 2654435761 % 2**32, (place + 1) * 40503 % 2**32
+        digest, other = reversed(digests) if turned else digests
+        facts = {
+            "place": place,
+            "samples": 8 * (place + 1),
+            "tokens": 4096 * (place + 1),
+            "epoch": place // 10,
+            "batch": place % 10,
+        }
+        lines.append(CELLS[form].format(n=n, loss=f"{3 - n / 50:.4f}", digest=digest, other=other, **facts) + "\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("form", CELLS)
+def test_a_place_that_a_script_prints_is_compared(form: str, ask: Any) -> None:
+    assert ask(script(form), script(form, turned=form == "ranks"))["verdict"] == "identical"
+    assert ask(script(form), script(form, lost=5))["verdict"] == "other_data"
+    assert ask(script(form), script(form, first=30, last=60), "resume")["verdict"] == "identical"
+    lost = ask(script(form), script(form, first=30, last=60, lost=3), "resume")
+    (at, *_) = sorted(curve["departs"]["step"] for curve in lost["curves"] if curve["departs"])
+    assert (lost["verdict"], at) == ("other_data", 30)

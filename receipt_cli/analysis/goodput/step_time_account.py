@@ -160,6 +160,8 @@ class _Phase:
         waiting = summary.metrics[DATA].median if DATA in summary.metrics else None
         self.stalls: list[Found] | None = None
         self.late: list[Found] = []
+        self.rooms_overtaken: list[float | None] = []
+        """The time beyond the steps of gaps from a record that stands to one that was overtaken."""
         self.times = printed_times(self.records, self.statistic, waiting, self.placed)
         if self.times is not None and self.statistic is not None and not math.isnan(grain):
             credible = is_credible(self.records, grain, self.statistic.definition, self.times.median)
@@ -235,10 +237,11 @@ class _Phase:
             if record == self.records.starts[attempt]:
                 if record:
                     self._behind_last(record - 1, marks, self._unprinted(attempt - 1, marks))
-            elif self.pace is None or record < self.records.standing[attempt]:  # what was overtaken is wasted as a whole
+            elif self.pace is None or record <= self.records.standing[attempt]:  # what was overtaken is wasted as a whole
                 start = float(clock[record - 1]) if stamped else math.nan
                 gap = Gap(marks, start, float(clock[record]), self._working(record))
-                rooms.append(settle(gap, self.tally, self.grain) if not self._held(record, marks) else None)
+                room = settle(gap, self.tally, self.grain) if not self._held(record, marks) else None
+                (rooms if record < self.records.standing[attempt] else self.rooms_overtaken).append(room)
         self._behind_last(self.records.count - 1, self.placed.behind, self._unprinted(-1, self.placed.behind))
         return rooms
 
@@ -375,11 +378,11 @@ class _Phase:
 
     def _by_clock(self, rooms: Sequence[float | None]) -> tuple[float, float] | None:
         """Return the seconds between the records that stand and those that were overtaken, the time of the marks left out."""
-        if self.pace is None or any(room is None for room in rooms):
+        if self.pace is None or None in rooms or None in self.rooms_overtaken:
             return None
         records, clock = self.records, self.records.clock
         standing = [-room for room in rooms if room is not None]
-        wasted: list[float] = []
+        wasted = [-room for room in self.rooms_overtaken if room is not None]
         for found in (*(self.stalls or ()), *self.late):
             (wasted if found.overtaken else standing).append(-found.stall.duration_s)
         own = self.pace * records.leads

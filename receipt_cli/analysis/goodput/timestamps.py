@@ -108,10 +108,14 @@ class Stamps(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """The stamps of the first and of the last lines of a log, those that no rule reads among them."""
+    """The stamps of the first and of the last lines of a log, those that no rule reads among them.
+
+    ``grain`` is how many seconds they may be off, None if the stamps themselves show it.
+    """
 
     head: Stamps = Stamps()
     tail: Stamps = Stamps()
+    grain: float | None = None
 
     @property
     def zones(self) -> frozenset[bool]:
@@ -345,7 +349,8 @@ def find_life(
         return skip
     if math.isnan(walk.first) or walk.first_line > steps[0] or walk.last_line < steps[1]:
         return None
-    return Life(walk.first, walk.latest, 1.0 if walk.whole else 0.0, walk.first_line < steps[0], walk.last_line)
+    grain = edges.grain if edges.grain is not None else 1.0 if walk.whole else 0.0
+    return Life(walk.first, walk.latest, grain, walk.first_line < steps[0], walk.last_line)
 
 
 def find_time(events: Sequence[Event], start: int, edges: Edges, zoned: bool | None) -> LogTime | None:

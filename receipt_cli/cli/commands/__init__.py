@@ -17,6 +17,7 @@ SECTIONS = {
     },
     "Record a job": {
         "run": "Run a command, keep its log, write its receipt",
+        "tee": "Keep the output that comes through a pipe, and its times",
         "watch": "Many growing logs on one screen",
     },
     "Judge": {
@@ -104,8 +105,8 @@ _ELSEWHERE = {
 
 def load(name: str) -> Callable[..., None]:
     """Import and return the function of a command. Raises ``UsageError``."""
-    if name == "run" and os.name == "nt":
-        raise UsageError("receipt run needs the signals and terminals of POSIX", try_="receipt parse LOG --here")
+    if name in ("run", "tee") and os.name == "nt":
+        raise UsageError(f"receipt {name} needs the signals and terminals of POSIX", try_="receipt parse LOG --here")
     group, _, command = name.rpartition(" ")
     found: Callable[..., None] = resolve_name(f"{__name__}.{_ELSEWHERE.get(name, f'{group or command}:{command}')}")
     return found

@@ -93,6 +93,7 @@ def parse(
     evidence: Evidence = None,
     job: Annotated[str | None, Option(metavar="ID", help="With --evidence: the job, if a file has several.")] = None,
     here: Annotated[bool, Option("--here", help="This machine and this .git are the run's: record them.")] = False,
+    no_times: Annotated[bool, Option("--no-times", help="Leave out the times in the file beside the log, LOG.times.")] = False,
     strict: Annotated[
         bool, Option("--strict", help="Exit 1 on lines unread or almost read, dropped numbers, or a log without steps.")
     ] = False,
@@ -136,6 +137,7 @@ def parse(
         header_file=header,
         here=Path.cwd() if here else None,
         workers=workers or AUTO,
+        times=not no_times,
         environ=dict(os.environ),
         now=rfc3339_now() if here else None,
     )
@@ -263,7 +265,7 @@ def _follow(
         notes += site.notes
         plan = plan_reading(options, site=site)
         with _watch(request.path, until, color, hooks) as watch:
-            return [follow(request.path, plan, until, notes, watch=watch, workers=request.workers)]
+            return [follow(request.path, plan, until, notes, watch=watch, workers=request.workers, times=request.times)]
 
     return list(produce_from(request, read, every=every))
 

@@ -41,6 +41,7 @@ from receipt_cli.errors import InputError, ReceiptError, UsageError
 from receipt_cli.evidence.reading import slurm_evidence
 from receipt_cli.follow.hooks import STALL_S, Hooks
 from receipt_cli.io.atomic import check_new, write_atomically
+from receipt_cli.io.compression import times_name
 from receipt_cli.receipts.production import (
     Product,
     Request,
@@ -53,11 +54,14 @@ from receipt_cli.receipts.production import (
 )
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.render.card import render_card
-from receipt_cli.wrap.job import Ended, NotStarted, check_command, run_job
+from receipt_cli.wrap.job import Ended, Kept, NotStarted, check_command, run_job
 from receipt_cli.wrap.orphan import Note, find_orphan
 from receipt_cli.wrap.paths import Existing, Files, check_files, default_files, is_device, open_log
+from receipt_cli.wrap.sampling import Sampled, Sampler, find_devices
 from receipt_cli.wrap.tee import hold_standard_streams
 
+SAMPLE_S = 5.0
+"""Seconds between samples of GPUs and memory."""
 EVIDENCE = "receipt_run"
 """Evidence of a wall time that ``receipt run`` measured."""
 
@@ -74,6 +78,13 @@ def run(
     log: Annotated[
         Path | None, Option(help="Write the log to this file; default: <name>-<UTC time>.log in this directory.")
     ] = None,
+    stamp: Annotated[
+        bool, Option("--stamp", help="Put a time stamp before each line of the log instead of times beside it.")
+    ] = False,
+    no_times: Annotated[bool, Option("--no-times", help="Do not write when each line came.")] = False,
+    sample: Annotated[
+        bool, Option("--sample", help="Sample GPU use, memory and power every 5 s into LOG.gpu, if NVML or nvidia-smi answers.")
+    ] = False,
     append: Annotated[bool, Option("--append", help="Append to a log that exists, as another launch.")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace a log and a receipt that exist.")] = False,
     recover: Annotated[
@@ -125,8 +136,18 @@ def run(
         device = is_device(files.log)
         notes = [] if device else _write_header(files, run, command)
         left = None if device else Note(files.log, _asked(command, now, files, grammar, attach or ()))
-        look = None if hooks is None or on_stall is None or device else _Silence(files.log, grammar, hooks).look
-        ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None, look)
+        looks: list[Callable[[], None]] = []
+        if hooks is not None and on_stall is not None and not device:
+            looks.append(_Silence(files.log, grammar, hooks).look)
+        sampler = None if device or not sample else _sampler(files.log, notes)
+        if sampler is not None:
+            looks.append(sampler.begin)
+        look = partial(_each, looks) if looks else None
+        beside = None if device or stamp or no_times else files.log.with_name(times_name(files.log.name)).absolute()
+        if beside is None and existing == "overwrite" and not device:
+            files.log.with_name(times_name(files.log.name)).unlink(missing_ok=True)
+        kept = Kept(beside, append, stamp)
+        ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None, look, kept)
     except NotStarted as error:
         for path in (files.log, files.header) if existing == "refuse" else ():
             path.unlink(missing_ok=True)
@@ -138,7 +159,9 @@ def run(
     if device:
         note([f"{files.log} is not a readable file: no header and no receipt are written"])
     else:
-        write = partial(_write_receipt, files, ended, grammar, tuple(attach or ()), notes, quiet=quiet, hooks=hooks)
+        sampled = None if sampler is None else sampler.end()
+        more = () if sampled is None or sampler is None else (f"gpu_samples={sampler.path}",)
+        write = partial(_write_receipt, files, ended, grammar, (*(attach or ()), *more), notes, sampled, quiet=quiet, hooks=hooks)
         _conclude(files, ended, write)
     if left is not None:
         left.remove()
@@ -221,6 +244,7 @@ def _write_receipt(
     grammar: str | None,
     attachments: tuple[str, ...],
     notes: Iterable[str],
+    sampled: Sampled | None,
     *,
     quiet: bool,
     hooks: Hooks | None,
@@ -241,6 +265,7 @@ def _write_receipt(
             "peak_rss_bytes": ended.peak_rss_bytes,
             "log_complete": loss is None,
             "log_loss": None if loss is None else asdict(loss),
+            "sampled": None if sampled is None else sampled._asdict(),
         },
         attachments=attachments,
         evidence=evidence,
@@ -265,6 +290,20 @@ def _show(product: Product, log: Path, receipt: Path, notes: Iterable[str]) -> N
         with contextlib.suppress(OSError, ValueError):
             last = ("receipt", str(receipt))
             sys.stderr.write(render_card(product.document, style("auto", sys.stderr), log=str(log), last=last))
+
+
+def _each(looks: Iterable[Callable[[], None]]) -> None:
+    for look in looks:
+        look()
+
+
+def _sampler(log: Path, notes: list[str]) -> Sampler | None:
+    """Return what samples this machine into the file beside ``log``; None, and a note, if no GPU answers."""
+    look = find_devices(os.environ)
+    if look is None:
+        notes.append("--sample: neither NVML nor nvidia-smi answers, so nothing is sampled")
+        return None
+    return Sampler(log.with_name(f"{log.name}.gpu").absolute(), look, SAMPLE_S)
 
 
 class _Silence:

@@ -48,19 +48,23 @@ def _known(document: Document, goodput: Document) -> Broken:
 
 
 def _stated(document: Document, goodput: Document) -> Broken:
-    wall = document["derivation"]["options"].get("wall")
+    wall, stamps = document["derivation"]["options"].get("wall"), _stamps(document)
     if wall is None:
-        if goodput["evidence"] != "log_timestamps":
-            yield "/goodput/evidence", "is not log_timestamps, but no option states a wall time"
+        if goodput["evidence"] != stamps:
+            yield "/goodput/evidence", f"is not {stamps}, but no option states a wall time"
         elif goodput["phase"] is not None:
             yield "/goodput/phase", "is not null, but no option states a wall time"
         return
-    if goodput["evidence"] not in (wall["evidence"], "log_timestamps"):
+    if goodput["evidence"] not in (wall["evidence"], stamps):
         yield "/goodput/evidence", f"is not {wall['evidence']}, which the options state"
     elif goodput["evidence"] == wall["evidence"]:
         for key, stated in (("wall_time_s", wall["seconds"]), ("phase", wall["phase"])):
             if goodput[key] != stated:
                 yield f"/goodput/{key}", f"is not {stated}, which the options state"
+
+
+def _stamps(document: Document) -> str:
+    return "arrival" if document["derivation"].get("times") is not None else "log_timestamps"
 
 
 def _range(document: Document, goodput: Document) -> Broken:

@@ -1,0 +1,143 @@
+"""What the times at which records came prove: both ends of a run, how far they may be off, and which records came together."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from receipt_cli.analysis.goodput.account import STAMPS, Account
+from receipt_cli.analysis.goodput.timestamps import Edges, Stamp, Stamps
+from receipt_cli.analysis.progress import CLOCK_DIGITS, Realised
+from receipt_cli.analysis.summary import Summary
+from receipt_cli.events.launches import Launch
+from receipt_cli.events.model import Event
+from receipt_cli.events.phases import Phase
+from receipt_cli.events.table import NO_STEP, EventTable
+from receipt_cli.numeric.statistics import exact_median
+from receipt_cli.problems import Problem, pointer
+from receipt_cli.scan.arrivals import LATENCY_S, Arrivals
+from receipt_cli.scan.columns import place
+
+EVIDENCE = "arrival"
+"""Evidence of times at which lines came."""
+TOGETHER = 0.05
+"""Share of the step records from which on it is no exception that they come with others."""
+HELD = 3.0
+"""Pauses between reads beyond which output that comes together was held back by the program."""
+BLOCKS = 10
+"""Blocks of output beyond which their pace is that of the run."""
+FINE = 0.01
+"""Most of the time of a run that output may be held back for, if goodput is said of it."""
+
+
+class Came(NamedTuple):
+    """How step records came: seconds that their times may be off, how many came with the one before ``among`` all,
+    and the line of the first of these.
+
+    ``held`` if the program held its output back.
+    """
+
+    grain: float
+    together: int = 0
+    among: int = 0
+    line: int | None = None
+    held: bool = False
+
+
+def how_they_came(events: Sequence[Event], arrivals: Arrivals) -> Came:
+    """Return how the step records of a run came."""
+    table = EventTable([event for event in events if event.is_step])
+    order = np.argsort(table.at, kind="stable")
+    clock, step = table.clock[order], table.step[order]
+    gaps, same = np.diff(clock), (np.diff(clock) == 0) & (np.diff(step) != 0)
+    together, pause = int(np.count_nonzero(same)), arrivals.pause_s
+    apart = np.flatnonzero(gaps > 0)
+    usual = exact_median(gaps[apart]) if len(apart) else None
+    if usual is None:
+        starts = (one.start for one in arrivals.entries.launches)
+        begun = [start for start in starts if start is not None and len(clock) and start <= clock[0]]
+        usual = float(clock[0]) - begun[-1] if begun and together else 0.0
+    if together <= TOGETHER * len(gaps):
+        return Came(LATENCY_S if usual > 2 * pause and not arrivals.entries.followed else pause)
+    line = int(table.line[order][int(same.argmax()) + 1])
+    return Came(max(usual, pause), together, len(clock), line, usual > HELD * pause)
+
+
+def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: float) -> Edges:
+    """Return the edges of a run of the ``lines`` from the first to the last: when its launch was started, and when it ended.
+
+    Nothing at an end that is not that of a launch: ``before`` is the last line that an earlier run printed.
+    """
+    starts = arrivals.starts()
+    firsts = [one.line for one in starts]
+    head = tail = Stamps()
+    first = max(0, bisect_left(firsts, lines[0] + 1) - 1)
+    started = starts[first].start
+    if started is not None and before < firsts[first] <= lines[0]:
+        head = Stamps.of([Stamp(lines[0] - 1, started, True)])
+    last = max(0, bisect_left(firsts, lines[1] + 1) - 1)
+    ended, until = starts[last].end, (*firsts, math.inf)[last + 1]
+    if ended is not None and until > lines[1]:
+        tail = Stamps.of([Stamp(lines[1] + 1, ended, True)])
+    return Edges(head, tail, grain)
+
+
+def note_starts(phases: Sequence[Phase], arrivals: Arrivals) -> None:
+    """Give the later launches of a run the event that their first line would be if it named its time."""
+    for one in (one for one in arrivals.starts()[1:] if one.start is not None):
+        at = place(one.records) - 1
+        for phase in phases:
+            steps = phase.step_events
+            if steps and steps[0].at < at < steps[-1].last_at:
+                rule = replace(steps[0].rule, name=EVIDENCE, event="header", fields={})
+                event = replace(
+                    steps[0], at=at, line=one.line, clock=one.start or 0.0, rule=rule, step=None, planned=None, run=None
+                )
+                event.metrics, event.counters, event.unregistered, event.facts, event.texts = {}, None, {}, {}, {}
+                phase.standalone_events.append(event)
+
+
+def by_arrival(spent: Account) -> Account:
+    """Return the account of a run with the evidence of arrival times."""
+    if spent.goodput is None:
+        return spent
+    evidence, of_steps = (EVIDENCE if name == STAMPS else name for name in (spent.goodput.evidence, spent.goodput.step_evidence))
+    return spent._replace(goodput=spent.goodput._replace(evidence=evidence, step_evidence=of_steps))
+
+
+def by_blocks(found: Realised | None, phase: Phase) -> Realised | None:
+    """Return the throughput of a phase whose output was held back, at the pace between its whole blocks.
+
+    That is from the last record of its first block to the last record of the last but one; None of fewer than ``BLOCKS``.
+    """
+    table = EventTable(phase.steps)
+    order = np.argsort(table.at, kind="stable")
+    clock, step = table.clock[order], table.step[order]
+    ends = np.flatnonzero(np.diff(clock) > 0)
+    if found is None or found.step_count is None or len(ends) <= BLOCKS or NO_STEP in (step[ends[0]], step[ends[-1]]):
+        return None
+    seconds, count = float(clock[ends[-1]] - clock[ends[0]]), int(step[ends[-1]] - step[ends[0]])
+    if count <= 0:
+        return None
+    whole = round(seconds / count * found.step_count, CLOCK_DIGITS)
+    amounts = (found.step_count, found.tokens, found.samples)
+    return Realised(whole, *amounts, *(None if amount is None else amount / whole for amount in amounts))
+
+
+def held_back(came: Came, spent: Account, summaries: Sequence[Summary], launch: Launch) -> list[Problem]:
+    """Return the problem of a run whose output was held back; it names the figures that its times do not prove."""
+    if not came.held:
+        return []
+    fields = [pointer("phases", index, "summary", "checkpoints", "unsaved_time_s") for index in range(len(summaries))]
+    fields += [pointer("failure", "progress", name) for name in ("silence_s", "usual_s", "stalled")]
+    marks = any(event.rule.event in ("eval", "checkpoint") for event in launch.events)
+    if spent.goodput is not None and (marks or came.grain > FINE * spent.goodput.wall_time_s):
+        fields.insert(0, pointer("goodput"))
+    what = f"{came.together:,} of {came.among:,} step records came with the one before: the program holds its output back"
+    detail = f"{what}, for about {came.grain:.3g} s; PYTHONUNBUFFERED=1 or stdbuf -oL shows when each was printed"
+    return [Problem("output_held_back", came.line, detail, "", fields=tuple(fields))]

@@ -1,0 +1,37 @@
+"""Lines about a saved checkpoint in the log of an unknown trainer."""
+
+import pytest
+
+from receipt_cli.learn.saves import Saves, induce_saves
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"Saving checkpoint to out/10.pt", b"Saving checkpoint to "),
+        (b"=> saved the latest model checkpoint to /ckpt/10", b"saved the latest model checkpoint to "),
+        (b"[2026-01-31 10:00:00] INFO: Saved model to model.pt", b"Saved model to "),
+        (b"Checkpoint saved to out/10.pt (1.2 GB)", b"Checkpoint saved to "),
+        (b"wrote snapshot at out/10", b"wrote snapshot at "),
+        (b"Saving checkpoints every 1000 steps", None),
+        (b"Saving checkpoints to out/", None),
+        (b"checkpoint_dir: out, save_every: 100", None),
+        (b"Loading checkpoint from out/10.pt", None),
+        (b"Saved best model to best.pt", None),
+        (b"model saved", None),
+        (b"logger.info('Saving checkpoint to %s', path)", None),
+    ],
+)
+def test_which_lines_count(line: bytes, words: bytes | None) -> None:
+    saves = Saves()
+    saves.take(b"step 1 loss 2\n" + line + b"\nstep 2 loss 1\n")
+    assert (saves.count, list(saves.samples)) == ((0, []) if words is None else (1, [words]))
+
+
+def test_more_of_them_than_records_are_no_checkpoints() -> None:
+    saves = Saves()
+    saves.take(b"Saving checkpoint to a\n" * 3)
+    assert induce_saves(saves, 2) is None
+    rule = induce_saves(saves, 3)
+    assert rule is not None
+    assert (rule.body["event"], rule.body["literal"]) == ("checkpoint", ["Saving checkpoint to "])
