@@ -51,7 +51,9 @@ def read_prices(path: str) -> dict[str, Any]:
     try:
         text = Path(path).read_bytes()
     except OSError as error:
-        raise UsageError(f"{VARIABLE}: the table of prices cannot be read", where=path, why=error.strerror or "it is no file") from None
+        raise UsageError(
+            f"{VARIABLE}: the table of prices cannot be read", where=path, why=error.strerror or "it is no file"
+        ) from None
     data = read_yaml(text, path)
     if set(data) != set(_KEYS):
         raise DataError(f"a table of prices has the keys {', '.join(_KEYS)}", where=path)
