@@ -51,7 +51,7 @@ from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.last_record import shape_of
 
 WHERE = f"grammars/{INDUCED_PATH}"
-GENERIC = "generic@v1"
+GENERIC = "generic@v2"
 BESIDE = "."
 """Separates the grammar from the rule in names of rules that come from another grammar."""
 MOST_ENGINES = 64

@@ -21,7 +21,7 @@ MAX_BYTES = 1 << 20
 STATUSES = ("draft", "released", "deprecated")
 INDUCED = "generic"
 """The id of the grammar without rules: the vocabulary for logs of unknown trainers."""
-INDUCED_PATH = "generic/v1.yaml"
+INDUCED_PATH = "generic/v2.yaml"
 _ID = compile_later(r"[a-z0-9][a-z0-9-]*\Z")
 _FILE = compile_later(r"v([1-9]\d{0,5})\.yaml\Z")
 _RELEASE = compile_later(r"(\d{1,9}(?:\.\d{1,9}){0,9})(?:(a|b|rc)(\d{1,9}))?")

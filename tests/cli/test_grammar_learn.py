@@ -107,7 +107,7 @@ class TestGenericReading:
         known.write_bytes(b"".join(b"iter %d: loss 3.%d, time 9.50ms, mfu 20.00%%\n" % (n, n) for n in range(9)))
         assert invoke("parse", "--json", known).document["derivation"]["grammars"][0]["id"] == "nanogpt"
         asked = invoke("parse", "--json", known, "--grammar", "generic").document
-        assert asked["derivation"]["options"]["grammar"] == "generic@v1"
+        assert asked["derivation"]["options"]["grammar"] == "generic@v2"
         assert asked["summary"]["metrics"]["loss"]["last"] == 3.8
 
     def test_explain_says_how_it_was_read(self, log: Path, invoke: Invoke) -> None:
