@@ -41,10 +41,13 @@ SLACK = 1.02
 """Factor by which a part may exceed the whole: both are medians of rounded figures."""
 COMPUTES = 0.5
 """Share of a step below which computing does not explain it; communication or pipeline bubbles take the rest."""
+DOMINATES = 8.0
+"""Factor from which on computing takes so much longer than data that it is the bottleneck, whatever the rest of the step is."""
 OVERLAP = 1.1
 """Data plus compute time over step time, from which on they overlap, so data time is not waiting time."""
 
 POOL = "pooled_sample_count"
+DELIVERED = "infer_samples_per_s"
 FEEDING = ("infer_capacity_samples_per_s", "train_capacity_samples_per_s", "dispatch_wait_s", POOL)
 PARTS = (
     "data_time_s",
@@ -89,7 +92,7 @@ def judge(
     ``cycle``: median time from one step to the next, if a bar prints it. ``digits``: printed digits by metric, if known. If the
     run ``restarted``, the pool's change over time is not used. Returns None if the phase has no metric that is needed.
     """
-    printed = {name: metrics[name] for name in (*FEEDING, STEP, *PARTS) if name in metrics}
+    printed = {name: metrics[name] for name in (*FEEDING, DELIVERED, STEP, *PARTS) if name in metrics}
     medians = {name: s.median for name, s in printed.items() if s.median is not None}
     if not any(name in medians for name in (*FEEDING, *PARTS)):
         return None
@@ -101,7 +104,7 @@ def judge(
         return Bottleneck("unknown", medians, f"fewer than {MIN_RECORDS} steady records say it")
     pool = course(series, POOL) if POOL in known and not restarted else None
     votes = _feeding_votes(pool, known, doubt, medians, cycle)
-    vote = _decide_feeding(votes, known, doubt) if votes else None
+    vote = _over_capacity(pool, known) or (_decide_feeding(votes, known, doubt) if votes else None)
     parts = _parts_vote(known, doubt, medians)
     if vote is None:
         vote = parts
@@ -143,6 +146,18 @@ def _feeding_votes(
             if last >= FILLS * max(first, 1.0) and pool.line.rise > 0:
                 votes.append(_Vote("training", f"the pool of samples grows from {_n(first)} to {_n(last)}"))
     return votes
+
+
+def _over_capacity(pool: Course | None, known: Mapping[str, float]) -> _Vote | None:
+    """Return the vote of a throughput that cannot be: steady, it is the smaller capacity, unless the pool grows."""
+    delivered, infer, train = (known.get(name) for name in (DELIVERED, *FEEDING[:2]))
+    kept = POOL not in known or (pool is not None and (pool.slope or 0.0) > 0)
+    limits = [(infer, "inference can make"), (None if kept else train, "training can take")]
+    most, says = min(((limit, says) for limit, says in limits if limit), default=(math.inf, ""))
+    if delivered is None or delivered <= ALIKE * most:
+        return None
+    says = f"{_n(delivered)} samples/s are delivered, yet {says} {_n(most)}"
+    return _Vote("unknown", f"the figures contradict one another: {says}")
 
 
 def _decide_feeding(votes: list[_Vote], known: Mapping[str, float], doubt: Mapping[str, float]) -> _Vote:
@@ -212,6 +227,8 @@ def _data_vote(
         return _Vote("data", says)
     if most <= DATA_LOW:
         return _Vote("compute", says)
+    if step and compute is not None and compute >= max(DOMINATES * (data + off), COMPUTES * step):
+        return _Vote("compute", f"{says} and computing {_n(compute)} s, {_n(compute / data)} times as long")
     if least > DATA_LOW and most < DATA_HIGH:
         return _Vote("balanced", says)
     return _Vote("unknown", f"{says}, printed too coarsely to tell")

@@ -12,7 +12,7 @@ from receipt_cli.definitions.resources import load_shipped, unpack
 from receipt_cli.errors import DataError
 from receipt_cli.patterns import compile_later
 
-PEAKS_PATH = "peaks/v1.yaml"
+PEAKS_PATH = "peaks/v2.yaml"
 
 _MAKER = compile_later(r"^(?:nvidia|amd|google|tesla|nvidia tesla) (?=.)")
 _JOINTS = compile_later(r"[\s_-]+")

@@ -136,8 +136,17 @@ class TemporalPerformanceTracker:
             raise ValueError("an attachment needs a kind and an address")
         self._attachments.append(attachment(kind, uri))
 
-    def to_json(self) -> Document:
-        """Return the ``evaluation/1.0`` document, also during a run. Raises ``RuntimeError`` before ``start_run``."""
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> Document:
+        """Return the ``evaluation/1.0`` document, also during a run; with ``path``, write it there as ``write`` does.
+
+        Raises ``RuntimeError`` before ``start_run``.
+        """
+        document = self._document()
+        if path is not None:
+            write_document(path, require(document, "evaluation"))
+        return document
+
+    def _document(self) -> Document:
         with self._lock:
             if self._start is None:
                 raise RuntimeError("to_json needs an earlier start_run")

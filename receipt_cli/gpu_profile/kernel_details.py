@@ -171,7 +171,7 @@ class StallSamples:
 
     def add_event(self, record: Json) -> None:
         """Add a ``profile_sample`` of the older recorder if it is of a stall."""
-        if record.get("sample_kind") not in _PC_SAMPLING or "stall_reason" not in record:
+        if record.get("sample_kind", 0) not in _PC_SAMPLING or "stall_reason" not in record:
             return
         count, number = whole(record.get("sample_count"), 0, 1 << 62), whole(record["stall_reason"], 0, _MOST)
         name = record.get("reason_name")

@@ -34,6 +34,7 @@ from receipt_cli.io.discovery import arrange, find_logs
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Progress, Source
 from receipt_cli.receipts.assembly import Document, assemble
+from receipt_cli.receipts.prices import add_price
 from receipt_cli.receipts.stated import header_facts, merge_facts
 from receipt_cli.redaction.mask import count_masks, mask_secrets
 from receipt_cli.redaction.text import mask_texts, safe_text
@@ -365,7 +366,7 @@ def capture_header(
     """Return the valid header document of this machine, ``repository`` and the job, and notes.
 
     The job's Python is ``python``, or that of the process ``pid`` (whose environment is then used) or of ``command``, else
-    that of ``environ``. Raises ``UsageError``.
+    that of ``environ``. ``RECEIPT_PRICES`` names a table of prices. Raises ``UsageError`` and ``DataError``.
     """
     from receipt_cli.header.host import command_interpreter, process_interpreter  # starts programs
 
@@ -375,6 +376,7 @@ def capture_header(
         python = command_interpreter(command, environ)
     declared = {**run, **run_texts(**{key: run.get(key) for key in ("name", "lane", "preset")})}
     header, notes = collect_header(environ=environ, header_file=None, log_facts=(), here=repository, now=now, python=python)
+    notes += add_price(header, environ)
     document = header_document(declared, mask_texts(header))
     require_valid(document, "header")
     return document, notes

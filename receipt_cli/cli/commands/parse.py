@@ -57,7 +57,7 @@ def parse(
     json_output: Json = False,
     output: Annotated[
         Path | None,
-        Option("-o", "--output", help="Write the receipt to this file; with --all-runs, the receipts to this folder."),
+        Option("-o", "--output", help="Write the receipt to this file or into this folder; with --all-runs, all receipts."),
     ] = None,
     series: Annotated[
         Path | None, Option(help="Write each record to this Parquet file; with --all-runs, the runs' files to this folder.")
@@ -141,6 +141,7 @@ def parse(
         environ=dict(os.environ),
         now=rfc3339_now() if here else None,
     )
+    output = _in_folder(output, logs[0], every=all_runs)
     if header is None and not (here or follow or request.more):
         request = _with_header_of_orphan(request)
     if series is not None:
@@ -223,6 +224,15 @@ def _read_evidence(files: Sequence[Path], job: str | None) -> Sequence[dict[str,
     if len(files) > MAX_FILES:
         raise UsageError(f"--evidence is given {len(files)} times", why=f"a receipt has at most {MAX_FILES} entries")
     return read_evidence(files, job)
+
+
+def _in_folder(output: Path | None, log: str, *, every: bool) -> Path | None:
+    """Return the file of the receipt: ``output``, or ``STEM.receipt.json`` in the folder ``output``."""
+    if output is None or every or not output.is_dir():
+        return output
+    name = Path(log).name
+    packed = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+    return output / f"{Path(name.removesuffix(packed)).stem or 'stdin'}.receipt.json"
 
 
 def _paths(output: Path, suffix: str, products: Sequence[Product], all_runs: bool) -> list[Path]:

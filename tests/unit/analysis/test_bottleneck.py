@@ -16,16 +16,18 @@ def torchspec(
     train: float = 9.0,
     wait: float = 0.0,
     pool: Callable[[int], int] = lambda i: 20,
+    delivered: float | None = None,
 ) -> str:
     """Return the bars and the timing lines of TorchSpec: a step takes 1.6 s, of which data takes 0.2 s."""
+    delivered = min(infer, train) if delivered is None else delivered
     pair = (
         "[2026-04-20 09:00:12,435] loop.py:340 INFO TIMING step={i}: step=1.600s data=0.200s compute=1.300s "
         "[fwd=0.500s bwd=0.700s opt=0.100s] dispatch={timed:.3f}s\n"
-        "Training:  10%|#         | {i}/{n} [00:12<07:15,  1.60s/step, loss=1.809, acc=0.312, acc_len=1.03, thru=7.4, "
+        "Training:  10%|#         | {i}/{n} [00:12<07:15,  1.60s/step, loss=1.809, acc=0.312, acc_len=1.03, thru={thru:.1f}, "
         "I={infer:.1f}, T={train:.1f}, wait={wait:.1f}s, pool={pool}, epoch=1/3]\n"
     )
     return "".join(
-        pair.format(i=i, n=n, infer=infer, train=train, wait=wait, pool=pool(i), timed=wait + (i % 8 == 7) / 1000)
+        pair.format(i=i, n=n, thru=delivered, infer=infer, train=train, wait=wait, pool=pool(i), timed=wait + (i % 8 == 7) / 1000)
         for i in range(1, n + 1)
     )
 
@@ -47,6 +49,8 @@ def found(document: dict[str, Any]) -> dict[str, Any]:
         pytest.param({"infer": 12.0, "train": 10.0, "wait": 0.8}, "unknown", "contradict", id="waits-though-it-is-slower"),
         pytest.param({"infer": 5.0, "train": 10.0, "wait": 0.0}, "unknown", "yet training waits 0 s", id="never-waits"),
         pytest.param({"infer": 5.0, "train": 10.0, "wait": 0.3, "pool": lambda i: 4 * i}, "unknown", "contradict", id="all"),
+        pytest.param({"infer": 18.0, "train": 13.0, "delivered": 99.0}, "unknown", "yet training can take 13", id="too-much"),
+        pytest.param({"infer": 18.0, "train": 13.0, "delivered": 17.5, "pool": lambda i: 4 * i}, "training", "13", id="kept"),
         pytest.param({"infer": 0.0, "train": 0.0}, "balanced", "data takes 0.2 s of 1.6 s", id="no-capacities-were-measured"),
     ],
 )  # fmt: skip

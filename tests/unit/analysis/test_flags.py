@@ -140,7 +140,7 @@ def test_an_mfu_is_recomputed_from_printed_flops_and_the_peak_of_the_definition(
 )
 def test_no_mfu_is_guessed(summary_of: Summary, missing: str) -> None:
     log = f"{TOKENS}fact flops 6e10\nfact world 8\ndevice {H100} | none\n" + steps()
-    assert summary_of(log)["derived"]["mfu_ratio"]["inputs"]["peak_source"] == "peaks/v1 h100-sxm"
+    assert summary_of(log)["derived"]["mfu_ratio"]["inputs"]["peak_source"] == "peaks/v2 h100-sxm"
     assert "mfu_ratio" not in summary_of(log.replace(missing, ""))["derived"]
 
 

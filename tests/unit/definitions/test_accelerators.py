@@ -47,7 +47,7 @@ UNKNOWN = [
     "NVIDIA A10G",
     "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
     "NVIDIA GeForce RTX 4090 Laptop GPU",
-    "NVIDIA GeForce RTX 4080 SUPER",
+    "NVIDIA GeForce RTX 4070 SUPER",
     "NVIDIA GeForce GTX 1080",
     "cpu",
     "",
@@ -73,7 +73,7 @@ def test_a_name_that_leaves_it_open_means_none(printed: str) -> None:
 
 def test_every_rate_has_a_source_and_conflicts_are_other_rates() -> None:
     table = load_peaks()
-    assert table.version == 1 and table.highest == max(d.flops_per_s for d in table.devices)
+    assert table.version == 2 and table.highest == max(d.flops_per_s for d in table.devices)
     for device in table.devices:
         assert len(device.source) > 10
         assert all(source and rate != device.flops_per_s for rate, source in device.conflicts)

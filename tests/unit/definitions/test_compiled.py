@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[3]
 LOG = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 DEFINITIONS: dict[str, tuple[Any, Callable[[bytes, str], Any]]] = {
     "schemas/metrics/v2.yaml": (load_registry, parse_registry),
-    "schemas/peaks/v1.yaml": (load_peaks, parse_peaks),
+    "schemas/peaks/v2.yaml": (load_peaks, parse_peaks),
     "schemas/index.yaml": (list_schemas, parse_index),
     "grammars/fixtures.yaml": (list_fixtures, parse_fixtures),
     f"grammars/{MARKERS_PATH}": (load_catalogue, parse_catalogue),

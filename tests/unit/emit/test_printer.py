@@ -18,7 +18,7 @@ from receipt_cli.emit.step_printer import NUMBER_FACTS, TEXT_FACTS
 from receipt_cli.receipts.production import Request, produce
 
 ROOT = Path(__file__).resolve().parents[3]
-RULES = yaml.safe_load((ROOT / "grammars" / "receipt-emit" / "v1.yaml").read_text("utf-8"))["rules"]
+RULES = yaml.safe_load((ROOT / "grammars" / "receipt-emit" / "v2.yaml").read_text("utf-8"))["rules"]
 
 
 class Log(io.StringIO):

@@ -7,6 +7,7 @@ import pytest
 
 from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import clean, log_tail, mask_texts, safe_names, safe_text
+from receipt_cli.scan.segment import TAIL_KEPT
 from tests.tools.logs import receipt_of, toy_receipt
 
 LETTERS = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"  # made up, as everything here: 32 characters
@@ -180,7 +181,7 @@ def test_a_secret_cut_by_the_limit_of_an_excerpt_is_masked() -> None:
 
 def test_a_secret_cut_by_the_start_of_the_tail_does_not_show() -> None:
     secret = "hf_" + LETTERS
-    for after in range(32 * 1024 - 40, 32 * 1024 + 4, 3):
+    for after in range(TAIL_KEPT - 40, TAIL_KEPT + 4, 3):
         log = f"toy step 0 | loss=2.5\n{secret} {'y ' * (after // 2)}{'z' * (after % 2)}"
         tail = toy_receipt(log, exit_code=1)["failure"]["log_tail"]
         assert tail and secret[-12:] not in tail[0]
