@@ -318,6 +318,7 @@ def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None
             found.append((reading, cells))
     if not found or found[0][0] is not main:
         return None
+    found = _read_throughout(found)
     keys: dict[str, Any] = {}
     if main.counter.mode == EPOCHS and main.counter.heading is not None:
         keys["counts"] = "epoch"
@@ -332,6 +333,21 @@ def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None
         left = (r for r in others if id(r.shape) not in read and not r.evaluation and r.shape.samples)
         made.unread = _unread(main, found[0][1], left)
     return made
+
+
+def _read_throughout(members: Sequence[tuple[Reading, Mapping[int, Cell]]]) -> list[tuple[Reading, Mapping[int, Cell]]]:
+    """Return the members without the metrics that are printed in records of one of them, but not read there.
+
+    Their least or last value may be one of those: ``throughput: 990 tokens/s``, ``throughput: 1.03 ktokens/s``.
+    """
+    named = {field: reading.names[at].words for reading, cells in members for at, cell in cells.items() for field in cell.fields}
+    left_out: set[str] = set()
+    for reading, cells in members:
+        own = {field for cell in cells.values() for field in cell.fields}
+        printed = {name.words for name, column in zip(reading.names, reading.shape.columns, strict=True) if column.kind == NUMBER}
+        left_out |= {field for field, words in named.items() if field not in own and words in printed - {""}}
+    left_out -= {*STRUCTURAL, "loss"}
+    return [(r, {at: c for at, c in cells.items() if left_out.isdisjoint(c.fields)}) for r, cells in members]
 
 
 def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading]) -> list[tuple[bytes, list[tuple[float, ...]]]]:

@@ -131,7 +131,7 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
         if stated is not None and stated.lower() in vocabulary.evaluation | vocabulary.training:
             english, stated = f"{stated} {_BRACKETED.sub('', english)}", None  # ``Loss (train)``
         spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", english).lower()))
-        evaluated = bool(spelled & vocabulary.evaluation)
+        evaluated = bool(spelled & vocabulary.evaluation or {*english.lower().split()[:1]} & vocabulary.stages)
         rest = [word for word in normalise(english).split() if word not in vocabulary.evaluation]
         if evaluated and rest and column.integer and counter_of(rest, vocabulary) is not None:
             section = True  # ``validation step 3``: so is what it counts

@@ -62,9 +62,7 @@ def words_in(tree: ast.Module) -> Iterator[tuple[int, list[str]]]:
 @pytest.mark.parametrize("path", [path for path in MODULES if path != TOKENS], ids=lambda path: path.stem)
 def test_no_list_of_words_is_in_the_code(path: Path) -> None:
     known = documented()
-    found = [
-        words for words in words_in(ast.parse(path.read_bytes())) if len(words[1]) > 2 and not known.issuperset(words[1])
-    ]
+    found = [words for words in words_in(ast.parse(path.read_bytes())) if len(words[1]) > 2 and not known.issuperset(words[1])]
     assert not found
 
 
