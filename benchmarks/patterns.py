@@ -25,7 +25,7 @@ import receipt_cli
 from receipt_cli.authoring.redos import HOSTILE_BOUND_S, HOSTILE_BYTES, Attack, pattern_attacks, rule_attacks, worst_growth
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
-from receipt_cli.learn.metric_names import MAX_NAME
+from receipt_cli.learn.names import MAX_NAME
 from receipt_cli.records import envelope
 from receipt_cli.records import heuristics as looks
 from receipt_cli.redaction import text as redact

@@ -23,10 +23,10 @@ from receipt_cli.grammar.parse import build_grammar, load_grammar
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Progress, Source
+from receipt_cli.learn.emit import Induced
 from receipt_cli.learn.learned import Learned
 from receipt_cli.learn.overview import survey
 from receipt_cli.learn.progress import find_heading
-from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.problems import Lack
 from receipt_cli.records.split import normalise
@@ -57,7 +57,7 @@ def _comments(texts: Sequence[str]) -> str:
     return "".join(f"# {' / '.join(text.splitlines())}".rstrip() + "\n" for text in texts)
 
 
-_SUFFIX = re.compile(rf"(?:{'|'.join(map(re.escape, SUFFIXES))}|\.(?:ya?ml|log|txt|out|jsonl?))+\Z")
+_SUFFIX = re.compile(rf"(?:{'|'.join(map(re.escape, SUFFIXES))}|\.ya?ml|\.log|\.txt|\.out|\.jsonl?)+\Z")
 MAX_SAMPLES = 3
 MAX_SILENT, MAX_SILENT_TEXT = 4, 300
 MAX_KEPT = 16 << 20

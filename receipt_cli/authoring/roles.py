@@ -12,24 +12,22 @@ from receipt_cli.authoring.lint import MIN_LITERAL
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.reading import similar
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
+from receipt_cli.detect.generic import load_generic
 from receipt_cli.errors import UsageError
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
-from receipt_cli.learn.metric_names import SCORE
-from receipt_cli.learn.patterns import field_name
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.emit import field_name
+from receipt_cli.learn.names import SCORE
+from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.tokens import FRACTION, NUMBER, split
 from receipt_cli.redaction.text import safe_text
 
-SHORT = {
-    "time": "step_time_s", "lr": "learning_rate", "accuracy": "train_accuracy", "reward": "reward_mean", "seconds": "step_time_s",
-    "tokens": "tokens_total", "memory": "peak_memory_bytes", "ppl": "perplexity",
-}  # fmt: skip
-"""Short word in an answer → metric."""
 COUNTING = ("step", "epoch", "epoch_step")
 PLAIN = ("other", "skip")
 """Roles outside the registry: ``other`` keeps a number under its printed name, ``skip`` leaves it out of the rule."""
-RECORDS = ("train", "epoch", "eval")
+TRAIN, EPOCH, EVAL = RECORDS = "train", "epoch", "eval"
 """Kinds of records: a training step, the only record of an epoch, an evaluation."""
+LIKELY = ("loss", "time")
+"""Roles that are suggested first."""
 _ANSWER = re.compile(r"(?P<name>[^=]+)=(?P<role>[^=:]+)(?::(?P<unit>[^=:]+))?")
 SHOWN = 3
 
@@ -98,7 +96,7 @@ def metric_of(role: str) -> str | None:
     """Return the registry metric for the name or short word ``role``, or None."""
     registry = load_registry()
     lowered = role.lower()
-    return SHORT.get(lowered) or (role if role in registry.by_name else registry.by_alias.get(lowered))
+    return load_generic().answers.get(lowered) or (role if role in registry.by_name else registry.by_alias.get(lowered))
 
 
 def names_of(reading: Reading) -> list[str]:
@@ -137,7 +135,7 @@ def settle(answers: Sequence[Answer], names: Sequence[str]) -> tuple[dict[str, A
         if name is None:
             raise UsageError(f"no number of the log is called {answer.name!r}", why=_near(answer.name, names))
         if role not in (*COUNTING, *PLAIN) and metric_of(role) is None:
-            known = [*COUNTING, *PLAIN, *SHORT, *load_registry().by_name]
+            known = [*COUNTING, *PLAIN, *load_generic().answers, *load_registry().by_name]
             raise UsageError(f"--answer {name}={role}: unknown role {role!r}", why=_near(role, known), try_=_ROLES)
         found[name] = Answer(name, role, answer.unit)
     return found, record
@@ -174,7 +172,7 @@ def assign(reading: Reading, answers: Mapping[str, Answer], record: str | None =
     for at in unread[:SHOWN]:
         if reading.names[at].text:
             text = f"{names[at]!r} ({_values(reading, at)}) is not read; what is it?"
-            made.questions.append(Question(text, tuple(f"{_word(names[at])}={role}" for role in ("other", "loss", "time"))))
+            made.questions.append(Question(text, tuple(f"{_word(names[at])}={role}" for role in ("other", *LIKELY))))
     return made
 
 
@@ -287,14 +285,7 @@ def _unit_of(reading: Reading, at: int) -> str | None:
     behind = re.match(r"[ \t]+([A-Za-z]+)(?![\w/=:])", reading.shape.literals[at + 1].decode("utf-8", "replace"))
     units = units or ({behind[1]} if behind is not None else set())
     unit = next(iter(units)) if len(units) == 1 else None
-    return _PRINTED.get(unit or "", unit if unit in UNITS and len(unit or "") > 1 else None)
-
-
-_PRINTED = {
-    "%": "percent", "sec": "s", "secs": "s", "s": "s", "seconds": "s", "m": "min", "mins": "min", "minutes": "min", "hours": "h",
-    "h": "h", "msec": "ms", "K": "si", "k": "si", "M": "si", "G": "si",
-}  # fmt: skip
-"""Printed unit → unit of a grammar, if they differ."""
+    return load_generic().printed_units.get(unit or "", unit if unit in UNITS and len(unit or "") > 1 else None)
 
 
 def _add_role(made: Assignment, at: int, printed: str) -> None:
@@ -309,7 +300,7 @@ def _add_role(made: Assignment, at: int, printed: str) -> None:
     made.places[at] = name, None
     if role.metric is None and role.kind != SCORE:
         text = f"{printed!r} is kept under its own name; is it a metric of the registry?"
-        made.questions.append(Question(text, tuple(f"{_word(printed)}={role}" for role in ("loss", "time", "skip"))))
+        made.questions.append(Question(text, tuple(f"{_word(printed)}={role}" for role in (*LIKELY, "skip"))))
 
 
 def _keep_others(made: Assignment, names: Sequence[str], told: Mapping[int, Answer]) -> None:
@@ -327,7 +318,7 @@ def _keep_others(made: Assignment, names: Sequence[str], told: Mapping[int, Answ
             made.fields[name]["printed_in"] = unit
         made.places[at] = name, None
         text = f"{names[at]!r} ({_values(made.reading, at)}) is kept under its own name; what is it?"
-        made.questions.append(Question(text, tuple(f"{_word(names[at])}={role}" for role in ("loss", "time", "skip"))))
+        made.questions.append(Question(text, tuple(f"{_word(names[at])}={role}" for role in (*LIKELY, "skip"))))
 
 
 MOST_GUESSES = 6

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from receipt_cli.learn.vocabulary import Vocabulary
 from typing import TYPE_CHECKING
 
-from receipt_cli.grammar.model import Rule, compile_pattern
+from receipt_cli.grammar.model import Rule
 from receipt_cli.patterns import compile_later
-from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, NearMiss, pointer
+from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, pointer
 from receipt_cli.records.envelope import behind_heads
 from receipt_cli.scan.columns import RuleColumns
 
@@ -133,8 +133,9 @@ def shows_no_figure(streams: Sequence[Stream], size: int) -> bool:
 
     try:
         again = _reopened(streams) if size <= MOST_BYTES else None
-        blocks = (block for stream in again or () for block in _blocks(stream, frozenset()))
-        return again is not None and not any(map(may_be_figures, survey(blocks, load_generic()))) and _same(streams, again)
+        blocks, words = (block for stream in again or () for block in _blocks(stream, frozenset())), load_generic()
+        shown = again is None or any(may_be_figures(reading, words) for reading in survey(blocks, words))
+        return again is not None and not shown and _same(streams, again)
     except InputError:
         return False
 
@@ -404,9 +405,6 @@ def _same(streams: Sequence[Stream], again: Sequence[Stream]) -> bool:
     return one == other
 
 
-COUNTERS = ("epoch", "epoch_number", "epoch_step", "step")
-"""The fields that say where a record is, the slowest first."""
-_FIGURE = compile_later(rb"(?i)(?:loss|\blr|learning[ _]rate|acc(?:uracy)?|ppl|/s(?:ec)?)\b[^\d\r\n]{0,12}\d")
 BETWEEN = ("min", "max", "mean", "median")
 
 
@@ -415,30 +413,25 @@ def begun(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned)
 
     How many steps there are is unknown then, and what the unread one printed. A rule of one of several stages names no field.
     """
-    heads = {rule.name: rule.head for rule in learned.rules if rule.head}
+    from receipt_cli.learn.emit import COUNTERS  # needed for unknown logs only
+
+    unread = {rule.name: rule.unread for rule in learned.rules if rule.unread}
     rules = [rule for rule in grammar.rules if rule.event == "step" and not rule.companion]
-    for rule in [rule for rule in rules if rule.name in heads]:
+    for rule in [rule for rule in rules if rule.name in unread]:
         columns = engine.columns(body, grammar, rule)
-        near = [miss for _, miss in body.near[grammar.id].first if miss.rule == rule.name]
-        if columns is None or not near:
+        if columns is None:
             continue
         counted = [columns.numbers[name].values for name in COUNTERS if name in columns.numbers]
         read = set(zip(*(map(int, values) for values in counted), strict=False))
-        found = {place: miss for miss in near if (place := _position(miss, heads[rule.name])) is not None and place not in read}
-        if found:
-            first = next(iter(found.values()))
-            fields = tuple(_fields(rule, columns, max(found) > max(read), min(found) < min(read))) if len(rules) == 1 else ()
+        found = [(place, sample) for sample, places in unread[rule.name] for place in places if place not in read]
+        if found and read:
+            ends = max(found)[0] > max(read), min(found)[0] < min(read)
+            fields = tuple(_fields(rule, columns, *ends)) if len(rules) == 1 else ()
             detail = f"{len(found)} records begin like those of steps, but were not read"
-            lines = tuple(miss.line_number for miss in found.values())[:MAX_NAMED]
-            yield Problem("training_unread", first.line_number, detail, first.excerpt, lines, (), fields[:MAX_FIELDS])
-
-
-def _position(miss: NearMiss, head: str) -> tuple[int, ...] | None:
-    """Return the counters of an unread record with a figure that begins as ``head`` says, or None."""
-    text = behind_heads(miss.excerpt.encode())
-    found = compile_pattern(head).search(text)
-    named = found.groupdict() if found is not None and _FIGURE.search(text, found.end()) is not None else {}
-    return tuple(int(named[name].replace(b",", b"")) for name in COUNTERS if name in named) or None
+            excerpt = found[0][1].decode("utf-8", "replace")
+            near = (miss for _, miss in body.near[grammar.id].first if excerpt in miss.excerpt)
+            lines = tuple(miss.line_number for miss in near)[:MAX_NAMED]
+            yield Problem("training_unread", lines[0] if lines else None, detail, excerpt, lines, (), fields[:MAX_FIELDS])
 
 
 def _fields(rule: Rule, columns: RuleColumns, behind: bool, before: bool) -> Iterator[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from receipt_cli.learn.patterns import literal
-from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.emit import Induced, literal
+from receipt_cli.learn.vocabulary import Vocabulary
 
-_BEGINS = re.compile(
-    rb"(?i)[^\n]{0,120}?(?<![\w/.])(?P<words>(?:(?:start|begin)(?:n?ing|ed)? (?:[\w-]{1,20} ){0,2}training"
-    rb"|training (?:is |has )?(?:started|starts|begins|begun))(?!\w)(?! (?:epoch|for epoch|step|iter))|Namespace\("
-    rb"|sha: [\w/.]{1,40}, status: [^\n,]{1,40}, branch: )[^\n]{0,60}"
+BEGINS = (
+    r"[^\n]{0,120}?(?<![\w/.])(?P<words>(?:<beginnings> (?:[\w-]{1,20} ){0,2}training|training (?:is |has )?<begun>)(?!\w)"
+    r"(?! (?:for )?<counted>)|Namespace\(|sha: [\w/.]{1,40}, status: [^\n,]{1,40}, branch: )[^\n]{0,60}"
 )
 _TELLING = (b"raining", b"RAINING", b"Namespace(", b", branch: ")
 _OF_TRAINING = _TELLING[:2]
@@ -27,7 +26,9 @@ RARE = 3
 class Banners:
     """Collects the lines that begin a launch. Fed buffers of whole records."""
 
-    def __init__(self) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._begins = re.compile(vocabulary.spelled(BEGINS).encode(), re.IGNORECASE)
+        self._hints = tuple(word.encode() for word in ("namespace(", "sha: ", *vocabulary.beginnings, *vocabulary.begun))
         self.count = 0
         self.programs = 0
         """Lines that a program prints of its arguments or its checkout, before anything else."""
@@ -40,8 +41,8 @@ class Banners:
             while at >= 0:
                 start, end = buffer.rfind(b"\n", 0, at) + 1, buffer.find(b"\n", at)
                 end = len(buffer) if end < 0 else end
-                if word not in _OF_TRAINING or _may_begin(buffer[start : min(end, start + MAX_LINE)]):
-                    self._add(_BEGINS.match(buffer, start, min(end, start + MAX_LINE)))
+                if word not in _OF_TRAINING or self._may_begin(buffer[start : min(end, start + MAX_LINE)]):
+                    self._add(self._begins.match(buffer, start, min(end, start + MAX_LINE)))
                 at = buffer.find(word, end)
 
     def _add(self, found: re.Match[bytes] | None) -> None:
@@ -52,11 +53,10 @@ class Banners:
                 text = found.group()[found.start("words") - found.start() :].strip()
                 self.samples.setdefault(found["words"], text)
 
-
-def _may_begin(line: bytes) -> bool:
-    """True for a line that speaks of a beginning: most that speak of training do not, and ``_BEGINS`` takes its time."""
-    lowered = line.lower()
-    return any(word in lowered for word in (b"start", b"begin", b"begun", b"namespace(", b"sha: "))
+    def _may_begin(self, line: bytes) -> bool:
+        """True for a line that speaks of a beginning: most that speak of training do not, and the pattern takes its time."""
+        lowered = line.lower()
+        return any(word in lowered for word in self._hints)
 
 
 def induce_banner(banners: Banners, records: int) -> Induced | None:

@@ -6,15 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, AGREE, FEW, GLOBAL, PER_EPOCH
+from receipt_cli.learn.emit import (
+    GROUPED_TEXT,
+    MIN_GATE,
+    NUMBER_TEXT,
+    Induced,
+    Spec,
+    chunks,
+    counters_of,
+    field_name,
+    gates,
+    induce,
+    line,
+    literal,
+    rule,
+)
 from receipt_cli.learn.headings import in_turn
-from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role
-from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, field_name, literal
+from receipt_cli.learn.names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role
 from receipt_cli.learn.progress import heading_rule
-from receipt_cli.learn.proofs import Induced
-from receipt_cli.learn.readings import Reading
-from receipt_cli.learn.rules import MIN_GATE, counters_of, head, induce
+from receipt_cli.learn.reading import Reading
+from receipt_cli.learn.series import Group
 from receipt_cli.learn.vocabulary import Vocabulary
 
 GAP = 64
@@ -49,19 +61,12 @@ def induce_values(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[I
         openings = [r for r in readings if r is not values and _counts(r) and in_turn(r.shape, values.shape)]
         if len(openings) != 1 or values.shape.count < vocabulary.min_records:
             continue
-        others = [r for r in readings if r is not values]
-        companion = induce(Group([values]), "train_values", others, vocabulary, [])
-        places = counters_of(openings[0])
-        begin, gates = head(openings[0], min(places), max(places), places)
-        if companion is None or not gates or any(len(gate) < MIN_GATE for gate in gates):
-            continue
-        companion.body["companion"] = True
-        fields = {name: spec for _, found in places.values() for name, spec in found.items()}
-        body = {"event": "step", "literal": [g.decode("utf-8") for g in gates], "pattern": begin, "fields": fields}
-        compiled = compile_pattern(begin)
-        samples = [found.group() for core in openings[0].shape.samples if (found := compiled.search(core)) is not None]
-        if samples:
-            return [Induced("train_step", body, begin, None, samples[:2], openings[0].shape.count), companion]
+        companion = induce(Group([values]), "train_values", ())
+        opening = openings[0]
+        opened = rule("train_step", "step", [(opening.shape, counters_of(opening, opening.counter))])
+        if companion is not None and opened is not None:
+            companion.body["companion"] = True
+            return [opened, companion]
     return []
 
 
@@ -115,8 +120,8 @@ def _parts(reading: Reading) -> tuple[bytes, bytes, bytes]:
 
 
 def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced | None:
-    places = counters_of(opening)
-    begin, gates = head(opening, min(places), max(places), places)
+    cells = counters_of(opening, opening.counter)
+    begin, begun = line(opening.shape, cells, max(cells)), gates([opening.shape])
     if opening.shape.rank != loss.shape.rank:  # its rows print no rank: neither may the opening line have one
         begin = r"^[^\n]{0,300}?" + begin.removeprefix("^")
     rows, metrics = [loss], {_metric(loss)}
@@ -127,8 +132,9 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
             rows.append(reading)
     keys: dict[str, str] = {}
     fields: dict[str, Spec] = {}
-    for _, found_fields in places.values():
-        fields.update(found_fields)
+    for cell in cells.values():
+        fields.update(cell.fields)
+    texts = [text.encode() for text in begun]
     for reading in rows:
         key, before, separator = _parts(reading)
         gate = max(chunks(key + separator), key=len)
@@ -141,8 +147,8 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
         fields[metric] = {"type": "number"} if unit is None else {"type": "number", "printed_in": unit}
         if _role(reading).metric is None:
             fields[metric]["metric"] = "other"
-        gates = [*gates, gate]
-    if _metric(loss) not in fields or not all(len(g) >= MIN_GATE for g in gates):
+        texts.append(gate)
+    if _metric(loss) not in fields or not all(len(text) >= MIN_GATE for text in texts):
         return None
     _, before, separator = _parts(loss)
     grouped = any(r.shape.columns[-1].grouped for r in rows)
@@ -157,7 +163,7 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
     body: dict[str, Any] = {
         "event": "step",
         **({"epochs_from": 0} if opening.counter.mode == PER_EPOCH and not opening.counter.epochs_from else {}),
-        "literal": list(dict.fromkeys(g.decode("utf-8") for g in gates)),
+        "literal": list(dict.fromkeys(text.decode("utf-8") for text in texts)),
         "block": {"open": begin, "row": row, "gap": GAP, **needs, "keys": keys, "unknown": "ignore"},
         "fields": fields,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from receipt_cli.learn.metric_names import EPOCH, LOSS, PART, STEP, Name, Role
+from receipt_cli.learn.names import EPOCH, LOSS, PART, STEP, Name, Role
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE, TIME
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -80,6 +80,8 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
     drawn = drawn_steps(shape) or open_steps(shape)
     if not steps and any(role is not None and role.kind in (LOSS, PART) for role in roles):
         steps = [at for at in drawn if _counts(columns[at], shape, vocabulary)][:1]
+    if not steps and epoch is None and any(role is not None and role.kind == LOSS for role in roles):
+        steps = [at for at in range(glued + 1, glued + 2) if roles[at] is None and _leads(shape, names, at, vocabulary)]
     if not steps and epoch is None:
         behind = [at for at in range(head + 1, len(columns)) if _place(shape, names, at)]
         if len(behind) == 1 and _counts(columns[behind[0]], shape, vocabulary):
@@ -105,10 +107,15 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
 def drawn_steps(shape: Shape) -> list[int]:
     """Return the counters of a record that is a progress bar: fractions between the drawn bar and the rate."""
     kinds = [column.kind for column in shape.columns]
-    places = [at for at in range(1, len(kinds) - 1) if kinds[at - 1 : at + 2] == [BAR, FRACTION, RATE]]
+    places = [at for at in range(1, len(kinds) - 1) if kinds[at : at + 2] == [FRACTION, RATE] and _draws(shape.columns[at - 1])]
     if kinds[0] == BAR and ends_bar(shape, len(kinds) - 1):
         places.append(len(kinds) - 1)
     return [at for at in places if at > glued_bar(shape) and shape.columns[at].integer]
+
+
+def _draws(column: Column) -> bool:
+    """Return whether a column is a drawn bar, or the percentage of one that is not drawn: ``16% 16/96 [00:00<…``."""
+    return column.kind == BAR or (column.kind == NUMBER and all(token.unit == "%" for token in column.values))
 
 
 def open_steps(shape: Shape) -> list[int]:
@@ -122,7 +129,7 @@ def open_steps(shape: Shape) -> list[int]:
 def counted_unit(column: Column) -> str:
     """Return what a bar counts, as it is glued to each number of a column; empty where nothing is."""
     units = {token.unit for token in column.values}
-    return units.pop() if len(units) == 1 and units <= {"it", "batch", "batches", "step", "steps"} else ""
+    return units.pop() if len(units) == 1 and max(units).isalpha() else ""
 
 
 def ends_bar(shape: Shape, at: int) -> bool:
@@ -162,11 +169,18 @@ def _counts(column: Column, shape: Shape, vocabulary: Vocabulary) -> bool:
     """True for a column of whole numbers that rises in most records, or is constant between redraws."""
     if column.kind not in (NUMBER, FRACTION) or not column.integer or column.rises < 2:
         return False
-    drops = column.drops if not column.drops else column.drops * (1 - _with_epochs(column, shape))
+    drops = column.drops * (1 - _with_epochs(column, shape)) if column.drops and not _falls_from_end(column, shape) else 0
     moves = column.rises + drops
     bar = any(c.kind in (BAR, RATE) for c in shape.columns)
     often = column.rises >= (column.count - 1) * (0.2 if bar else 0.4) or (not column.drops and column.rises >= FEW)
     return column.rises >= vocabulary.rising * moves and often
+
+
+def _falls_from_end(column: Column, shape: Shape) -> bool:
+    """Return whether a counter with one total goes back from its total alone."""
+    at = next(i for i, c in enumerate(shape.columns) if c is column)
+    falls = [b[at] for b, a in shape.drops if at in b and at in a and a[at] < b[at]]
+    return column.kind == FRACTION and column.one_total and bool(falls) and all(value == column.total for value in falls)
 
 
 def _with_epochs(column: Column, shape: Shape) -> float:
@@ -175,6 +189,14 @@ def _with_epochs(column: Column, shape: Shape) -> float:
     falls = [(b, a) for b, a in shape.drops if at in b and at in a and a[at] < b[at]]
     risen = [1 for b, a in falls if any(a.get(i, 0) > v for i, v in b.items() if i != at and shape.columns[i].integer)]
     return len(risen) / len(falls) if falls else 0.0
+
+
+def _leads(shape: Shape, names: list[Name], at: int, vocabulary: Vocabulary) -> bool:
+    """True for the first number of a record, of an unknown name, if it counts on by one stride: ``[Kimg 22] loss: 2.1``."""
+    column, name, known = shape.columns[at], names[at], vocabulary.foreign | vocabulary.things | vocabulary.timings
+    plain = column.kind in (NUMBER, FRACTION) and column.integer and not name.unit and not name.evaluation and bool(name.words)
+    steady = column.count >= FEW and column.strides >= AGREE * column.rises and column.strides + column.drops >= column.count - 2
+    return plain and steady and known.isdisjoint(name.spelled)
 
 
 def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
@@ -253,7 +275,8 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
         rose = [1 for b, a in falls if epoch in b and a.get(epoch, 0) > b[epoch]]
         at = [a[epoch] for _, a in falls if epoch in a]
         apart = column.kind == FRACTION and counted.rises >= AGREE * len(falls) and all(b > a for a, b in pairwise(at))
-        per_epoch = apart or len(rose) >= AGREE * len(falls) if falls else counted.rises == 0 and counted.first in (0, 1)
+        often = column.one_total and 2 <= len(rose) > len(falls) / 2  # the others begin launches
+        per_epoch = apart or often or len(rose) >= AGREE * len(falls) if falls else counted.rises == 0 and counted.first in (0, 1)
         if per_epoch and (falls or column.kind == FRACTION):
             launches = not column.bare and column.switches <= counted.drops  # each has its own length
             whole = column.kind == FRACTION and (column.one_total or launches)

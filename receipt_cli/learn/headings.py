@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from receipt_cli.learn.counting import (
@@ -14,27 +15,27 @@ from receipt_cli.learn.counting import (
     PER_EPOCH,
     UNNUMBERED,
     Counter,
+    drawn_steps,
     ends_bar,
     first_epoch,
     is_full,
     shows_share,
 )
-from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
+from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
 
 
-def find_headings(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
-    """Find the heading of each of ``readings`` whose counter needs one, and count by it."""
+def find_headings(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
+    """Return the readings with a heading where the counter needs one: they count by it."""
     opening, bare = [r for r in readings if _begins_epochs(r)], [r for r in readings if not r.roles and not r.evaluation]
     drawn = [r for r in bare if r.bar and r.counter.epoch == 0 and shows_share(r.shape)]  # ``Epoch 3: 100%|███|``
     few = [r for r in bare if r.counter.epoch is not None and len(r.names) < 2]
     announcing = [r for r in few if sum(map(len, r.shape.literals)) <= MAX_HEADING]
-    for reading in readings:
-        _find_heading(reading, readings, announcing, opening, drawn)
-        _find_runs(reading, readings, vocabulary)
+    found = [_under_heading(reading, readings, announcing, opening, drawn) for reading in readings]
+    return [_of_runs(reading, readings, vocabulary) for reading in found]
 
 
 def counted_values(reading: Reading) -> list[float | None]:
@@ -49,42 +50,44 @@ MAX_HEADING = 24
 """Most bytes of words on a line that only announces an epoch."""
 
 
-def _find_heading(
+def _under_heading(
     reading: Reading,
     readings: Sequence[Reading],
     announcing: Sequence[Reading],
     openings: Sequence[Reading],
     drawn: Sequence[Reading],
-) -> None:
-    """Find the line that announces each epoch, for records whose counter starts again with every epoch.
+) -> Reading:
+    """Return a reading whose counter starts again with every epoch as counted by the line that announces each.
 
     ``announcing`` are the readings that announce epochs, ``openings`` those that only count them, ``drawn`` the bars that do.
     """
     counter, shape = reading.counter, reading.shape
     if reading.evaluation or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
-        return
+        return reading
     if not reading.roles and (counter.step is None or len(shape.columns) > 1):
-        return  # a line that only counts may begin a record over several
+        return reading  # a line that only counts may begin a record over several
     if counter.mode == ABSENT and counter.step is None and not reading.bar:
+        bars = (r.shape for r in readings if counts_bars(r))
+        reading = replace(reading, numbered=reading.loss is not None and any(in_turn(bar, shape, again=1) for bar in bars))
         opening = next((r.shape for r in openings if in_turn(r.shape, shape, again=r.shape.columns[0].stays)), None)
         within = [r.shape for r in drawn if r.shape.first < shape.first and r.shape.last < shape.last]
         spare = 1 + shape.count // ONE_OF  # the last bar may lack its record, and one of so many
         fitting = (bars for bars in within if 0 <= bars.columns[0].rises + bars.columns[0].drops + 1 - shape.count <= spare)
         opening = opening or next(fitting, None)
         if opening is not None and not any(_inside(r, opening) for r in readings):
-            reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
-        return
+            return replace(reading, counter=Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening))
+        return reading
     column = shape.columns[counter.step] if counter.step is not None else None
     if column is None:
-        return
+        return reading
     for other in announcing:
         found, heads = other.counter.epoch, other.shape
         if found is None or heads.first > shape.last or (heads.first > shape.first and heads.last > shape.last):
             continue  # they follow each epoch, or all of them
         if column.kind != FRACTION:
             if _heads_each(heads, heads.columns[found], shape, column):
-                reading.counter = Counter(PER_EPOCH, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
-                return
+                count = Counter(PER_EPOCH, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
+                return replace(reading, counter=count)
             continue
         if other.counter.mode != EPOCHS:
             continue
@@ -93,24 +96,35 @@ def _find_heading(
             continue  # several passes of an epoch
         if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
             bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles, default=-1)
+            bare = bare and counter.step not in drawn_steps(shape)
             keras = any(b"[=" in core or b"=>" in core for core in shape.samples) and not ends_bar(shape, counter.step or 0)
             mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
-            reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
-            return
+            return replace(reading, counter=Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads))
+    return reading
 
 
-def _find_runs(reading: Reading, readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
-    """Count by the step where a line such as ``Fold 2`` precedes each record whose counter starts again: a run of its own."""
+def _of_runs(reading: Reading, readings: Sequence[Reading], vocabulary: Vocabulary) -> Reading:
+    """Return a reading as counted by the step where a line such as ``Fold 2`` precedes each record whose counter starts again."""
     counter, shape = reading.counter, reading.shape
     if counter.mode != UNNUMBERED or counter.step is None or counter.epoch is not None or counter.heading is not None:
-        return
+        return reading
     column = shape.columns[counter.step]
     for other in readings:
         heads = other.shape
         alone = len(heads.columns) == 1 and not other.roles and not other.evaluation and other.names[0].words.split()[-1:]
         if alone and alone[0] in vocabulary.runs and _heads_each(heads, heads.columns[0], shape, column):
-            reading.counter = Counter(GLOBAL, counter.step)
-            return
+            return replace(reading, counter=Counter(GLOBAL, counter.step))
+    return reading
+
+
+def counts_bars(reading: Reading) -> bool:
+    """True for a bar without figures that counts one by one to a total: ``Epochs:  69%|███| 16/23 [00:01<00:00, …]``."""
+    drawn = drawn_steps(reading.shape) if reading.bar and not reading.roles and not reading.evaluation else []
+    column = reading.shape.columns[drawn[0]] if len(drawn) == 1 else None
+    vocabulary = reading.vocabulary
+    said = {*re.findall(r"[a-z]+", reading.shape.literals[0].decode("utf-8", "replace").lower())}
+    told = said <= vocabulary.epoch | vocabulary.training | {*vocabulary.step} and drawn == [2]
+    return told and column is not None and column.one_total and column.stride == 1 and not column.drops
 
 
 ONE_OF = 20

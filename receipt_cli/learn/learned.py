@@ -10,16 +10,16 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.learn.banners import Banners, induce_banner
+from receipt_cli.learn.between import Training, induce_companions, induce_evaluations
 from receipt_cli.learn.blocks import induce_block, induce_values
-from receipt_cli.learn.counters import Group, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
-from receipt_cli.learn.evaluations import Training, induce_companions, induce_evaluations
+from receipt_cli.learn.emit import Induced, foreign, induce
 from receipt_cli.learn.overview import find_lacks
-from receipt_cli.learn.progress import induce_heading, induce_herald, induce_progress, induce_steps
-from receipt_cli.learn.proofs import Induced, read_elsewhere
-from receipt_cli.learn.readings import Reading, without
-from receipt_cli.learn.rules import induce
+from receipt_cli.learn.progress import heading_rule, induce_herald, induce_progress, induce_steps
+from receipt_cli.learn.reading import Reading
+from receipt_cli.learn.readings import without
 from receipt_cli.learn.saves import Saves, induce_saves
+from receipt_cli.learn.series import Group, choose
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tables import Table, induce_table
 from receipt_cli.learn.tokens import core_start
@@ -73,8 +73,7 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     Where nothing is learned, ``lacking`` is given what the nearest records lacked.
     """
     miner, table = Miner(_interesting(vocabulary), _heralds(vocabulary)), Table()
-    banners = Banners()
-    saves = Saves()
+    banners, saves = Banners(vocabulary), Saves(vocabulary)
     miner.listeners += [table.take, banners.take, saves.take]
     miner.mine(blocks)
     groups, readings = choose(miner.shapes.values(), vocabulary)
@@ -104,12 +103,12 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
         return None
     chosen = [r for group in groups for r in group.readings]
     others = without(readings, chosen)
-    foreign = {r.shape.samples[0]: r.shape.count for rule in rules if rule.group for r in read_elsewhere(rule, others)}
+    left = {r.shape.samples[0]: r.shape.count for rule in rules if rule.group for r in foreign(rule.group, others)}
     banner = induce_banner(banners, sum(rule.records for rule in rules))
     rules = rules if banner is None else [banner, *rules]
     saved = induce_saves(saves, sum(rule.records for rule in rules))
     rules = rules if saved is None else [*rules, saved]
-    return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure, tuple(foreign.items()))
+    return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure, tuple(left.items()))
 
 
 @cache
@@ -125,19 +124,20 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
     for group in groups:
         others = without(readings, group.readings)
         rivals = [r for g in groups if g is not group for r in g.readings]
-        rule = induce(group, f"train_step_{len(rules) + 1}" if rules else "train_step", others, vocabulary, rivals)
-        heading = induce_heading(group) if rule is not None and not headings else None
+        free = without(others, rivals)
+        rule = induce(group, f"train_step_{len(rules) + 1}" if rules else "train_step", free)
+        announced = group.main.counter.heading
+        heading = heading_rule(announced) if rule is not None and announced is not None and not headings else None
         herald = induce_herald(group) if rule is not None else None
-        lacking = group.main.counter.heading is not None and heading is None
+        lacking = announced is not None and heading is None and not headings
         if rule is None or lacking or (group.main.counter.heralded and herald is None):
             continue
         rules.append(rule)
         headings += [found for found in (heading, herald) if found is not None]
-        free = without(others, rivals)
         training = Training.of(group)
         evaluations = evaluations or induce_evaluations(training, free, vocabulary)
         if len(groups) == 1:
-            companions = induce_companions(training, rule, free, vocabulary, rivals)
+            companions = induce_companions(training, rule, free, vocabulary)
     if not _one_count([rule.group for rule in rules if rule.group is not None]):
         for number, rule in enumerate(rules, start=1):
             rule.body["phase"] = f"stage_{number}"
@@ -159,7 +159,8 @@ def _one_count(groups: list[Group]) -> bool:
 @cache
 def _interesting(vocabulary: Vocabulary) -> frozenset[bytes]:
     """Return the words of which a record has one that names a counter or a metric."""
-    phrases = [*vocabulary.step, *vocabulary.epoch, *vocabulary.runs, *vocabulary.loss, *vocabulary.scores, *vocabulary.names]
+    lists = (vocabulary.step, vocabulary.loss, vocabulary.names, vocabulary.training, vocabulary.epoch, vocabulary.runs)
+    phrases = [phrase for words in (*lists, vocabulary.scores) for phrase in words]
     last = {re.split(r"[^a-z]+", text)[-1] for text in phrases} - vocabulary.foreign
     found = {word.encode("utf-8") for word in last if len(word) > 1}
     meant = (word for word, english in vocabulary.translations.items() if normalise(english).split()[-1].encode() in found)

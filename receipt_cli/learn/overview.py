@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from receipt_cli.learn.counters import choose
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, UNNUMBERED
-from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, TIMING
-from receipt_cli.learn.readings import Reading
+from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, TIMING
+from receipt_cli.learn.reading import Reading
+from receipt_cli.learn.series import choose
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tokens import FRACTION, NUMBER, RATE, form_of
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -86,7 +86,7 @@ def _rises(reading: Reading, at: int) -> bool:
     return column.rises > 0 and (told or column.drops * SELDOM <= column.count)
 
 
-def may_be_figures(reading: Reading) -> bool:
+def may_be_figures(reading: Reading, vocabulary: Vocabulary) -> bool:
     """Return whether records may be steps of a program that nobody knows, or the figures of one: only if not, they prove that.
 
     A loss or a score, a counter that rises, and any whole number that rises beside another number that moves are such.
@@ -94,7 +94,8 @@ def may_be_figures(reading: Reading) -> bool:
     kinds = {role.kind for role in reading.roles.values()}
     columns = reading.shape.columns
     rising = [at for at, column in enumerate(columns) if column.integer and column.rises]
-    prepares = reading.bar and any(_PREPARES.search(sample) for sample in reading.shape.samples)
+    said = (word for sample in reading.shape.samples for word in _WORD.findall(sample.lower().decode("utf-8", "replace")))
+    prepares = reading.bar and not vocabulary.prepares.isdisjoint(said)
     if kinds - {METRIC, TIMING} or (reading.evaluation and kinds):
         return True
     if prepares or not (rising or reading.evaluation):
@@ -104,8 +105,7 @@ def may_be_figures(reading: Reading) -> bool:
     return counts or any(len(values) > 2 or any(value % 1 for value in values if len(values) > 1) for values in moving)
 
 
-_PREPARES = re.compile(rb"(?i)\b(?:load|download|fetch|generat|tokeniz|filter|map\b|mapping|pars|read|build|prepar)")
-"""What a bar says that draws no training."""
+_WORD = re.compile("[a-z]+")
 FEWEST = 3
 """Records of a kind with a figure of an unknown name that may be steps."""
 SELDOM = 8

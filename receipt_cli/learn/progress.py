@@ -6,21 +6,20 @@ from collections.abc import Iterable
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, FEW, drawn_steps, shows_share
-from receipt_cli.learn.metric_names import LOSS, PART
-from receipt_cli.learn.patterns import REACH, chunks, counter_value, literal
-from receipt_cli.learn.proofs import Induced
-from receipt_cli.learn.readings import Reading
-from receipt_cli.learn.rules import MIN_GATE
+from receipt_cli.learn.emit import Cell, Induced, chunks, counter_cell, literal, rule
+from receipt_cli.learn.headings import counts_bars
+from receipt_cli.learn.names import LOSS, PART
+from receipt_cli.learn.reading import Reading
+from receipt_cli.learn.series import Group
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import NUMBER, split
 
-
-def induce_heading(group: Group) -> Induced | None:
-    """Return the rule of the line that announces an epoch, where the records of ``group`` need it."""
-    heading = group.main.counter.heading
-    return heading_rule(heading) if heading is not None else None
+MIN_BARS = 3
+_BAR = (
+    rf"(?<![^\s\])]){DRAWN_BAR}(?P<step>\d++)/(?P<planned_steps>\d++)"
+    r" \[[\d:]++<[\d:?]++,[ \t]*+(?:\d[\d.]*+|\?)(?:s/it|it/s)\]"
+)
 
 
 def find_heading(readings: Iterable[Reading]) -> Induced | None:
@@ -31,56 +30,37 @@ def find_heading(readings: Iterable[Reading]) -> Induced | None:
 
 
 def heading_rule(heading: Shape) -> Induced | None:
-    """Return the rule of lines that announce an epoch."""
-    value, fields = counter_value(heading.columns[0], "epoch_number", "epochs_planned")
-    gates = [g for g in chunks(heading.literals[0]) if len(g) >= MIN_GATE]
-    if not gates:
-        return None
-    drawn = shows_share(heading)
-    shown = (r"[ \t]*+100[ \t]?%", r"[ \t]*+0[ \t]?%") if drawn else ("",)  # of a bar that is redrawn, a full or an empty one
-    for ends in shown if len(heading.columns) > 1 else (r"[ \t]*+$",):
-        pattern = rf"^{literal(heading.literals[0])}[ \t]*+{value}{literal(heading.literals[1])}{ends}"
-        compiled = compile_pattern(pattern)
-        samples = [found.group() for core in heading.samples if (found := compiled.search(core)) is not None][:2]
-        if samples:
-            break
-    if not samples:
-        return None
-    gate = max(gates, key=len).decode("utf-8")
-    body: dict[str, Any] = {"event": "progress", "literal": gate, "pattern": pattern, "fields": fields}
-    return Induced("epoch_begins", body, pattern, None, [core.strip() for core in samples], heading.count)
+    """Return the rule of lines that announce an epoch; of a bar that is redrawn, of the full or of the empty ones."""
+    cells = {0: counter_cell(heading.columns[0], "epoch_number", "epochs_planned")}
+    for share in (r"100[ \t]?%", r"0[ \t]?%") if shows_share(heading) else ("",):
+        made = rule("epoch_begins", "progress", [(heading, {**cells, **({1: Cell(share, {})} if share else {})})])
+        if made is not None:
+            return made
+    return None
 
 
 def induce_herald(group: Group) -> Induced | None:
     """Return the rule of the lines that announce an evaluation, where only they tell its records from those of ``group``."""
     lines = sorted(group.main.shape.heralds) if group.main.counter.heralded else []
-    gates = [max(chunks(line), key=len) for line in lines]
-    if not lines or any(len(gate) < MIN_GATE for gate in gates):
+    if not lines:
         return None
     pattern = rf"^[ \t]*+(?:{'|'.join(literal(line) for line in lines)})[ \t]*+$"
-    texts = [gate.decode("utf-8") for gate in gates]
+    texts = [max(chunks(line), key=len).decode("utf-8") for line in lines]
     body: dict[str, Any] = {"event": "progress", "repeats": 1, "literal": texts, "pattern": pattern, "fields": {}}
     return Induced("evaluation_begins", body, pattern, None, lines)
 
 
-MIN_BARS = 3
-_DRAWN = (
-    rf"(?<![^\s\])]){DRAWN_BAR}(?P<step>\d++)/(?P<planned_steps>\d++)"
-    r" \[[\d:]++<[\d:?]++,[ \t]*+(?:\d[\d.]*+|\?)(?:s/it|it/s)"
-)
-_BAR = _DRAWN + r"\]"
-
-
 def induce_progress(readings: Iterable[Reading]) -> Induced | None:
-    """Return the rule of a progress bar without metrics, which may number records without a step."""
+    """Return the rule of progress bars without metrics, which may number records without a step, and stand before these."""
     for reading in sorted(readings, key=lambda r: -r.shape.count):
-        if not reading.bar or reading.roles or reading.shape.literals[0].strip() or reading.evaluation:
-            continue
-        samples = _found(_BAR, reading)
-        if samples and reading.shape.count >= MIN_BARS:
+        plain = reading.bar and not reading.roles and not reading.shape.literals[0].strip() and not reading.evaluation
+        plain = plain or counts_bars(reading)
+        compiled = compile_pattern(_BAR)
+        found = [found.group() for core in reading.shape.samples if (found := compiled.search(core)) is not None]
+        if plain and found and reading.shape.count >= MIN_BARS:
             fields = {"step": {"type": "integer"}, "planned_steps": {"type": "integer"}}
             body: dict[str, Any] = {"event": "progress", "literal": ["s/it]", "it/s]"], "pattern": _BAR, "fields": fields}
-            return Induced("progress_bar", body, _BAR, None, samples[-2:], 0)
+            return Induced("progress_bar", body, _BAR, None, found[-2:], 0)
     return None
 
 
@@ -90,39 +70,28 @@ def induce_steps(readings: Iterable[Reading]) -> Induced | None:
     Of the numbers in it nothing is read: a bar is drawn again with the next ones before it counts on.
     """
     bars = [r for r in readings if _shows_training(r)]
-    if not bars or len({r.shape.literals[0] for r in bars}) > 1:
+    bars.sort(key=lambda r: -r.shape.count)
+    if not bars or len({r.shape.literals[0] for r in bars}) > 1 or bars[0].counter.epoch is not None:
         return None
-    reading = max(bars, key=lambda r: r.shape.count)
-    if reading.counter.epoch is not None:
+    drawn = [(r.shape, drawn_steps(r.shape)[0]) for r in bars]
+    column = drawn[0][0].columns[drawn[0][1]]
+    if column.drops or column.rises < FEW:
         return None
-    drawn = [(at, reading.shape.columns[at]) for at in drawn_steps(reading.shape)]
-    shown = [chunk for at in _moving(reading) for chunk in chunks(reading.shape.literals[at])[-1:] if len(chunk) >= MIN_GATE]
-    if len(drawn) != 1 or drawn[0][1].drops or drawn[0][1].rises < FEW or not shown:
-        return None
-    gate = max(shown, key=len)
-    pattern = rf"^(?=[^\n]*?{literal(gate)})[^\n]{{0,{REACH}}}?{_DRAWN}[^\n]*+"
-    fields: dict[str, Any] = {"step": {"type": "integer", "at_least": 1}, "planned_steps": {"type": "integer"}}
-    text = gate.decode("utf-8")
-    body = {"event": "step", "redraw": True, "literal": text, "pattern": pattern, "fields": fields}
-    done = [core for core in _found(pattern, reading) if b" 0/" not in core]
-    return Induced("train_step", body, pattern, None, done[-2:], reading.shape.count) if done else None
+    members = [(shape, {at: counter_cell(shape.columns[at], "step", "planned_steps", done=True)}) for shape, at in drawn]
+    return rule("train_step", "step", members, redraw=True)
 
 
 def _shows_training(reading: Reading) -> bool:
     """True for a bar with two named numbers that move, or a loss, and no word of an evaluation."""
     kinds = {role.kind for role in reading.roles.values()}
-    often = reading.shape.count >= FEW and bool(drawn_steps(reading.shape)) and not any(n.evaluation for n in reading.names)
-    return reading.bar and often and (not kinds.isdisjoint((LOSS, PART)) or len(_moving(reading)) > 1)
+    drawn = len(drawn_steps(reading.shape)) == 1 and not any(name.evaluation for name in reading.names)
+    often = reading.bar and reading.shape.count >= FEW and drawn
+    return often and (not kinds.isdisjoint((LOSS, PART)) or _moving(reading) > 1)
 
 
-def _moving(reading: Reading) -> list[int]:
-    """Return the columns with a name before a separator whose numbers are seldom the same far apart."""
+def _moving(reading: Reading) -> int:
+    """Return how many columns have a name before a separator, and numbers that are seldom the same far apart."""
     columns = enumerate(zip(reading.shape.columns, reading.names, strict=True))
     named = [at for at, (c, n) in columns if c.kind == NUMBER and n.sure and n.text and not c.integer]
     rows = [parts for core in reading.shape.samples if len(parts := split(core)) == 2 * len(reading.shape.columns) + 1]
-    return [at for at in named if len({row[2 * at + 1] for row in rows}) * 3 > len(rows)]
-
-
-def _found(pattern: str, reading: Reading) -> list[bytes]:
-    compiled = compile_pattern(pattern)
-    return [found.group() for core in reading.shape.samples if (found := compiled.search(core)) is not None]
+    return sum(len({row[2 * at + 1] for row in rows}) * 3 > len(rows) for at in named)

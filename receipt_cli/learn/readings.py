@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from receipt_cli.learn.column_names import fit_perplexity, read_names
 from receipt_cli.learn.counting import (
     ABSENT,
     EPOCHS,
     FEW,
     GLOBAL,
-    PER_EPOCH,
-    UNNUMBERED,
     Counter,
     count_by_bar,
     find_counter,
     glued_bar,
-    open_steps,
 )
-from receipt_cli.learn.metric_names import (
+from receipt_cli.learn.names import (
     EPOCH,
     LOSS,
     MEAN,
@@ -30,173 +27,18 @@ from receipt_cli.learn.metric_names import (
     SCORE,
     SMOOTH,
     STEP,
-    TIMING,
-    TRAINED,
     VALIDATION_LOSS,
     Name,
     Role,
     is_mean,
+    read_names,
     read_role,
 )
+from receipt_cli.learn.reading import WHOLE, Reading
 from receipt_cli.learn.shapes import Shape
-from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
+from receipt_cli.learn.tokens import BAR, NUMBER, RATE, Token
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.records.envelope import in_json_string
-
-_TRAINING = frozenset(["train", "training", "trn"])
-_REWARDS = frozenset(["reward", "rewards", "return", "returns"])
-INDENT = 24
-"""Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
-
-
-@dataclass(slots=True)
-class Reading:
-    """The interpretation of a shape. ``roles`` maps the column of each readable metric to its role, each metric once."""
-
-    shape: Shape
-    names: list[Name]
-    counter: Counter
-    roles: dict[int, Role]
-    evaluation: bool
-    bar: bool
-    glued: int
-    doubted: bool = False
-    """What is called a step does not count (launches, or several writers), or its epochs begin again in each round of another."""
-    lags: bool = False
-    """A bar that shows the loss of the step which it counts next: at 0 that of the first, and at the end the last one again."""
-    graded: bool = False
-    """A mean error stands beside figures of names that say nothing: one of these may be the loss."""
-    told_by: str = ""
-    """A word by which a doubted record differs from those that are read."""
-    rivals: tuple[str, ...] = ()
-    """The labels of the loss and of another one, where only the order of the vocabulary chose between them."""
-
-    @property
-    def indented(self) -> bool:
-        """True for a record in a second column of the screen."""
-        return all(not core[:INDENT].strip() for core in self.shape.samples)
-
-    @property
-    def family(self) -> tuple[bytes, ...]:
-        """The key of one kind of records: the literals up to the counter, or to the first metric."""
-        counters = [at for at in (self.counter.step, self.counter.epoch) if at is not None]
-        literals = self.shape.literals[: max(counters or list(self.roles)[:1]) + 1]
-        kinds = ",".join(self.shape.columns[at].kind for at in counters).encode()
-        if self.glued >= 0 and len(literals) == self.glued + 2:
-            literals = [literals[-1].lstrip(b"] ")]  # the same record, once behind a bar and once not
-        return (kinds, b" " * self.indented, *(b" ".join(text.split()) for text in literals[-2:]))
-
-    @property
-    def loss(self) -> int | None:
-        """Place of the training loss."""
-        return next((at for at, role in self.roles.items() if role.kind == LOSS), None)
-
-    @property
-    def tier(self) -> int:
-        """Certainty that these are records of training; 0 is none."""
-        kinds = [role.kind for role in self.roles.values()]
-        metrics = sum(1 for kind in kinds if kind in (METRIC, LOSS))
-        mode = self.counter.mode
-        if self.evaluation or self.doubted or (self.bar and mode in (UNNUMBERED, ABSENT) and not self._paired):
-            return 0
-        if mode == UNNUMBERED and self.counter.epoch is None and self.counter.heading is None:
-            return 0  # epochs, or several launches: the log does not say
-        if mode == UNNUMBERED and self.counter.step is None and not (self._often and self._varies):
-            return 0
-        if self.counter.step is not None and mode == GLOBAL and self._ends_back:
-            return 0  # the last record repeats an earlier step: a summary
-        if mode == ABSENT:
-            timed = PART in kinds and TIMING in kinds and self._moves
-            return 1 if (self.loss is not None and (metrics > 1 or self._trained) and self._varies) or timed else 0
-        if self.loss is not None:
-            return 4 if self.roles[self.loss].rank < WHOLE else 3
-        headed = self.counter.epoch is None and self.counter.heading is not None
-        if mode == EPOCHS and (headed or self._rises(self.counter.epoch)) and (PART in kinds or self._perplexing):
-            return 2
-        if mode == EPOCHS and self._rises(self.counter.epoch) and self._scored:
-            return 1
-        if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
-            return 0
-        if metrics or PART in kinds:
-            return 3
-        if SCORE in kinds:
-            return 1
-        return 1 if TIMING in kinds and self._sure_step else 0
-
-    @property
-    def _paired(self) -> bool:
-        """True for a bar without a total whose every frame is another step of a numbered epoch."""
-        if self.counter.epoch is None or self.counter.step is None or not open_steps(self.shape):
-            return False
-        column = self.shape.columns[self.counter.step]
-        return column.rises + column.drops == column.count - 1
-
-    @property
-    def _often(self) -> bool:
-        """True where the epoch rises and has more records than two writers print; of two it is unknown whose they are."""
-        assert self.counter.epoch is not None
-        column = self.shape.columns[self.counter.epoch]
-        return column.rises > 0 and not 3 * (column.rises + 1) < 2 * column.count <= 4 * (column.rises + 1)
-
-    def _rises(self, at: int | None) -> bool:
-        return at is not None and self.shape.columns[at].rises > 0
-
-    @property
-    def _scored(self) -> bool:
-        """True for a score of training that varies: its name says so, or the same score of an evaluation stands beside it."""
-        evaluated = {" ".join(name.words.split()[1:]) for name in self.names if name.evaluation}
-        scores = [(at, role) for at, role in self.roles.items() if role.kind == SCORE]
-        spoken = self.counter.epoch is not None and _TRAINING & set(self.names[self.counter.epoch].words.split())
-        told = [at for at, role in scores if role.rank == TRAINED or self.names[at].words in evaluated or spoken]
-        return any(len({token.value for token in self.shape.columns[at].values}) > 1 for at in told)
-
-    @property
-    def _perplexing(self) -> bool:
-        """True for a perplexity that varies, the power of a loss, and for a likelihood, which is one that rises."""
-        told = [at for at, role in self.roles.items() if role.metric == "perplexity" or "likelihood" in self.names[at].words]
-        values = [token.value for at in told[:1] for token in self.shape.columns[at].values]
-        return len(set(values)) * 2 > len(values) > 0
-
-    @property
-    def _trained(self) -> bool:
-        """True for a loss that is called one of training, often enough: its lines need no counter."""
-        words = set(self.names[self.loss].words.split()) if self.loss is not None else set()
-        return not words.isdisjoint(_TRAINING) and self.shape.count >= FEW
-
-    @property
-    def _varies(self) -> bool:
-        """True where hardly two losses are equal: equal values are a setting."""
-        values = [token.value for token in self.shape.columns[self.loss or 0].values]
-        return len(set(values)) * 2 > len(values)
-
-    @property
-    def _moves(self) -> bool:
-        """True where each time is another in nearly every record, and no part of a loss is a setting: a loop prints them."""
-        told = [(at, 4 if role.kind == TIMING else 1) for at, role in self.roles.items() if role.kind in (PART, TIMING)]
-        values = [([token.value for token in self.shape.columns[at].values], often) for at, often in told]
-        return all(self.names[at].sure for at, _ in told) and all(len(set(v)) * 5 > len(v) * often for v, often in values)
-
-    @property
-    def _ends_back(self) -> bool:
-        """True where the last record alone is of an earlier step, and not of the first, with which another launch begins."""
-        assert self.counter.step is not None
-        column = self.shape.columns[self.counter.step]
-        return column.drops > 0 and not column.since and column.last != column.first
-
-    @property
-    def starts_over(self) -> bool:
-        """True where an epoch goes back: only a step can separate such attempts."""
-        return self.counter.mode == ABSENT and any(
-            c.drops and name.words.split()[-1:] == ["epoch"] for c, name in zip(self.shape.columns, self.names, strict=True)
-        )
-
-    @property
-    def _sure_step(self) -> bool:
-        """True for a named counter of steps with a total, which loops of benchmarks do not print."""
-        step = self.counter.step
-        if step is None or self.shape.columns[step].kind != FRACTION:
-            return False
-        return self.counter.mode == PER_EPOCH or self.names[step].words.split()[-1:] in (["step"], ["iteration"], ["iter"])
 
 
 def without(readings: Iterable[Reading], left_out: Iterable[Reading]) -> list[Reading]:
@@ -219,6 +61,7 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     metrics = _metrics(shape, names, roles, counter, vocabulary)
     if counter.mode == EPOCHS and not metrics:
         metrics = _figures(shape, names, counter, vocabulary)
+    metrics = metrics or _values(shape, names, counter)
     if counter.mode == ABSENT and any(role.kind == LOSS for role in metrics.values()):
         counter = count_by_bar(shape) or counter
     kinds = {role.kind for role in metrics.values()}
@@ -227,19 +70,22 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     evaluation = spoken or (VALIDATION_LOSS in kinds and LOSS not in kinds)
     bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
-    doubted = (counter.mode == ABSENT and bool(steps)) or _is_quoted(shape, counter, metrics)
-    rivals = _rivals(shape, names, roles, metrics)
-    return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted, graded=graded, rivals=rivals)
+    again = ("several_counts",) if counter.mode == ABSENT and steps else ()
+    doubts = (*again, *(("quoted",) if _is_quoted(shape, counter, metrics) else ()))
+    rivals = _rivals(shape, names, roles, metrics, vocabulary)
+    return Reading(shape, vocabulary, names, counter, metrics, evaluation, bar, glued, doubts, graded=graded, rivals=rivals)
 
 
-def _rivals(shape: Shape, names: list[Name], roles: list[Role | None], metrics: dict[int, Role]) -> tuple[str, ...]:
+def _rivals(
+    shape: Shape, names: list[Name], roles: list[Role | None], metrics: dict[int, Role], vocabulary: Vocabulary
+) -> tuple[str, ...]:
     """Return the labels of the chosen loss and of another that is as sure: both name one kind of loss, or neither does."""
     chosen = next((at for at, role in metrics.items() if role.kind == LOSS and role.rank < PLAIN), None)
     for at, role in enumerate(roles if chosen is not None else ()):
         if chosen is None or role is None or role.kind != LOSS or at == chosen or role.rank >= PLAIN:
             continue
         one, other = ({token.value for token in shape.columns[place].values} for place in (chosen, at))
-        kinds = {not _OF_ONE.isdisjoint(names[place].words.split()) for place in (chosen, at)}
+        kinds = {not vocabulary.kinds.isdisjoint(names[place].spelled) for place in (chosen, at)}
         if len(kinds) == 1 and one != other and "perplexity" not in {r.metric for r in metrics.values()}:
             return names[chosen].text, names[at].text
     return ()
@@ -266,7 +112,7 @@ def _counts_training(shape: Shape, names: list[Name], vocabulary: Vocabulary) ->
 def _episodes(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> list[Role | None]:
     """Return the roles where ``ep`` counts episodes: beside a reward or a return, and where no step begins again with each."""
     again = any(r is not None and r.kind == STEP and c.drops for r, c in zip(roles, shape.columns, strict=True))
-    if again or not any(_REWARDS & set(name.words.split()) for name in names):
+    if again or not any(vocabulary.rewards & set(name.spelled) for name in names):
         return roles
     as_episode = (replace(name, words="episode") if name.words == "ep" else name for name in names)
     return [
@@ -287,17 +133,18 @@ def _metrics(
         apart = (at, counter.step, counter.epoch)
         if role.kind == LOSS and column.integer and column.rises > 0.8 * (column.count - 1) > 0:
             continue  # ``loss 17 0.5049``: the number behind the name is the step
-        if role.kind == LOSS and _is_time(shape, names, at):
+        if role.kind == LOSS and _is_time(shape, names, at, vocabulary):
             continue  # ``cost`` is a time where nothing says that it is a loss
         if role.metric in _TOTALS and column.count > 1 and not column.rises:
             continue  # the tokens of a step, not those so far
         plainer = [n for i, n in enumerate(names) if i not in apart and not n.evaluation and "loss" in n.words]
-        if role.kind == LOSS and role.rank >= MEAN and any(role.rank >= MEAN + SMOOTH or not is_mean(n) for n in plainer):
+        mean = role.kind == LOSS and role.rank >= MEAN
+        if mean and any(role.rank >= MEAN + SMOOTH or not is_mean(n, vocabulary) for n in plainer):
             continue  # a running mean of the loss beside it
         if column.kind == NUMBER and column.values:
             found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)
     chosen: dict[int, Role] = {}
-    _weigh(found, roles, names, counted=counter.mode != ABSENT)
+    _weigh(found, roles, names, vocabulary, counted=counter.mode != ABSENT)
     _pair_evaluation(found, roles, names, vocabulary)
     _name_gradient(found, roles, names, shape)
     fit_perplexity(found, roles, names, shape)
@@ -322,37 +169,32 @@ def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Voca
     return found if len(found) > 1 and shape.count >= FEW and counter.heading is None else {}
 
 
-WHOLE = 900
-"""The rank of a loss of one kind that is the only one on its line."""
-_ONE_KIND = frozenset(["nll", "ce", "xent", "bce", "mse", "cross", "crossentropy"])
-_OF_ONE = _ONE_KIND | {"lm", "entropy", "cost", "main"}
-_ERRORS = ("mae", "rmse", "mean absolute error")
-_OF_FIT = frozenset(["mae", "mse", "rmse", "absolute", "mape", "smape", "r2", "corr", "correlation", "pearson", "spearman"])
-"""Words of scores of a regression."""
-_PARTS = frozenset(
-    [
-        "d", "g", "dis", "disc", "discriminator", "gen", "generator", "fake", "real", "policy", "value", "actor", "critic",
-        "pi", "v", "q", "vf", "pg", "entropy", "kl", "kld", "aux", "auxiliary", "gate", "reg", "regularization",
-        "regularizer", "penalty", "adv", "adversarial", "weight", "decay", "style", "content", "perceptual", "feature",
-        "balance", "router", "commitment", "alpha", "temperature", "bound", "box", "bbox", "cls", "obj", "rpn", "mask",
-        "dfl", "giou", "iou", "l1", "l2", "src", "tgt", "source", "target", "best", "min", "max", "mean", "std",
-    ]
-)  # fmt: skip
-"""Words of a loss that is a part of another, or one of several players'."""
+def _values(shape: Shape, names: list[Name], counter: Counter) -> dict[int, Role]:
+    """Return the first number without a name of records that name nothing but what counts: ``Epoch 12 (2.75, 0.78, 37.1)``."""
+    place = counter.step if counter.step is not None else counter.epoch
+    words = re.findall(rb"[A-Za-z]{2,}", b" ".join(shape.literals))
+    if place is None or len(words) > 1 or not names[place].words or counter.mode not in (GLOBAL, EPOCHS) or shape.count < FEW:
+        return {}
+    moving = [at for at, c in enumerate(shape.columns) if c.kind == NUMBER and not c.integer and at > place]
+    moving = [at for at in moving if len({token.value for token in shape.columns[at].values}) * 2 > shape.columns[at].count > 0]
+    return {moving[0]: Role(PART)} if moving else {}
 
 
-def leave_out_errors(readings: Sequence[Reading]) -> None:
-    """Take mean errors for figures beside the loss where one record shows that they grade a model, in the others, too."""
-    for reading in readings if any(r.graded for r in readings) else ():
-        errors = {at for at in reading.roles if "mse" in reading.names[at].words.split()}
-        roles = {at: Role(PART) if at in errors and role.kind == LOSS else role for at, role in reading.roles.items()}
-        reading.roles = {at: role for at, role in roles.items() if at not in errors or role.kind != VALIDATION_LOSS}
+def leave_out_errors(readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings with mean errors as figures beside the loss, where one record shows that they grade a model."""
+    return [_without_errors(reading) for reading in readings] if any(r.graded for r in readings) else [*readings]
+
+
+def _without_errors(reading: Reading) -> Reading:
+    errors = {at for at in reading.roles if "mse" in reading.names[at].spelled}
+    roles = {at: Role(PART) if at in errors and role.kind == LOSS else role for at, role in reading.roles.items()}
+    return replace(reading, roles={at: r for at, r in roles.items() if at not in errors or r.kind != VALIDATION_LOSS})
 
 
 def _is_graded(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> bool:
-    if not any(name.words in _ERRORS for name in names):
+    if not any(name.words in vocabulary.errors for name in names):
         return False
-    known = vocabulary.scores | _OF_FIT
+    known = vocabulary.scores | vocabulary.fit
     return any(
         role is None and name.sure and not name.evaluation and column.kind == NUMBER and not column.integer
         for role, name, column in zip(roles, names, shape.columns, strict=True)
@@ -360,16 +202,20 @@ def _is_graded(shape: Shape, names: list[Name], roles: list[Role | None], vocabu
     )
 
 
-def _weigh(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], *, counted: bool) -> None:
+def _weigh(
+    found: dict[str, list[int]], roles: list[Role | None], names: list[Name], vocabulary: Vocabulary, *, counted: bool
+) -> None:
     """Take the only loss on a line that counts for the training's, and one of one kind beside others for a part of it."""
     parts = [at for places in found.values() for at in places if _kind(roles[at]) == PART and "loss" in names[at].words.split()]
     losses = found.get("loss", [])
-    one_kind = [at for at in losses if (words := set(names[at].words.split())) & _ONE_KIND and not words & _TRAINING]
+    one_kind = [
+        at for at in losses if vocabulary.one_kind & {*names[at].spelled} and not vocabulary.training & {*names[at].spelled}
+    ]
     if losses and parts and one_kind == losses:
         for at in found.pop("loss"):
             roles[at] = Role(PART)
             found[f"{SCORE} {names[at].words}"] = [at]
-    elif counted and not losses and len(parts) == 1 and not _PARTS & set(names[parts[0]].words.split()):
+    elif counted and not losses and len(parts) == 1 and not vocabulary.parts & set(names[parts[0]].words.split()):
         del found[f"{SCORE} {names[parts[0]].words}"]
         roles[parts[0]] = Role(LOSS, WHOLE, "loss")
         found["loss"] = parts
@@ -412,13 +258,13 @@ def _kind(role: Role | None) -> str:
     return role.kind if role is not None else ""
 
 
+SECONDS = r"[ \t]*<units_of_time>(?![\w/])"
 _TOTALS = ("tokens_total", "samples_total")
-_SECONDS = re.compile(rb"[ \t]*(?:m?s|secs?|seconds?|min|minutes|hours?)(?![\w/])")
 
 
-def _is_time(shape: Shape, names: list[Name], at: int) -> bool:
+def _is_time(shape: Shape, names: list[Name], at: int, vocabulary: Vocabulary) -> bool:
     """True for a loss by name that a unit behind it calls a time, and for a ``cost`` that does not fall as losses do."""
-    if _SECONDS.match(shape.literals[at + 1]):
+    if vocabulary.pattern(SECONDS).match(shape.literals[at + 1].decode("utf-8", "replace")):
         return True
     if "cost" not in names[at].words.split():
         return False
@@ -430,3 +276,31 @@ def _is_time(shape: Shape, names: list[Name], at: int) -> bool:
 
 def _rank(role: Role | None) -> int:
     return role.rank if role is not None else 1 << 30
+
+
+FITS = 0.005
+"""A perplexity is the power of a loss if their difference is no more than so much of it: both are rounded."""
+
+
+def fit_perplexity(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], shape: Shape) -> None:
+    """Take for the loss the one of several on a line whose power the perplexity beside it is: ``avg loss 9.0, ppl 8103.1``."""
+    powers = found.get("perplexity", [])
+    losses = [
+        at for at, name in enumerate(names) if "loss" in name.words and not name.evaluation and shape.columns[at].kind == NUMBER
+    ]
+    if len(powers) != 1 or len(losses) < 2 or not found.get("loss"):
+        return
+    fitting = [at for at in losses if _is_power(shape.columns[powers[0]].values, shape.columns[at].values)]
+    if len(fitting) == 1 and fitting != found["loss"]:
+        for at in found["loss"]:
+            roles[at] = Role(PART)
+            found.setdefault(f"{SCORE} {names[at].words}", []).append(at)
+        roles[fitting[0]] = Role(LOSS, metric="loss")
+        found["loss"] = fitting
+
+
+def _is_power(powers: Sequence[Token], losses: Sequence[Token]) -> bool:
+    """Return whether nearly each of ``powers`` is e to the power of the loss beside it."""
+    pairs = [(p.value, x.value) for p, x in zip(powers, losses, strict=False) if p.value and x.value is not None and p.value > 0]
+    close = sum(abs(math.log(power) - loss) <= FITS * max(1, abs(loss)) for power, loss in pairs)
+    return len(pairs) > 0 and close >= 0.9 * len(pairs)

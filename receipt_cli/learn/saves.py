@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from receipt_cli.learn.patterns import literal
-from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.emit import Induced, literal
+from receipt_cli.learn.vocabulary import Vocabulary
 
-_SAVES = re.compile(
-    rb"(?i)[^\n]{0,80}?(?<![\w/.'\"`])(?P<words>(?:sav(?:ing|ed)|wrote|writing) "
-    rb"(?:(?:a|the|new|latest|last|full|model|training) ){0,3}"
-    rb"(?:checkpoint|ckpt|snapshot|model|weights|state) (?:to|at|in|as) |(?:checkpoint|ckpt|snapshot) (?:was )?(?:saved|written)"
-    rb" (?:to|at|in|as) )(?=\S)[^\n]{0,200}"
+SAVES = (
+    r"[^\n]{0,80}?(?<![\w/.'\"`])(?P<words><writes> (?:<which> ){0,3}<kept> <into> |<snapshots> (?:was )?<written> <into> )"
+    r"(?=\S)[^\n]{0,200}"
 )
-_TELLING = (b"aving", b"aved ", b"wrote", b"Wrote", b"riting", b"ritten")
 MAX_SPELLINGS = 4
 MAX_LINE = 400
 
@@ -22,20 +19,22 @@ MAX_LINE = 400
 class Saves:
     """Collects the lines that tell of a saved checkpoint. Fed buffers of whole records."""
 
-    def __init__(self) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._saves = re.compile(vocabulary.spelled(SAVES).encode(), re.IGNORECASE)
+        self._telling = tuple(word[1:].encode() for word in sorted(vocabulary.writes | vocabulary.written))  # in either case
         self.count = 0
         self.samples: dict[bytes, bytes] = {}
 
     def take(self, buffer: bytes) -> None:
         """Look for such lines in ``buffer``."""
         behind = 0
-        for at in sorted(at for word in _TELLING for at in _places(buffer, word)):
+        for at in sorted(at for word in self._telling for at in _places(buffer, word)):
             if at < behind:
                 continue
             start = max(buffer.rfind(b"\n", 0, at), buffer.rfind(b"\r", 0, at)) + 1
             end = buffer.find(b"\n", at)
             behind = len(buffer) if end < 0 else end
-            found = _SAVES.match(buffer, start, min(behind, start + MAX_LINE))
+            found = self._saves.match(buffer, start, min(behind, start + MAX_LINE))
             if found is not None:
                 self.count += 1
                 if len(self.samples) < MAX_SPELLINGS:

@@ -9,9 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.learn.counting import FEW
-from receipt_cli.learn.metric_names import EPOCH, LOSS, METRIC, OTHERS, SCORE, STEP, VALIDATION_LOSS, Name, Role, read_role
-from receipt_cli.learn.patterns import NUMBER_TEXT, Spec, field_name
-from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.emit import NUMBER_TEXT, Induced, Spec, field_name
+from receipt_cli.learn.names import EPOCH, LOSS, METRIC, OTHERS, SCORE, STEP, VALIDATION_LOSS, Name, Role, read_role
 from receipt_cli.learn.tokens import NUMBER, core_start
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 

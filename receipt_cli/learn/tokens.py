@@ -38,7 +38,7 @@ _MASK = _pattern(
     rb"|(?<![\w.])(?:-?\d{1,5} days?, *+)?+\d{1,4}:\d\d(?::\d\d)?+(?:[.,]\d++)?+(?: ?[AP]M)?+(?![\w:])"
     rb"|(?<![\w.])(?:\d{1,4}[dhm] ?\d{1,2}[hms](?: ?\d{1,2}[ms])?+|\d{1,2}s ?\d{1,3}ms)(?!\w)"
     rb"|(?<=%)\|(?:[ #=>.\-]|[\xe2][\x94-\x96][\x80-\xbf]){0,300}+\|?+"
-    rb"|\[[=>.\-]{5,300}\]|(?:\xe2[\x94\x95][\x80-\xbf]){5,100}"
+    rb"|\[(?=[ .\-]{0,300}[=>#])[=>#.\- ]{5,300}\]|(?:\xe2[\x94\x95][\x80-\xbf]){5,100}"
     rb"|(?<![\w.@])" + _SCALED + rb"|(?<![\w.@])" + _WHOLE + rb"[ \t]*+(?:/|of |out of )[ \t]*+" + _WHOLE + rb"(?!\w|\.\d)"
     rb"|(?<![\w.@])[-+]?[1-9]\d{0,2}(?:\.\d{3})++,\d++(?![\w.]|,\d)"  # 39.000,5: a comma for a point, or a list
     rb"|(?:(?<=[lL]oss|LOSS)|(?<=[aA]cc|[pP]pl))\d++\.\d++(?!\w|\.\d)"
@@ -119,8 +119,24 @@ def spell_points(records: bytes) -> bytes:
 
 
 def split(core: bytes) -> list[bytes]:
-    """Return the parts of a record: literal, token, literal, token, …, literal."""
-    return _MASK.split(core)
+    """Return the parts of a record: literal, token, literal, token, …, literal.
+
+    The words that begin a record may have numbers glued to them: ``fold0 ep1: …``, ``E3 B40 …``.
+    """
+    begun = _GLUED.match(core)
+    if begun is None:
+        return _MASK.split(core)
+    parts = _DIGITS.split(begun[0])
+    rest = _MASK.split(core[begun.end() :])
+    return [*parts[:-1], parts[-1] + rest[0], *rest[1:]]
+
+
+_WORD_AND_DIGITS = rb"(?!(?:[fFlLrRvV]|[tT]op|[pP]rec)\d)[A-Za-z]{1,5}\d{1,6}(?=[\s:;,|\])])"
+_GLUED = _pattern(
+    rb"[^\w\s]{0,6}[ \t]?[^\w\s]?" + _WORD_AND_DIGITS + rb"(?:[^\w\n]{1,4}" + _WORD_AND_DIGITS + rb"){0,2}"
+    rb"(?=[ ]{0,3}(?:[^\w\s.]|\t))"
+)
+_DIGITS = _pattern(rb"(\d+)")
 
 
 def shape(parts: list[bytes]) -> bytes:

@@ -1,10 +1,10 @@
-"""The words for reading an unknown trainer: lookups from ``grammars/generic/v1.yaml`` and the registry's aliases."""
+"""The words for reading an unknown trainer: lookups from ``grammars/generic/v2.yaml`` and the registry's aliases."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -12,13 +12,6 @@ from typing import Any
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.errors import DataError
 
-_TOP = {
-    "grammar", "version", "title", "layer", "words", "translations", "ordinals", "metrics", "units", "thresholds", "sha256",
-}  # fmt: skip
-_WORDS = (
-    "step", "step_letters", "epoch", "runs", "evaluation", "training", "closing", "averaging", "foreign", "loss",
-    "validation_loss", "scores", "timings",
-)  # fmt: skip
 MAX_SECTION = 80
 """Most characters of a line that begins an evaluation."""
 _ASCII_WORDS = re.compile(r"\w+", re.ASCII)
@@ -30,30 +23,43 @@ _UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The words of one version of the generic reading. ``names`` maps a normalised spelling to a metric and its unit."""
+    """The words of one version of the generic reading, each list under its name in the file: ``vocabulary.evaluation``.
+
+    ``step`` and ``loss`` are ordered, the surest first. ``names`` maps a normalised spelling to a metric and its unit.
+    """
 
     version: int
     sha256: str
     title: str
+    lists: Mapping[str, frozenset[str]]
     step: tuple[str, ...]
-    step_letters: frozenset[str]
-    epoch: frozenset[str]
-    runs: frozenset[str]
-    evaluation: frozenset[str]
-    training: frozenset[str]
-    closing: frozenset[str]
-    averaging: frozenset[str]
-    foreign: frozenset[str]
     loss: tuple[str, ...]
-    validation_loss: frozenset[str]
-    scores: frozenset[str]
-    timings: frozenset[str]
     ordinals: Mapping[str, str]
     translations: Mapping[str, str]
     names: Mapping[str, tuple[str, str | None]]
+    times: Mapping[str, str]
     units: Mapping[str, str]
+    answers: Mapping[str, str]
+    printed_units: Mapping[str, str]
+    evidence: Mapping[str, float]
     min_records: int
     rising: float
+
+    def __getattr__(self, name: str) -> frozenset[str]:
+        """Return the list of words that is called ``name`` in the file."""
+        found = self.__dict__.get("lists", {}).get(name)
+        if found is None:
+            raise AttributeError(name)
+        words: frozenset[str] = found
+        return words
+
+    def spelled(self, text: str) -> str:
+        """Return the pattern ``text``, in which ``<name>`` stands for any word of the list that is called so."""
+        return _spelled(self, text)
+
+    def pattern(self, text: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
+        """Return the compiled pattern of ``spelled``."""
+        return _compiled(self, text, flags)
 
     def english(self, text: str) -> str:
         """Return ``text`` with the known words of other languages as the English words that they mean."""
@@ -91,9 +97,24 @@ class Vocabulary:
     @cached_property
     def translated(self) -> re.Pattern[str]:
         """The words to translate."""
-        whole = sorted((w for w in self.translations if _has_blanks(w)), key=len, reverse=True)
-        inside = sorted((w for w in self.translations if not _has_blanks(w)), key=len, reverse=True)
-        return re.compile(rf"{'|'.join(inside)}|(?<!\w)(?:{'|'.join(whole)})(?!\w)", re.IGNORECASE)
+        inside = one_of(word for word in self.translations if not _has_blanks(word))
+        whole = one_of(word for word in self.translations if _has_blanks(word))
+        return re.compile(rf"{inside}|(?<!\w){whole}(?!\w)", re.IGNORECASE)
+
+
+def one_of(words: Iterable[str]) -> str:
+    """Return the pattern of any of ``words``, the longest first."""
+    return f"(?:{'|'.join(map(re.escape, sorted(set(words), key=lambda word: (-len(word), word))))})"
+
+
+@lru_cache(maxsize=256)
+def _spelled(vocabulary: Vocabulary, text: str) -> str:
+    return re.sub(r"(?<!\?P)<([a-z_]+)>", lambda found: one_of(getattr(vocabulary, found[1])), text)
+
+
+@lru_cache(maxsize=256)
+def _compiled(vocabulary: Vocabulary, text: str, flags: int) -> re.Pattern[str]:
+    return re.compile(_spelled(vocabulary, text), flags)
 
 
 @lru_cache(maxsize=4096)
@@ -137,43 +158,45 @@ def load_vocabulary(text: bytes, where: str, registry: Registry, without: Collec
 
 def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, without: Collection[str] = ()) -> Vocabulary:
     """Return the vocabulary that ``data``, of ``read_vocabulary``, defines. Raises as ``load_vocabulary``."""
-    if set(data) != _TOP or data["grammar"] != "generic" or set(data["words"]) != set(_WORDS):
-        raise DataError("not a vocabulary for generic reading", where=where, why=f"needs {', '.join(sorted(_TOP - {'sha256'}))}")
-    words: dict[str, list[str]] = {key: _texts(data["words"][key], key, where) for key in _WORDS}
-    metrics = _texts(data["metrics"], "metrics", where)
-    units = data["units"]
-    unknown = [name for name in (*metrics, *units.values()) if name not in registry.by_name]
-    if unknown:
-        raise DataError(f"unknown metric {unknown[0]!r}", where=where)
-    thresholds = data["thresholds"]
-    if set(thresholds) != {"records", "rising"} or not all(type(v) is int and v > 0 for v in thresholds.values()):
-        raise DataError("thresholds must be records and rising, both positive integers", where=where)
-    return Vocabulary(
-        version=data["version"],
-        sha256=data["sha256"],
-        title=data["title"],
-        step=tuple(words["step"]),
-        loss=(*words["loss"], *_losses(registry, without)),
-        **{key: frozenset(words[key]) for key in _WORDS if key not in ("step", "loss")},
-        ordinals={str(word): str(meant) for word, meant in data["ordinals"].items()},
-        translations={
-            word: meant for meant, spellings in data["translations"].items() for word in _texts(spellings, meant, where)
-        },
-        names=_names(registry, metrics, without),
-        units=units,
-        min_records=thresholds["records"],
-        rising=thresholds["rising"] / 100,
-    )
+    try:
+        if data["grammar"] != "generic" or "rules" in data:
+            raise DataError("not a vocabulary for generic reading", where=where)
+        lists = {key: _texts(value, key, where) for key, value in data["words"].items()}
+        metrics, units, thresholds = _texts(data["metrics"], "metrics", where), data["units"], data["thresholds"]
+        unknown = [name for name in (*metrics, *units.values()) if name not in registry.by_name]
+        if unknown:
+            raise DataError(f"unknown metric {unknown[0]!r}", where=where)
+        if not all(type(thresholds[key]) is int and thresholds[key] > 0 for key in ("records", "rising")):
+            raise DataError("thresholds must be records and rising, both positive integers", where=where)
+        losses = [normalise(alias.spelling) for alias in registry.by_name["loss"].aliases if alias.trainer not in without]
+        return Vocabulary(
+            version=data["version"],
+            sha256=data["sha256"],
+            title=data["title"],
+            lists={key: frozenset(words) for key, words in lists.items() if key not in ("step", "loss")},
+            step=tuple(lists["step"]),
+            loss=(*lists["loss"], *losses),
+            ordinals={str(word): str(meant) for word, meant in data["ordinals"].items()},
+            translations={
+                word: meant for meant, spellings in data["translations"].items() for word in _texts(spellings, meant, where)
+            },
+            names=_names(registry, metrics, without),
+            times=data.get("times", {}),
+            units=units,
+            answers=data.get("answers", {}),
+            printed_units=data.get("printed_units", {}),
+            evidence={name: float(weight) for name, weight in data.get("evidence", {}).items()},
+            min_records=thresholds["records"],
+            rising=thresholds["rising"] / 100,
+        )
+    except (KeyError, AttributeError, TypeError) as error:
+        raise DataError("not a vocabulary for generic reading", where=where, why=str(error)) from None
 
 
 def _texts(value: Any, key: str, where: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise DataError(f"{key} must be a list of texts", where=where)
     return value
-
-
-def _losses(registry: Registry, without: Collection[str]) -> list[str]:
-    return [normalise(a.spelling) for a in registry.by_name["loss"].aliases if a.trainer not in without]
 
 
 def _names(registry: Registry, metrics: Collection[str], without: Collection[str]) -> dict[str, tuple[str, str | None]]:

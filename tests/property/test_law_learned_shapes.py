@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from receipt_cli.derive import Derivation
 from tests.tools.examples import costly
 from tests.tools.logs import derived_of
+from tests.unit.learn.test_own_scripts import TABLE
+from tests.unit.learn.test_own_scripts import printed as own_script
 
 FORMS = (
     "step {n}: loss {x:.4f} lr 0.001",
@@ -114,6 +116,25 @@ def test_a_record_torn_by_another_is_not_read_with_the_other_one_s_loss(form: st
     assert loss.record_count < COUNT
     assert (loss.first, loss.last) == (3.98, 3.2)
     assert named & {"/summary/steps/record_count", "/summary/metrics/loss/min"}
+
+
+LOGS = [name for name, row in TABLE.items() if "{loss" in row.get("step", "") and row["epochs"] * row["steps"] > 8]
+
+
+@settings(max_examples=costly(40), deadline=None)
+@given(name=st.sampled_from(LOGS), words=st.sampled_from(WORDS), share=st.floats(0.1, 0.9))
+def test_a_rule_reads_its_templates_and_no_record_with_words_before_one(name: str, words: str, share: float) -> None:
+    text, losses = own_script(TABLE[name])
+    lines = text.splitlines()
+    spelled = f"{losses[int(share * len(losses))]:.3g}"[:5]
+    at = next((at for at, line in enumerate(lines) if at > share * len(lines) and spelled in line), None)
+    if at is None:
+        return
+    lines.insert(at, words + lines[at].lstrip().replace(spelled, "77777.5"))
+    derivation = derived_of(lines)
+    summary = derivation.summaries[derivation.primary] if derivation.primary is not None else None
+    loss = summary.metrics.get("loss") if summary is not None else None
+    assert loss is None or loss.max is None or loss.max < 77777
 
 
 def test_an_unread_record_behind_the_last_step_leaves_open_how_many_there_are() -> None:

@@ -6,9 +6,10 @@ from typing import cast
 import pytest
 
 from receipt_cli.detect.generic import load_generic
-from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
-from receipt_cli.learn.readings import Reading, read_shape
+from receipt_cli.learn.reading import Reading
+from receipt_cli.learn.readings import read_shape
+from receipt_cli.learn.series import Group
 from receipt_cli.learn.shapes import Miner
 from tests.tools.logs import receipt_of
 

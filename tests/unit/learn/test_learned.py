@@ -199,7 +199,7 @@ def test_units_are_read_where_the_log_states_them() -> None:
 def test_the_receipt_says_how_it_was_read() -> None:
     derivation = derived_of(formatted("tick it {n} train_ce {x:.2f} lr 0.1", 20))
     chosen = [(c.grammar.id, c.grammar.version, c.grammar.sha256) for c in derivation.detection.chosen]
-    assert chosen == [("generic", 1, load_generic().sha256)]
+    assert chosen == [("generic", 2, load_generic().sha256)]
     assert [p.kind for p in derivation.problems[1]] == ["generic_reading"]
     assert "trainer" not in derivation.facts
 

@@ -3,8 +3,7 @@
 import pytest
 
 from receipt_cli.detect.generic import load_generic
-from receipt_cli.learn.column_names import read_names
-from receipt_cli.learn.metric_names import read_role
+from receipt_cli.learn.names import read_names, read_role
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import read_token, split
 

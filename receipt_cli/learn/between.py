@@ -8,16 +8,14 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Group, first_batch
 from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS, Counter
-from receipt_cli.learn.metric_names import METRIC, PART, SCORE, VALIDATION_LOSS, Role, is_mean
-from receipt_cli.learn.patterns import REACH, Spec, chunks, counter_value, field_name, metric_value
-from receipt_cli.learn.proofs import Induced
-from receipt_cli.learn.readings import Reading, without
-from receipt_cli.learn.rules import MIN_GATE, head, induce
+from receipt_cli.learn.emit import Cell, Induced, counter_cell, field_name, induce, metric_cell, rule
+from receipt_cli.learn.names import METRIC, PART, SCORE, VALIDATION_LOSS, Role, is_mean
+from receipt_cli.learn.reading import Reading
+from receipt_cli.learn.series import Group, first_batch
+from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -25,60 +23,59 @@ MOST_SCORED = 3
 """Kinds of lines with scores of an evaluation that are read."""
 MOST_COMPANIONS = 4
 """Kinds of lines with values of the record before them."""
-_TEST = frozenset(["test", "testing"])
-_GRADES = frozenset(["f1", "precision", "recall", "map", "bleu", "wer", "cer", "fid", "kappa", "jaccard", "mrr", "hit", "pixacc"])
-"""Names of scores that the vocabulary does not have, since training prints them, too."""
 _Found = tuple[Reading, int]
 """A record with the place of a number."""
 
 
 def induce_evaluations(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
     """Return the rules of the evaluations among the records of ``training``: one with a loss, and those with scores alone."""
-    group = training.group
-    loss = _after_each(group, readings, vocabulary) or _with_loss(training, readings, vocabulary)
-    found = [rule for rule in (loss,) if rule is not None]
-    kinds = _kinds([(r, at) for r in readings for at in _graded(r, vocabulary)])  # with a score of an evaluation
-    between = [kind for kind in kinds if _comes_between(training, kind, vocabulary)]
-    for one, *_ in sorted(between, key=lambda kind: -sum(r.shape.count for r, _ in kind)):
-        if len(found) <= MOST_SCORED and not any(_reads(rule, one[0]) for rule in found):
-            rule = _scored(*one, group)
-            found += [rule] if rule is not None else []
-    for number, rule in enumerate(found[1:], start=2):
-        rule.name = f"{rule.name}_{number}"
-    return found
+    with_loss = _after_each(training.group, readings, vocabulary) or _with_loss(training, readings, vocabulary)
+    read = {id(reading) for reading, _ in with_loss}
+    found = [_evaluation(with_loss, vocabulary)] if with_loss else []
+    kinds = _kinds([(r, at) for r in readings if id(r) not in read for at in _graded(r, vocabulary)])
+    between = [kind for kind in kinds if _comes_between(training, kind, vocabulary)]  # with a score of an evaluation
+    for kind in sorted(between, key=lambda kind: -sum(r.shape.count for r, _ in kind))[:MOST_SCORED]:
+        name = kind[0][0].names[kind[0][1]]
+        role = Role(SCORE, unit="percent" if name.unit == "%" else None)
+        found.append(_rule(kind, role, field_name(f"eval {name.text}", ())))
+    made = [rule for rule in found if rule is not None]
+    for number, one in enumerate(made[1:], start=2):
+        one.name = f"{one.name}_{number}"
+    return made
 
 
-def _after_each(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
-    """Return the rule of the evaluation behind each record of a block: the only loss of its line."""
+def _after_each(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[_Found]:
+    """Return the evaluation behind each record of a block: the only loss of its line."""
     records = group.main.shape
-    if group.main.counter.heading is None or group.main.counter.mode != EPOCHS:
-        return None
-    for reading in readings:
+    for reading in readings if group.main.counter.heading is not None and group.main.counter.mode == EPOCHS else ():
         shape = reading.shape
-        if not reading.evaluation or abs(shape.count - records.count) > 1:
-            continue
-        if any(a >= b for a, b in zip(records.lines, shape.lines, strict=False)):
-            continue
         losses = [at for at in range(len(shape.columns)) if _is_loss(reading, at, vocabulary)]
-        if len(losses) == 1:
-            return _evaluation(reading, losses[0], group, vocabulary)
-    return None
+        each = reading.evaluation and len(losses) == 1 and abs(shape.count - records.count) <= 1
+        if each and all(a < b for a, b in zip(records.lines, shape.lines, strict=False)):
+            return [(reading, losses[0])]
+    return []
 
 
-def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
-    """Return the rule of the only lines among the records of ``training`` with a loss of an evaluation, if those have none."""
+def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[_Found]:
+    """Return the only lines among the records of ``training`` with a loss of an evaluation, if those have none."""
     if any(role.kind == VALIDATION_LOSS for r in training.group.readings for role in r.roles.values()):
-        return None
+        return []
     found = _kinds([(r, at) for r in readings for at in _evaluated(r, vocabulary)])
     found = [kind for kind in found if sum(r.shape.count for r, _ in kind) >= vocabulary.min_records]
     found = [kind for kind in found if not _is_test(*kind[0], vocabulary)] or found
     if len(found) > 1:
         found = [kind for kind in found if not _speaks_of(vocabulary.foreign, *kind[0], vocabulary)]
     if len(found) > 1:
-        found = [kind for kind in found if is_mean(kind[0][0].names[kind[0][1]])]  # beside the batches of an evaluation
+        # beside the batches of an evaluation
+        found = [kind for kind in found if is_mean(kind[0][0].names[kind[0][1]], vocabulary)]
     if len(found) != 1 or not _comes_between(training, found[0], vocabulary):
-        return None
-    return _evaluation(*found[0][0], training.group, vocabulary, _echoing(found[0]))
+        return []
+    return _without_echoes(found[0], _copies(found[0]))
+
+
+def _evaluation(kind: Sequence[_Found], vocabulary: Vocabulary) -> Induced | None:
+    metric = "test_loss" if _is_test(*kind[0], vocabulary) else "val_loss"
+    return _rule(kind, Role(VALIDATION_LOSS, metric=metric))
 
 
 def _kinds(found: Iterable[_Found]) -> list[list[_Found]]:
@@ -165,10 +162,10 @@ def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
     """Return the place of the first score of an evaluation in a record that has no loss of training, nor is of its batches."""
     if _counts_batches(reading, vocabulary) or reading.loss is not None or reading.counter.mode not in (EPOCHS, ABSENT):
         return []
-    aside = vocabulary.evaluation | vocabulary.averaging | vocabulary.training
+    aside, grades = vocabulary.evaluation | vocabulary.averaging | vocabulary.training, vocabulary.scores | vocabulary.grades
     for at, (name, column) in enumerate(zip(reading.names, reading.shape.columns, strict=True)):
         words = [word for word in name.words.split() if word not in aside]
-        score = bool(words) and (" ".join(words) in vocabulary.scores or {words[0], words[-1]} & (vocabulary.scores | _GRADES))
+        score = bool(words) and (" ".join(words) in vocabulary.scores or {words[0], words[-1]} & grades)
         plain = column.kind == NUMBER and name.unit in (None, "%") and not name.several and not column.integer
         told = name.evaluation or (reading.evaluation and reading.shape.heralded == reading.shape.count)
         if score and plain and told and not _speaks_of(vocabulary.foreign, reading, at, vocabulary):
@@ -194,7 +191,7 @@ def _speaks_of(words: frozenset[str], reading: Reading, at: int, vocabulary: Voc
 
 
 def _is_test(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
-    return not _speaks_of(vocabulary.evaluation - _TEST, reading, at, vocabulary)
+    return not _speaks_of(vocabulary.evaluation - vocabulary.tests, reading, at, vocabulary)
 
 
 def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
@@ -204,56 +201,23 @@ def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
     return reading.shape.columns[at].kind == NUMBER and name.unit is None and rest in vocabulary.validation_loss
 
 
-def _echoing(kind: Sequence[_Found]) -> set[str]:
-    """Return words that only those records of a kind have which print another once more."""
-    own = _without_echoes(kind, _copies(kind))
-    words = [set(re.findall(r"[A-Za-z]+", b" ".join(r.shape.literals).decode("utf-8", "replace"))) for r, _ in own]
-    tails = [r.shape.literals[-1].decode("utf-8", "replace") for r in without([r for r, _ in kind], [r for r, _ in own])]
-    echoes = [set(re.findall(r"[A-Za-z]{2,}", tail)) for tail in tails]
-    return {max(sorted(found), key=len) for one in echoes if (found := one.difference(*words))}
+def _rule(kind: Sequence[_Found], event_of: Role, called: str = "") -> Induced | None:
+    """Return the rule of the records of a kind, with the epoch and the number that each is about.
 
-
-def _evaluation(
-    reading: Reading, at: int, group: Group, vocabulary: Vocabulary, unlike: Set[str] = frozenset()
-) -> Induced | None:
-    metric = "test_loss" if _is_test(reading, at, vocabulary) else "val_loss"
-    value = metric_value(reading.shape, at, reading.names[at], Role(VALIDATION_LOSS, metric=metric), set())
-    return None if value is None else _rule(reading, at, group, value.pattern, {value.field: value.spec}, unlike)
-
-
-def _scored(reading: Reading, at: int, group: Group) -> Induced | None:
-    """Return the rule of a line with scores: numbers behind labels keep these, any other has a field."""
-    name = reading.names[at]
-    unit = "percent" if name.unit == "%" else None
-    value = metric_value(reading.shape, at, name, Role(SCORE, unit=unit), set())
-    if value is None:
-        return None
-    labelled = reading.shape.literals[at].rstrip()[-1:] in (b":", b"=")
-    if labelled:
-        return _rule(reading, at, group, value.pattern.replace(f"?P<{value.field}>", "?:"), {})
-    field = field_name(f"eval {name.text}", set())
-    return _rule(reading, at, group, value.pattern.replace(f"?P<{value.field}>", f"?P<{field}>"), {field: value.spec})
-
-
-def _rule(
-    reading: Reading, at: int, group: Group, value: str, fields: dict[str, Spec], unlike: Set[str] = frozenset()
-) -> Induced | None:
-    """Return the rule of lines that begin as ``reading`` does, up to ``value``, and have no word that they must be ``unlike``."""
-    epoch = _epoch_before(reading, at)
-    places: dict[int, tuple[str, dict[str, Spec]]] = {at: (value, fields)}
-    if epoch is not None:  # else it would be a figure of the evaluation
-        places[epoch] = counter_value(reading.shape.columns[epoch], "epoch_number", "epochs_planned")
-        fields = {**places[epoch][1], **fields}
-    pattern, gates = head(reading, 0, at, places)
-    pattern += "".join(rf"(?![^\n]{{0,{REACH}}}?(?<![A-Za-z]){word}(?![A-Za-z]))" for word in sorted(unlike))
-    compiled = compile_pattern(pattern)
-    samples = [found.group() for core in reading.shape.samples if (found := compiled.search(core)) is not None]
-    if not gates:  # all names before the number are short
-        gates = sorted((text for left in reading.shape.literals for text in chunks(left) if len(text) >= MIN_GATE), key=len)[-1:]
-    if not gates or not samples or any(compiled.search(core) for r in group.readings for core in r.shape.samples):
-        return None
-    body: dict[str, Any] = {"event": "eval", "literal": gates[0].decode("utf-8"), "pattern": pattern, "fields": fields}
-    return Induced("evaluation", body, pattern, None, samples[:2])
+    A number behind a separator keeps its label, and needs no field, if it is outside the registry.
+    """
+    members: list[tuple[Shape, dict[int, Cell]]] = []
+    for reading, at in kind:
+        cell = metric_cell(reading, at, event_of, (), called)
+        if cell is None:
+            return None
+        labelled = event_of.kind == SCORE and reading.shape.literals[at].rstrip()[-1:] in (b":", b"=")
+        cells = {} if labelled else {at: cell}
+        epoch = _epoch_before(reading, at)
+        if epoch is not None:  # else it would be a figure of the evaluation
+            cells[epoch] = counter_cell(reading.shape.columns[epoch], "epoch_number", "epochs_planned")
+        members.append((reading.shape, cells))
+    return rule("evaluation", "eval", members)
 
 
 def _epoch_before(reading: Reading, at: int) -> int | None:
@@ -265,28 +229,20 @@ def _epoch_before(reading: Reading, at: int) -> int | None:
     return found[0] if len(found) == 1 and columns[found[0]].kind in (NUMBER, FRACTION) else None
 
 
-def _reads(rule: Induced, reading: Reading) -> bool:
-    compiled = compile_pattern(rule.pattern)
-    return any(compiled.search(core) for core in reading.shape.samples)
-
-
-def induce_companions(
-    training: Training, rule: Induced, readings: Sequence[Reading], vocabulary: Vocabulary, rivals: Sequence[Reading]
-) -> list[Induced]:
+def induce_companions(training: Training, main: Induced, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
     """Return the rules of the lines with values of a record of ``training``: behind each, or behind or before an epoch.
 
-    ``rule`` is that of the records. Of an epoch only metrics of the registry are read: they hold for its last record, or, if
+    ``main`` is the rule of the records. Of an epoch only metrics of the registry are read: they hold for its last record, or, if
     they are printed before it, for its first.
     """
     found: list[Induced] = []
-    known = set(rule.fields)
+    known = set(main.fields)
     for reading in sorted(readings, key=lambda r: -r.shape.count):
         place = _beside(reading, training, vocabulary) if len(found) < MOST_COMPANIONS else ""
         if not place:
             continue
-        others = [r for r in readings if r is not reading]
         alone = Group([replace(reading, counter=Counter(ABSENT))])
-        companion = induce(alone, f"train_values_{len(found) + 1}", others, vocabulary, [*rivals, *training.group.readings])
+        companion = induce(alone, f"train_values_{len(found) + 1}", ())
         if companion is None or known & set(companion.fields):
             continue
         if place == "behind":

@@ -21,11 +21,12 @@ from receipt_cli.learn.counting import (
     open_steps,
 )
 from receipt_cli.learn.headings import beginning, counted_values, find_headings, in_turn
-from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, STEP, counter_of
-from receipt_cli.learn.readings import Reading, leave_out_errors, read_shape, without
+from receipt_cli.learn.names import LOSS, METRIC, SCORE, STEP, counter_of
+from receipt_cli.learn.reading import Reading
+from receipt_cli.learn.readings import leave_out_errors, read_shape, without
 from receipt_cli.learn.shapes import MAX_HERALDS, Shape
 from receipt_cli.learn.tokens import FRACTION
-from receipt_cli.learn.vocabulary import Vocabulary
+from receipt_cli.learn.vocabulary import Vocabulary, normalise
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ class Group:
         return min(r.shape.first for r in self.readings), max(r.shape.last for r in self.readings)
 
     @property
-    def score(self) -> tuple[int, int, int, int, int]:
+    def score(self) -> tuple[float, int, int, int, int]:
         """The higher, the more probable that these are the records of training."""
         main = self.main
         metrics = sum(1 for r in main.roles.values() if r.kind in (METRIC, LOSS))
@@ -69,25 +70,21 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
 
     A second group is chosen only where it is entirely before or after the first in the log: another stage of the run.
     """
-    readings = [read_shape(s, vocabulary) for s in shapes]
-    leave_out_errors(readings)
-    _part_twins(readings, vocabulary)
-    find_headings(readings, vocabulary)
-    _set_aside(readings)
-    _doubt_overrun(readings)
-    _doubt_notices(readings)
-    _doubt_results(readings)
-    _doubt_first_batches(readings, vocabulary)
-    for reading in readings:
-        reading.doubted = reading.doubted or _in_rounds(reading, readings)
+    readings = in_context([read_shape(s, vocabulary) for s in shapes], vocabulary)
     groups: dict[tuple[bytes, ...], Group] = {}
     for reading in readings:
         if reading.tier:
             groups.setdefault(reading.family, Group()).readings.append(reading)
     parts = [part for group in groups.values() for part in _launches(_without_rare_beginnings(group))]
     fit = [g for g in parts if not _lags(g) and _enough(g, readings, vocabulary)]
-    fit = fit or [g for g in parts if _shown_before(g) and _enough(g, readings, vocabulary)]
+    if not fit:
+        late = [g for g in parts if _shown_before(g) and _enough(g, readings, vocabulary)]
+        lagging = {id(reading): replace(reading, lags=True) for group in late for reading in group.readings}
+        fit = [Group([lagging[id(reading)] for reading in group.readings]) for group in late]
+        readings = [lagging.get(id(reading), reading) for reading in readings]
     fit = [g for g in fit if not any(_precedes(g, other, vocabulary) for other in fit if other is not g)]
+    if fit and sum(r.shape.count for r in readings if _lacks_loss(r, vocabulary)) >= fit[0].count:
+        fit = []
     fit = sorted(fit, key=lambda g: (not _sums_up(g, fit), g.score), reverse=True)
     if fit and _is_outnumbered(fit[0], readings):
         fit = []
@@ -101,6 +98,24 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
         if len(chosen) == MAX_GROUPS:
             break
     return chosen, readings
+
+
+def in_context(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
+    """Return the readings as the other records of the log tell: of the training or of an evaluation, under which heading."""
+    told = find_headings(_part_twins(leave_out_errors(readings), vocabulary), vocabulary)
+    told = _set_aside(told)
+    for doubts in (_beyond_total, _notices, _results, _first_batches, _rounds):
+        against = doubts(told, vocabulary)
+        told = [_doubted(reading, *against.get(id(reading), ("", ""))) for reading in told]
+    return told
+
+
+def _doubted(reading: Reading, evidence: str, word: str) -> Reading:
+    return replace(reading, doubts=(*reading.doubts, evidence), told_by=word) if evidence else reading
+
+
+Doubts = dict[int, tuple[str, str]]
+"""Identity of a reading → the evidence against it, and a word by which it differs from records that are read."""
 
 
 def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
@@ -122,6 +137,14 @@ def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
             words = {word.decode("ascii", "replace") for word in texts[0][at : at + more]}
             return words.isdisjoint(vocabulary.training)
     return False
+
+
+def _lacks_loss(reading: Reading, vocabulary: Vocabulary) -> bool:
+    """Return whether a record that counts ends where its loss should stand: the line was cut."""
+    words = normalise(vocabulary.english(reading.shape.literals[-1].decode("utf-8", "replace")).rstrip(" :=")).split()
+    words = words[:-1] if words[-1:] == ["is"] else words
+    told = any(" ".join(words[-size:]) in vocabulary.loss for size in (1, 2, 3))
+    return told and reading.counter.mode in (GLOBAL, PER_EPOCH, EPOCHS) and not reading.evaluation and reading.loss is None
 
 
 def _place(group: Group, choose: Callable[[list[int]], int]) -> int:
@@ -186,8 +209,8 @@ def _launches(group: Group) -> list[Group]:
     return parts
 
 
-def _part_twins(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
-    """Take for an evaluation what another record prints of training: ``Train acc 1 | loss 2``, ``Valid acc 1 | loss 2``."""
+def _part_twins(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
+    """Return the readings with those as evaluations which another record prints of training: ``Train loss``, ``Valid loss``."""
     trained: set[tuple[bytes, ...]] = set()
     evaluated: list[tuple[tuple[bytes, ...], Reading]] = []
     for reading in readings:
@@ -204,77 +227,77 @@ def _part_twins(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
             evaluated.append((key, reading))
         else:
             trained.add(key)
-    for key, reading in evaluated:
-        if key in trained:
-            reading.evaluation = True
-            reading.names = [replace(name, evaluation=True) for name in reading.names]
-            reading.roles = {at: role for at, role in reading.roles.items() if role.kind != LOSS}
+    twins = {id(reading) for key, reading in evaluated if key in trained}
+    return [_of_evaluation(reading) if id(reading) in twins else reading for reading in readings]
 
 
-def _set_aside(readings: Sequence[Reading]) -> None:
-    """Take for evaluations the records behind lines that announce one; where only some are, they are left out, or all."""
+def _of_evaluation(reading: Reading) -> Reading:
+    names = [replace(name, evaluation=True) for name in reading.names]
+    roles = {at: role for at, role in reading.roles.items() if role.kind != LOSS}
+    return replace(reading, evaluation=True, names=names, roles=roles)
+
+
+def _set_aside(readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings with those as evaluations that stand behind lines which announce one.
+
+    Where only some of the records are, these are left out, or all of them.
+    """
     others = [r for r in readings if r.loss is not None and not r.evaluation and not r.shape.heralded]
     plain = any(r.tier for r in others)
+    found: list[Reading] = []
     for reading in readings:
         shape = reading.shape
-        if not shape.heralded or not reading.roles:
-            continue
         mixed = reading.counter.mode == UNNUMBERED and reading.counter.heading is None and shape.heralded * 4 >= shape.count
         always = bool(others) and shape.heralded == shape.count
-        if always or (others and _in_sections(reading)) or (plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4)):
-            reading.evaluation = True
-        elif mixed and (counter := _count_unheralded(reading)) is not None:
-            reading.counter = counter
-        elif mixed:
-            reading.evaluation = True
+        aside = always or (others and _in_sections(reading))
+        aside = aside or (plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4))
+        if shape.heralded and reading.roles and (aside or mixed):
+            counter = None if aside else _count_unheralded(reading)
+            found.append(replace(reading, evaluation=True) if counter is None else replace(reading, counter=counter))
+        else:
+            found.append(reading)
+    return found
 
 
-def _doubt_overrun(readings: Sequence[Reading]) -> None:
+def _beyond_total(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
     """Doubt bars that go on beyond their total (``14/14``, ``15it``): no rule reads both kinds of frames."""
     ends: dict[bytes, list[tuple[float, Reading]]] = {}
     overs: dict[bytes, list[tuple[float, Reading]]] = {}
-    for reading in readings:
+    for reading in (r for r in readings if r.roles):
         shape = reading.shape
-        for at in open_steps(shape) if reading.roles else ():
+        for at in open_steps(shape):
             overs.setdefault(shape.literals[0], []).append((shape.columns[at].lowest, reading))
-        for at in drawn_steps(shape) if reading.roles else ():
+        for at in drawn_steps(shape):
             totals = shape.columns[at].totals
             if totals is not None:
                 ends.setdefault(shape.literals[0], []).append((totals[0], reading))
+    doubted: list[Reading] = []
     for head in overs.keys() & ends.keys():
         least, most = min(total for total, _ in ends[head]), max(lowest for lowest, _ in overs[head])
-        for total, reading in ends[head]:
-            reading.doubted = reading.doubted or total < most
-        for lowest, reading in overs[head]:
-            reading.doubted = reading.doubted or least < lowest
+        doubted += [r for total, r in ends[head] if total < most] + [r for lowest, r in overs[head] if least < lowest]
+    return {id(reading): ("beyond_total", "") for reading in doubted}
 
 
-_SAVES = frozenset(["checkpoint", "checkpoints", "ckpt", "saved", "saving", "save", "saves"])
-
-
-def _doubt_notices(readings: Sequence[Reading]) -> None:
+def _notices(readings: Sequence[Reading], vocabulary: Vocabulary) -> Doubts:
     """Doubt lines that tell of a checkpoint and its loss, where others are as sure: ``Saved x.pt (epoch 3, loss 2.1)``."""
     told: list[Reading] = []
     for reading in readings:
         first = min(reading.roles, default=0)
         text = b" ".join(reading.shape.literals[: first + 1]).lower().decode("utf-8", "replace")
-        if reading.tier and not _SAVES.isdisjoint(re.findall(r"[a-z]+", text)):
+        if reading.tier and not vocabulary.saves.isdisjoint(re.findall(r"[a-z]+", text)):
             told.append(reading)
     best = max((r.tier for r in without(readings, told)), default=0)
-    for reading in told:
-        reading.doubted = reading.doubted or reading.tier <= best
+    return {id(reading): ("notice", "") for reading in told if reading.tier <= best}
 
 
-def _doubt_results(readings: Sequence[Reading]) -> None:
+def _results(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
     """Doubt losses without a counter where a line beside each prints one that never moves, or goes back: of several runs."""
     epochs = [(r.shape, r.shape.columns[r.counter.epoch]) for r in readings if r.counter.epoch is not None]
     still = [shape for shape, column in epochs if column.count > 1 and not (column.rises or column.drops)]
     again = [r.shape for r in readings if _begins_again(r)]
-    for reading in readings if still or again else ():
-        uncounted = reading.counter.mode == ABSENT and reading.loss is not None
-        several = uncounted and any(in_turn(shape, reading.shape) for shape in still)
-        several = several or (uncounted and any(_beside(shape, reading.shape) for shape in again))
-        reading.doubted = reading.doubted or several
+    uncounted = [r for r in readings if r.counter.mode == ABSENT and r.loss is not None] if still or again else []
+    several = [r for r in uncounted if any(in_turn(s, r.shape) for s in still) or any(_beside(s, r.shape) for s in again)]
+    return {id(reading): ("results_of_runs", "") for reading in several}
 
 
 def _begins_again(reading: Reading) -> bool:
@@ -289,15 +312,22 @@ def _beside(shape: Shape, records: Shape) -> bool:
     return alike and shape.first < records.last and records.first < shape.last
 
 
-def _doubt_first_batches(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
+def _first_batches(readings: Sequence[Reading], vocabulary: Vocabulary) -> Doubts:
     """Doubt the records of the first batch of each epoch, where others are of whole epochs: ``Epoch 3 Batch 0 Loss 2``."""
     counted = [r for r in readings if r.tier and r.counter.mode == EPOCHS]
     words = [first_batch(reading, vocabulary) if reading.shape.count > 2 else "" for reading in counted]
     whole = [reading for reading, word in zip(counted, words, strict=True) if not word]
+    doubted: Doubts = {}
     for reading, word in zip(counted, words, strict=True):
         twins = (r for r in whole if word and r.family == reading.family and r.loss is not None)
         if any(reading.shape.count <= 2 * r.shape.count for r in twins):
-            reading.doubted, reading.told_by = True, word
+            doubted[id(reading)] = "first_batches", word
+    return doubted
+
+
+def _rounds(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
+    """Doubt records whose epochs begin again in each round of others."""
+    return {id(reading): ("in_rounds", "") for reading in readings if _in_rounds(reading, readings)}
 
 
 def first_batch(reading: Reading, vocabulary: Vocabulary) -> str:
@@ -378,11 +408,7 @@ def _shown_before(group: Group) -> bool:
         return False
     step = main.counter.step
     value = first.shape.columns[first.loss].values[0].value
-    if step is None or main.shape.columns[step].kind != FRACTION or not value or not math.isfinite(value):
-        return False
-    for reading in group.readings:
-        reading.lags = True
-    return True
+    return step is not None and main.shape.columns[step].kind == FRACTION and bool(value) and math.isfinite(value or 0.0)
 
 
 RICH = 3
@@ -430,19 +456,3 @@ def _counted(group: Group) -> list[tuple[int, float]]:
     """Return line and counter of the kept records of a group, in log order."""
     pairs = (pair for r in group.readings for pair in zip(r.shape.lines, counted_values(r), strict=False))
     return sorted((line, value) for line, value in pairs if value is not None)
-
-
-def total_of(reading: Reading) -> int | None:
-    """Return the total that the step of a reading counts to, where it is always the same."""
-    step = reading.counter.step if reading.counter.mode == GLOBAL else next(iter(drawn_steps(reading.shape)), None)
-    column = reading.shape.columns[step] if step is not None else None
-    if column is None or column.totals is None or column.bare or column.grouped or column.totals[0] != column.totals[1]:
-        return None
-    return int(column.totals[0])
-
-
-def counts_to_another(group: Group, other: Reading) -> bool:
-    """True for a bar of something else: each of the group's records counts to one total, and each of these to another."""
-    totals = {total_of(reading) for reading in group.readings}
-    total = total_of(other)
-    return group.main.counter.mode == GLOBAL and len(totals) == 1 and None not in totals | {total} and total not in totals

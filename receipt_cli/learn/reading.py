@@ -1,0 +1,230 @@
+"""One kind of record as it is read, and the evidence that it is of training: how each piece of it is measured.
+
+The weights of the evidence are the vocabulary's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH, UNNUMBERED, Counter, open_steps
+from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, TIMING, TRAINED, Name, Role, counter_of
+from receipt_cli.learn.shapes import Shape
+from receipt_cli.learn.tokens import FRACTION
+from receipt_cli.learn.vocabulary import Vocabulary
+
+WHOLE = 900
+"""The rank of a loss of one kind that is the only one on its line."""
+
+
+INDENT = 24
+"""Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The interpretation of a shape. ``roles`` maps the column of each readable metric to its role, each metric once."""
+
+    shape: Shape
+    vocabulary: Vocabulary
+    names: list[Name]
+    counter: Counter
+    roles: dict[int, Role]
+    evaluation: bool
+    bar: bool
+    glued: int
+    doubts: tuple[str, ...] = ()
+    """The evidence against these records that others of the log give, or their place in a line."""
+    lags: bool = False
+    """A bar that shows the loss of the step which it counts next: at 0 that of the first, and at the end the last one again."""
+    graded: bool = False
+    """A mean error stands beside figures of names that say nothing: one of these may be the loss."""
+    numbered: bool = False
+    """A bar between the records counts them."""
+    told_by: str = ""
+    """A word by which a doubted record differs from those that are read."""
+    rivals: tuple[str, ...] = ()
+    """The labels of the loss and of another one, where only the order of the vocabulary chose between them."""
+
+    @property
+    def indented(self) -> bool:
+        """True for a record in a second column of the screen."""
+        return all(not core[:INDENT].strip() for core in self.shape.samples)
+
+    @property
+    def family(self) -> tuple[bytes, ...]:
+        """The key of one kind of records: the literals up to the counter, or to the first metric."""
+        counters = [at for at in (self.counter.step, self.counter.epoch) if at is not None]
+        literals = self.shape.literals[: max(counters or list(self.roles)[:1]) + 1]
+        kinds = ",".join(self.shape.columns[at].kind for at in counters).encode()
+        if self.glued >= 0 and len(literals) == self.glued + 2:
+            literals = [literals[-1].lstrip(b"] ")]  # the same record, once behind a bar and once not
+        return (kinds, b" " * self.indented, *(b" ".join(text.split()) for text in literals[-2:]))
+
+    @property
+    def loss(self) -> int | None:
+        """Place of the training loss."""
+        return next((at for at, role in self.roles.items() if role.kind == LOSS), None)
+
+    @cached_property
+    def evidence(self) -> Mapping[str, float]:
+        """What speaks for records of training, and against: the names of ``evidence`` in the vocabulary, with their weights."""
+        return weigh(self)
+
+    @property
+    def tier(self) -> float:
+        """How surely these are records of training: the sum of the evidence, or 0 if more speaks against it than for it."""
+        return max(0.0, sum(self.evidence.values()))
+
+    @property
+    def starts_over(self) -> bool:
+        """True where an epoch goes back, or what counts one by one: only a step can separate such attempts."""
+        return self.counter.mode == ABSENT and any(
+            c.drops and (name.spelled[-1:] == ["epoch"] or (c.integer and c.strides > 0.7 * (c.count - 1) > 2))
+            for c, name in zip(self.shape.columns, self.names, strict=True)
+        )
+
+
+def weigh(reading: Reading) -> Mapping[str, float]:
+    """Return the evidence of a reading with its weights: the strongest figure, and all that speaks against it."""
+    weights = reading.vocabulary.evidence
+    figures = {name: weights[name] for name, holds in FIGURES.items() if holds(reading)}
+    best = max(figures, key=lambda name: figures[name], default="")
+    contrary = [*reading.doubts, *(name for name, holds in CONTRARY.items() if holds(reading))]
+    return {**({best: figures[best]} if best else {}), **{name: weights[name] for name in contrary}}
+
+
+def _kinds(r: Reading) -> set[str]:
+    return {role.kind for role in r.roles.values()}
+
+
+def _values(r: Reading, at: int) -> list[float | None]:
+    return [token.value for token in r.shape.columns[at].values]
+
+
+def _rises(r: Reading) -> bool:
+    return r.counter.epoch is not None and r.shape.columns[r.counter.epoch].rises > 0
+
+
+def _varies(r: Reading) -> bool:
+    """Return whether hardly two losses are equal: equal values are a setting."""
+    values = _values(r, r.loss or 0)
+    return len(set(values)) * 2 > len(values)
+
+
+def _counts_steps(r: Reading) -> bool:
+    return r.counter.mode in (GLOBAL, PER_EPOCH) or (r.counter.mode == UNNUMBERED and r.counter.step is not None)
+
+
+def _sure_loss(r: Reading) -> bool:
+    return r.loss is not None and r.roles[r.loss].rank < WHOLE
+
+
+def _figures_of_steps(r: Reading) -> bool:
+    """Return whether a metric of the registry, a loss of one kind or a part of one stands beside a step."""
+    return _counts_steps(r) and bool(_kinds(r) & {METRIC, PART})
+
+
+def _figures_of_epochs(r: Reading) -> bool:
+    """Return whether parts of a loss stand on records of epochs, or a perplexity, or a likelihood, that varies."""
+    told = [at for at, role in r.roles.items() if role.metric == "perplexity" or "likelihood" in r.names[at].words]
+    values = [value for at in told[:1] for value in _values(r, at)]
+    headed = r.counter.epoch is None and r.counter.heading is not None
+    return r.counter.mode == EPOCHS and (headed or _rises(r)) and (PART in _kinds(r) or len(set(values)) * 2 > len(values) > 0)
+
+
+def _scores(r: Reading) -> bool:
+    """Return whether scores stand beside a step, or on records of epochs if they are said to be of the training.
+
+    Their name says so, or the same score of an evaluation beside them; or two scores vary on many records.
+    """
+    scores = [(at, role) for at, role in r.roles.items() if role.kind == SCORE]
+    if _counts_steps(r):
+        words = r.names[r.counter.step].spelled if r.counter.step is not None else ()
+        return bool(scores) and (not words or counter_of(words, r.vocabulary) is not None)
+    evaluated = {" ".join(name.spelled[1:]) for name in r.names if name.evaluation}
+    spoken = r.counter.epoch is not None and not r.vocabulary.training.isdisjoint(r.names[r.counter.epoch].spelled)
+    told = [at for at, role in scores if role.rank == TRAINED or r.names[at].words in evaluated or spoken]
+    many = len(scores) > 1 and r.shape.count >= FEW and all(len({*_values(r, at)}) > 2 for at, _ in scores)
+    return r.counter.mode == EPOCHS and _rises(r) and (many or any(len({*_values(r, at)}) > 1 for at in told))
+
+
+def _times(r: Reading) -> bool:
+    """Return whether a time stands beside a counter of steps with a total, which loops of benchmarks do not print."""
+    step = r.counter.step
+    if step is None or r.shape.columns[step].kind != FRACTION or TIMING not in _kinds(r):
+        return False
+    return r.counter.mode == PER_EPOCH or (_counts_steps(r) and r.names[step].spelled[-1:] in (["step"], ["iteration"], ["iter"]))
+
+
+def _timed_parts(r: Reading) -> bool:
+    """Return whether records without a counter have parts of a loss, and a time that is another in nearly each: of a loop."""
+    told = [(at, 4 if role.kind == TIMING else 1) for at, role in r.roles.items() if role.kind in (PART, TIMING)]
+    if r.counter.mode != ABSENT or not {PART, TIMING} <= _kinds(r):
+        return False
+    return all(r.names[at].sure and len({*_values(r, at)}) * 5 > len(_values(r, at)) * often for at, often in told)
+
+
+def _uncounted(r: Reading) -> bool:
+    return r.counter.mode == ABSENT and r.loss is not None
+
+
+def _lone(r: Reading) -> bool:
+    """Return whether nothing counts beside a loss, and it does not vary, or nothing else tells of a training.
+
+    That is another metric, the name of the loss, or a bar between the records.
+    """
+    metrics = sum(role.kind in (METRIC, LOSS) for role in r.roles.values())
+    words = r.names[r.loss].spelled if r.loss is not None else ()
+    trained = not r.vocabulary.training.isdisjoint(words) and r.shape.count >= FEW
+    return _uncounted(r) and not (_varies(r) and (metrics > 1 or trained or r.numbered))
+
+
+def _bar_without_steps(r: Reading) -> bool:
+    """Return whether a bar counts no step; one without a total may show another step of a numbered epoch in each frame."""
+    step, epoch = r.counter.step, r.counter.epoch
+    column = r.shape.columns[step] if step is not None and epoch is not None and open_steps(r.shape) else None
+    paired = column is not None and column.rises + column.drops == column.count - 1
+    return r.bar and r.counter.mode in (UNNUMBERED, ABSENT) and not paired
+
+
+def _unnumbered(r: Reading) -> bool:
+    """Return whether a counter begins again, and neither an epoch nor a heading says why: epochs, or several launches.
+
+    An epoch alone must rise, and have more records than two writers print: of two it is unknown whose they are.
+    """
+    epoch = r.counter.epoch
+    if r.counter.mode != UNNUMBERED or (r.counter.heading is not None and r.counter.step is not None):
+        return False
+    if epoch is None or r.counter.step is not None:
+        return epoch is None
+    column = r.shape.columns[epoch]
+    often = column.rises > 0 and not 3 * (column.rises + 1) < 2 * column.count <= 4 * (column.rises + 1)
+    return not (often and _varies(r) and r.loss is not None)
+
+
+def _ends_back(r: Reading) -> bool:
+    """Return whether the last record alone is of an earlier step: a summary. Another launch begins with the first step."""
+    column = r.shape.columns[r.counter.step] if r.counter.step is not None and r.counter.mode == GLOBAL else None
+    return column is not None and column.drops > 0 and not column.since and column.last != column.first
+
+
+FIGURES: Mapping[str, Callable[[Reading], bool]] = {
+    "loss": _sure_loss,
+    "loss_of_one_kind": lambda r: r.loss is not None and not _sure_loss(r),
+    "figures_of_steps": _figures_of_steps,
+    "figures_of_epochs": _figures_of_epochs,
+    "scores": _scores,
+    "times": _times,
+    "timed_parts": _timed_parts,
+}
+CONTRARY: Mapping[str, Callable[[Reading], bool]] = {
+    "evaluation": lambda r: r.evaluation,
+    "bar_without_steps": _bar_without_steps,
+    "unnumbered": _unnumbered,
+    "ends_back": _ends_back,
+    "uncounted": _uncounted,
+    "uncounted_loss_alone": _lone,
+}
