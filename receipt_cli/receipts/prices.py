@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.definitions.accelerators import normalise
-from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.errors import DataError, UsageError
 from receipt_cli.header.values import cost
 
@@ -48,6 +47,8 @@ def read_prices(path: str) -> dict[str, Any]:
 
     Raises as ``add_price``.
     """
+    from receipt_cli.definitions.strict_yaml import read_yaml  # a start reads no YAML
+
     try:
         text = Path(path).read_bytes()
     except OSError as error:

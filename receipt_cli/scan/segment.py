@@ -20,7 +20,7 @@ from receipt_cli.records.split import Fragment
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.forms import MARK, MAX_FORMS, OTHER
 
-TAIL_KEPT = 128 * 1024
+TAIL_KEPT = 112 * 1024
 HEAD_KEPT = 32 * 1024
 """Bytes at the start of a log that are searched for timestamps of lines without a rule."""
 KEPT_HITS = 256

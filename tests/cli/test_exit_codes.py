@@ -121,7 +121,7 @@ def folder(made: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("schema show receipt/9.0", 5, ""),
         ("schema check newer.json", 5, ""),
         ("parse good.log -o no/such/folder.json", 6, ""),
-        ("parse good.log -o .", 6, ""),
+        ("parse good.log -o nowhere/r.json", 6, ""),
     ],
 )  # fmt: skip
 def test_each_code(folder: Path, invoke: Invoke, line: str, code: int, said: str) -> None:

@@ -338,7 +338,7 @@ TORCHSPEC = {
         "".join(f"{bar(n)}2026-07-07 22:20:{n:02d} | INFO | pool has room\n" for n in range(1, 41)),
         {"/summary/steps/record_count": 40, "loss": 1.6},
     ),
-    "torchspec-throughput": Case(bars(), {"other:inference_entries_per_s": 13.2}),
+    "torchspec-throughput": Case(bars(), {"infer_samples_per_s": 13.2}),
     "torchspec-timing": Case(timed(), {"step_time_s": 1.2, "data_time_s": 0.9, "compute_time_s": 0.25}),
     "torchspec-timing-parts": Case(timed(), {"forward_time_s": 0.1, "backward_time_s": 0.12, "optimizer_time_s": 0.03}),
     "torchspec-actor-head": Case(

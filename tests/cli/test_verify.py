@@ -145,7 +145,7 @@ def test_a_changed_receipt(pointer: str, value: object, log: Path, receipt: Path
         ("/derivation/grammars/0/sha256", "0" * 64, "grammar"),
         ("/derivation/markers/sha256", "0" * 64, "markers"),
         ("/derivation/registry/version", 1, "registry"),
-        ("/derivation/peaks/version", 2, "peaks"),
+        ("/derivation/peaks/version", 3, "peaks"),
         ("/derivation/rules", "derive/1", "rules"),
     ],
 )
