@@ -45,20 +45,18 @@ from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically, shows_no_figure, training_unread
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
-from receipt_cli.events.banners import find_launches
-from receipt_cli.events.build import read_events
-from receipt_cli.events.copies import alone, drop_copies
-from receipt_cli.events.counters import set_aside
+from receipt_cli.events.build import ReadEvents, read_events
+from receipt_cli.events.copies import alone
 from receipt_cli.events.doubts import carry_doubts, doubtful_launches, steps_missing
-from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.launches import Launch, window
-from receipt_cli.events.model import Event, Ledger, ReadEvents
+from receipt_cli.events.naming import Ledger
 from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.printed_digits import PrintedDigits
-from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
+from receipt_cli.events.ranks import RankFigures, rank_figures
+from receipt_cli.events.runs import find_runs
 from receipt_cli.events.seeds import with_seed
-from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, LogFacts, gather, last_bytes_before
+from receipt_cli.events.table import EventTable
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
@@ -226,8 +224,7 @@ class Plan:
         read = [inner for one in every for inner in one.parts or (one,)]
         carry_doubts(whole.launches if whole is not None else (), [one.launches for one in read])
         launches = [launch for one in read for launch in one.launches]
-        events = [event for one in read for event in one.events]
-        return replace(read[-1], gathered=gathered, events=events, launches=launches, parts=tuple(read))
+        return replace(read[-1], gathered=gathered, launches=launches, parts=tuple(read))
 
     def _read_whole(self, gathered: Gathered, detection: Detection, choice: Choice | None, workers: int | None) -> Reading:
         engine, forced, streams = self.engine, self.forced, gathered.streams
@@ -238,13 +235,9 @@ class Plan:
             second = read_generically(streams, gathered, detection, workers, lacking, self.site, engine, many=self.one_of_many)
             if second is not None and (choice is None or choice.generic):
                 engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
-        told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
-        events, body = gathered.in_order(told.events)
-        events = count_epochs(sole_rank(events, told.ranks))
-        kept = set_aside(number_steps(leading_rank(drop_copies(events, told.copies)), told.bars))
-        launches = find_launches(kept, body, engine.catalogue, streams)
-        for launch in launches if len(launches) > 1 else ():
-            recount_epochs(launch.events)
+        told = read_events(engine, gathered.body, grammars)
+        events, body = gathered.in_order(told.table)
+        events, launches = find_runs(events, body, engine.catalogue, streams)
         launches[0] = launches[0]._replace(line=gathered.lines[0] + 1)
         read = (engine, gathered, body, self.options, detection, grammars, events, launches, told, tuple(lacking))
         return Reading(*read, registry=self.site.registry)
@@ -260,7 +253,8 @@ class Reading:
     options: Options
     detection: Detection
     grammars: Sequence[Grammar]
-    events: Sequence[Event]
+    events: EventTable
+    """The records of all ranks with their steps; of a log in parts those of the last."""
     launches: list[Launch]
     told: ReadEvents
     lacks: tuple[Lack, ...] = ()
@@ -346,7 +340,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         ending = explanation.improved(ending)
     starts = [max(launch.start, phase.first_at) for phase in every]
     spans = list(zip(starts, [*starts[1:], launch.end], strict=False))
-    ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], reading.gathered.twins) for index in shown]
+    ranks = [rank_figures(reading.events, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
@@ -384,7 +378,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     lost = lost or unread_losses(body.doubts, read_by)
     checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost)
     metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
-    steps = [event.last_at for phase in every for event in phase.steps]
+    steps = [int(phase.steps.at[-1]) for phase in every if phase.steps]
     behind = body.records - 1 - (max(steps) >> POSITION_BITS) if steps else None
     own += training_unread(engine, grammars, at_end, behind)
     own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
@@ -429,11 +423,11 @@ def _stamps_of(reading: Reading, number: int, came: Came | None) -> Edges:
     if arrivals is None or came is None:
         return reading.edges.of_run(number, len(launches) - 1)
     until = launches[number + 1].line - 1 if number < len(launches) - 1 else reading.gathered.log.line_count
-    before = launches[number - 1].events[-1].last_line if number and launches[number - 1].events else 0
+    before = launches[number - 1].events[-1].line if number and launches[number - 1].events else 0
     return edges_of(arrivals, (launches[number].line, until), before, came.grain)
 
 
-def _first_lines(facts: Mapping[str, tuple[float | str, int]], reading: Reading, events: Sequence[Event]) -> Facts:
+def _first_lines(facts: Mapping[str, tuple[float | str, int]], reading: Reading, events: EventTable) -> Facts:
     """Return the facts of the first run of a log with those that its first lines state."""
     return with_identity(with_seed(facts, reading.gathered, events), reading.gathered, events)
 
@@ -478,7 +472,7 @@ def _failed_at_start(reading: Reading, number: int, ending: Ending, lines: Mappi
 
 def _last_line(phases: Sequence[Phase]) -> int:
     """Return the line of the last step record, or 0."""
-    return max((event.last_line for phase in phases for event in phase.steps), default=0)
+    return max((int(phase.steps.line.max()) for phase in phases if phase.steps), default=0)
 
 
 def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:

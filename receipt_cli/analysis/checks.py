@@ -73,8 +73,8 @@ def proves_no_step(phases: Sequence[Phase], ending: Ending) -> bool:
     The log must show how the run failed, and at most one evaluation, without a counter.
     """
     ended = ending.died or ending.reason not in (None, TRUNCATED, *_NOTHING_FOUND)
-    events = [event for phase in phases for event in (*phase.evals, *phase.standalone_events) if event.rule.event == "eval"]
-    counted = len(events) > 1 or any(event.step is not None or event.counters or event.prints("epoch") for event in events)
+    rows = [row for phase in phases for row in phase.evals]
+    counted = len(rows) > 1 or any(row.step is not None or row.counters or "epoch" in row.metrics for row in rows)
     return ended and not counted and not any(phase.steps for phase in phases)
 
 
@@ -108,7 +108,7 @@ def deciding_lines(
     mfu = [p for s in summaries if (p := s.places.get("mfu_ratio")) is not None]
     first = [s.lines[0] for s in summaries if s.lines[0] is not None]
     last = [s.lines[1] for s in summaries if s.lines[1] is not None]
-    again = [attempt[0].line for phase in phases for attempt in phase.attempts[1:] if attempt]
+    again = [line for phase in phases for line in phase.begun.line.tolist()]
     end = [event.line for phase in phases for event in phase.standalone_events if event.rule.event == "end"]
     ended = ending.line_number or max([*end, *last], default=None)
     lines: dict[str, int | None] = {

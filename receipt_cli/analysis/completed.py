@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.banners import is_command
-from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.table import EventTable
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import behind_heads, plain
@@ -99,23 +101,24 @@ class Distance(NamedTuple):
 def distance(phase: Phase) -> Distance | None:
     """Return how far a phase is from its plan; None without a plan or without step numbers."""
     planned = phase.planned
-    steps = [event.last_step for event in phase.steps if event.last_step is not None]
+    numbered = phase.steps.steps[~np.isnan(phase.steps.steps)]
+    steps = [int(step) for step in numbered[-3:]]
     if planned is None or not steps:
         return None if planned is None or phase.steps else Distance(0, planned, planned, 1, 0)
-    begin = min(event.step for event in phase.steps if event.step is not None)
+    begin = int(numbered.min())
     last_at = planned - (begin == 0) + (begin >= 1 and first_epoch(phase))
-    strides = [after - before for before, after in pairwise(steps[-3:]) if after > before]
+    strides = [after - before for before, after in pairwise(steps) if after > before]
     return Distance(steps[-1], planned, last_at - steps[-1], max(strides, default=1), begin)
 
 
 def reached_plan(phase: Phase) -> bool:
     """Return whether the last record is the last planned step."""
-    planned, steps = phase.planned, [event for event in phase.steps if event.step is not None]
-    last = steps[-1].last_step if steps else None
+    planned, steps = phase.planned, phase.steps.where(~np.isnan(phase.steps.steps))
+    last = steps[-1].step if steps else None
     if last is None or planned is None or last < planned - 1 or _within_epoch(phase, planned):
         return False
     first = steps[0]  # if every step from 1 on has a record, the last step is the plan itself
-    from_one = first.step == 1 and first.rule.counts != "epoch" and sum(event.records for event in steps) == last
+    from_one = first.step == 1 and first.rule.counts != "epoch" and len(steps) == last
     return last >= planned or not from_one
 
 
@@ -124,23 +127,23 @@ def saved_plan(phase: Phase) -> bool:
     planned, last = phase.planned, phase.steps[-1] if phase.steps else None
     if last is None or planned is None or last.rule.counts == "epoch":
         return False
-    saved = (e for e in phase.standalone_events if e.rule.event == "checkpoint" and e.at > last.last_at)
+    saved = (e for e in phase.standalone_events if e.rule.event == "checkpoint" and e.at > last.at)
     return any(event.step == planned for event in saved)
 
 
 def first_epoch(phase: Phase) -> int:
     """Return the number of the first epoch if the last record counts epochs, else 0."""
     last = phase.steps[-1]
-    by_epoch = last.rule.counts == "epoch" or (last.counters is not None and "epoch_step" not in last.counters)
+    by_epoch = last.rule.counts == "epoch" or (last.counters and "epoch_step" not in last.counters)
     return (last.rule.epochs_from or 0) if by_epoch else 0
 
 
 def _within_epoch(phase: Phase, planned: int) -> bool:
     """Return whether the last record counts epochs and lies in an unfinished epoch, or before the last one."""
     last = phase.steps[-1]
-    if last.rule.counts != "epoch" and (last.counters is None or "epoch_step" in last.counters):
+    if last.rule.counts != "epoch" and (not last.counters or "epoch_step" in last.counters):
         return False
-    counters = last.counters or {}
+    counters = last.counters
     inside, length = counters.get("epoch_step"), counters.get("epoch_steps")
     early = last.step is not None and last.step < planned - 1 + (last.rule.epochs_from or 0)
     return early or (inside is not None and length is not None and inside < length)
@@ -200,12 +203,12 @@ _TOP = compile_later(rb'^ *File ".{1,400}", line \d{1,7}, in <module>')
 _IMPORT = compile_later(rb"^ *(?:import [\w.]+|from [\w.]+ import )")
 
 
-def shows_beginning(events: Iterable[Event], lines: Mapping[int, bytes], failure: int) -> bool:
+def shows_beginning(events: EventTable, lines: Mapping[int, bytes], failure: int) -> bool:
     """Return whether a known trainer printed its header, or at least ``SILENT`` lines before the first traceback.
 
     A traceback alone also names a trainer, but the part of the log before it may be missing.
     """
-    return any(event.rule.event == "header" and event.facts for event in events) or _is_silent(lines, failure)
+    return any(row.facts for row in events.of_sources(lambda source: source.rule.event == "header")) or _is_silent(lines, failure)
 
 
 def _is_silent(lines: Mapping[int, bytes], failure: int) -> bool:

@@ -18,7 +18,6 @@ from receipt_cli.analysis.survival import FRAME, HEAD
 from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import NO_RANK, plain, starts
@@ -321,7 +320,7 @@ def _progress(phases: Sequence[Phase], stamps: Stamps) -> LastProgress | None:
     phase = next((phase for phase in reversed(phases) if phase.steps), None)
     if phase is None:
         return None
-    table = EventTable(phase.steps)
+    table = phase.steps
     line, clocks = int(table.line[-1]), table.clock[-PACE_RECORDS - 1 :].tolist()
     clocks = [] if any(map(math.isnan, clocks)) else clocks
     gaps = [b - a for a, b in pairwise(clocks) if b >= a]
@@ -330,7 +329,7 @@ def _progress(phases: Sequence[Phase], stamps: Stamps) -> LastProgress | None:
     after = last.clock - clocks[-1] if last is not None and last.line >= line else None
     silence = _rounded(after) if after is not None and after >= 0 else None
     stalled = silence > max(STALL_RATIO * usual, STALL_SECONDS) if silence is not None and usual is not None else None
-    return LastProgress(line, phase.steps[-1].last_step, silence, usual, stalled)
+    return LastProgress(line, phase.steps[-1].step, silence, usual, stalled)
 
 
 def _rounded(seconds: float | None) -> float | None:

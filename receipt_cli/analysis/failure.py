@@ -18,7 +18,7 @@ from receipt_cli.analysis.survival import CONVICTING, FATAL, FRAME, HEAD, INTERR
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import EventTable, place_of
+from receipt_cli.events.table import place_of
 from receipt_cli.numeric.statistics import exact_median, finite, value_range
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem
@@ -263,7 +263,7 @@ def _diverged(phases: Sequence[Phase]) -> MarkerMatch | None:
     lowest loss; the line is that of the lowest loss.
     """
     for phase in reversed(phases):
-        table = EventTable(phase.steps)
+        table = phase.steps
         column = table.metric("loss")
         losses = finite(column.values)
         lowest, _ = value_range(losses)
@@ -315,9 +315,7 @@ def _nan_loss(phases: Sequence[Phase]) -> int | None:
     """
     for name in ("loss", "val_loss"):
         for phase in reversed(phases):
-            every = (*phase.steps, *phase.evals, *phase.standalone_events)
-            events = phase.steps if name == "loss" else sorted(every, key=lambda e: e.at)
-            table = EventTable(events)
+            table = phase.steps if name == "loss" else phase.steps.with_(phase.evals, phase.standalone_events)
             column = table.metric(name)
             if len(column.values):
                 after = int(np.append(-1, np.flatnonzero(np.isfinite(column.values)))[-1]) + 1

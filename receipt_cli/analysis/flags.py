@@ -10,7 +10,6 @@ import numpy as np
 from receipt_cli.analysis.flops import PRINTED, SAME_PEAK, named_convention, positive
 from receipt_cli.analysis.recompute import Comparison, Workings
 from receipt_cli.definitions.accelerators import Device, load_peaks
-from receipt_cli.events.model import Event
 from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic, count_above, finite
@@ -54,7 +53,7 @@ _RATES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_p
 
 def find_oddities(
     steps: EventTable,
-    singles: Sequence[Event],
+    singles: EventTable,
     metrics: Mapping[str, Statistic],
     made: Workings,
     consistency: Sequence[Comparison],
@@ -175,9 +174,7 @@ def _impossible(steps: EventTable, metrics: Mapping[str, Statistic], made: Worki
     yield Flag("impossible_steps", name, largest if printed else None, None if printed else largest, None, count, detail)
 
 
-def _unknown_peak(
-    steps: EventTable, singles: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings
-) -> Iterator[Flag]:
+def _unknown_peak(steps: EventTable, singles: EventTable, metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
     """Yield a flag if the trainer lacked its device's peak: none printed beside the device, or no finite MFU."""
     mfu = steps.metric("mfu_ratio").values if "mfu_ratio" in metrics else np.empty(0)
     peak = ("fact", "peak_flops_per_s_per_device")

@@ -7,10 +7,11 @@ mean one thing only; the line must be about nothing else. A fact that two lines 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from receipt_cli.events.model import Event
+from receipt_cli.events.seeds import first_figure
 from receipt_cli.events.streams import Gathered
+from receipt_cli.events.table import EventTable
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import plain, starts
 
@@ -65,14 +66,14 @@ _NO_NAMES = frozenset({
 """Words behind such a label that name nothing."""
 
 
-def with_identity(facts: Facts, gathered: Gathered, events: Sequence[Event]) -> Facts:
+def with_identity(facts: Facts, gathered: Gathered, events: EventTable) -> Facts:
     """Return the facts of the first run of a log with those that its first lines state and no rule has read."""
     if not events or len(gathered.streams) > 1:
         return facts
     head = gathered.heads[0]
     if _WORDS.search(head) is None:
         return facts
-    until = min((event.line for event in events if event.is_step or event.metrics), default=None)
+    until = first_figure(events)
     found: dict[str, dict[str, int]] = {}
     digests: dict[str, dict[str, int]] = {}
     for number, line in enumerate(plain(head[: head.rfind(b"\n") + 1]).split(b"\n"), gathered.lines[0] + 1):

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from receipt_cli.analysis.trend import Course, course
 from receipt_cli.definitions.units import read_number
 from receipt_cli.events.ranks import RankFigures
-from receipt_cli.events.table import EventTable, Series
+from receipt_cli.events.table import Series, distinct
 from receipt_cli.numeric.statistics import finite
 from receipt_cli.patterns import compile_later
 
@@ -114,13 +114,14 @@ def _ends(prefix: str, allocated: Course, reserved: Course, *, sloped: bool) -> 
 
 def _count(series: Series, name: str) -> float | None:
     """Return an allocator count over the whole phase, for the rank with the highest."""
-    by_rank: dict[int, list[float]] = {}
-    for event in (e for e in series.table.events if e.prints(name)):
-        counts = finite(EventTable([event]).metric(name).values).tolist()
-        known = by_rank.setdefault(event.rank, [0.0])
-        added = event.meanings.get(name, (None, None))[1] == SINCE_LAST
-        known[0] = math.fsum([known[0], *counts]) if added else max([known[0], *counts])
-    return max((count for [count] in by_rank.values()), default=None)
+    by_rank: dict[int, float] = {}
+    for source, rows, _ in series.table.parts:
+        column, ranks = series.table.chosen(rows).metric(name), series.table.chosen(rows).rank
+        added = source.meanings.get(name, (None, None))[1] == SINCE_LAST
+        for rank in distinct(ranks[column.rows]):
+            counts, known = finite(column.within(ranks == rank).values).tolist(), by_rank.get(rank, 0.0)
+            by_rank[rank] = math.fsum([known, *counts]) if added else max([known, *counts])
+    return max(by_rank.values(), default=None)
 
 
 def _out_of_memory(message: str | None) -> dict[str, float]:

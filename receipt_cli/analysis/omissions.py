@@ -4,9 +4,8 @@ of it are left out."""
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 
@@ -14,10 +13,9 @@ from receipt_cli.analysis.checks import LOSSES
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.events.counters import JUMP, Contest, jumps_at_end
-from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase, last_steps
 from receipt_cli.events.ranks import RankFigures
-from receipt_cli.events.table import EventTable, positions
+from receipt_cli.events.table import Row, numbers_in
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.statistics import Statistic, finite
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem, pointer
@@ -49,11 +47,12 @@ def loss_missing(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[
         losses = [name for name in names if name.endswith("loss") and not name.startswith(("val_", "test_"))]
         if losses or summary.record_count < MIN_LOSSLESS or not names & GRADIENTS:
             continue
-        rule = next((e.rule for e in steps if any(f.target == ("metric", "loss") for f in e.rule.fields.values())), None)
-        unnamed = dict.fromkeys(name for event in steps for name in event.unregistered_names)
+        rules = [source.rule for source, rows, _ in sorted(steps.parts, key=lambda part: numbers_in(part[1])[0])]
+        rule = next((rule for rule in rules if any(f.target == ("metric", "loss") for f in rule.fields.values())), None)
+        unnamed = steps.other_names()
         if rule is not None and unnamed:
             detail = f"none of the {summary.record_count} step records has the training loss that {rule.name} reads; they have "
-            found.append(Problem("loss_missing", steps[0].line, detail + ", ".join(list(unnamed)[:8]), ""))
+            found.append(Problem("loss_missing", steps[0].line, detail + ", ".join(unnamed[:8]), ""))
     return found
 
 
@@ -90,7 +89,7 @@ def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Pr
 
 def _reached(phase: Phase, summary: Summary, before: int) -> list[str]:
     """Return the figures besides the last step that a counter far ahead changes; ``before`` is the step before the last."""
-    epochs = [*dict.fromkeys(int(value) for value in finite(EventTable(phase.steps).metric("epoch").values))]
+    epochs = [*dict.fromkeys(int(value) for value in finite(phase.steps.metric("epoch").values))]
     found = [f"metrics/epoch/{key}" for key in ("last", "max", "mean")] if jumps_at_end(epochs) else []
     saved = summary.checkpoints
     if saved is not None:
@@ -128,7 +127,7 @@ def _undecided(contests: Sequence[Contest], summary: Summary) -> list[str]:
     return found
 
 
-def _value(event: Event | None, name: str) -> float | None:
+def _value(event: Row | None, name: str) -> float | None:
     return None if event is None else event.metrics.get(name, event.unregistered.get(name))
 
 
@@ -181,7 +180,7 @@ def loss_doubts(phases: Sequence[Phase], summaries: Sequence[Summary], primary: 
 
 def _zeros_at_end(phase: Phase) -> int:
     """Return how many final records print a loss of 0 with a gradient norm that is not finite."""
-    table = EventTable(phase.steps)
+    table = phase.steps
     losses, norms = (table.metric(name).values[::-1] for name in ("loss", "grad_norm"))
     both = min(len(losses), len(norms))
     return int(np.append((losses[:both] == 0) & ~np.isfinite(norms[:both]), False).argmin())
@@ -189,13 +188,11 @@ def _zeros_at_end(phase: Phase) -> int:
 
 def _silent_records(phase: Phase) -> int:
     """Return how many final records have no loss, if far more than ever lay between two losses; else 0."""
-    every = positions(phase.steps)
-    table = EventTable(phase.steps)
-    losses: list[int] = table.at[table.metric("loss").rows].tolist()
-    after = len(every) - bisect_right(every, losses[-1]) if losses else 0
-    if after < MIN_LOSSLESS or len(losses) < MIN_LOSSLESS:
+    losses = phase.steps.metric("loss")
+    after = len(phase.steps) - 1 - losses.row(len(losses.values) - 1) if len(losses.values) else 0
+    if after < MIN_LOSSLESS or len(losses.values) < MIN_LOSSLESS:
         return 0
-    widest = max(bisect_left(every, other) - bisect_left(every, one) for one, other in pairwise(losses))
+    widest = int(np.diff(numbers_in(losses.rows)).max())
     return after if after > 3 * widest else 0
 
 
@@ -244,7 +241,7 @@ def losses_left_over(
     for rule, cells in dropped:
         labelled = rule.mapping is None  # an object may contain others, with losses of their own
         count = sum(n for label, n in cells.items() if labelled and alias.get(label.lower()) == "loss")
-        indices = [i for i, phase in enumerate(phases) if count and any(event.rule is rule for event in phase.steps)]
+        indices = [i for i, phase in enumerate(phases) if count and any(source.rule is rule for source in phase.steps.sources)]
         for index in indices:
             fields = [pointer("phases", index, "summary", "metrics", "loss", name) for name in STATISTICS]
             fields.append(pointer("phases", index, "summary", "steps", "record_count"))
@@ -284,10 +281,8 @@ def _fields(
     """Yield the statistics that could change if the doubtful numbers counted."""
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         known = (summary.metrics if part == "metrics" else summary.other_metrics).get(name)
-        events = [*phase.step_events, *phase.evals]
-        if known is None or not events:
-            continue
-        if max(event.last_at for event in events) < doubt.at[0] or min(event.at for event in events) > doubt.at[-1]:
+        events = phase.step_events.with_(phase.evals)
+        if known is None or not events or events[-1].at < doubt.at[0] or events[0].at > doubt.at[-1]:
             continue
         places = summary.places.get(name)
         ends = (None, None) if places is None else (places.first_line, places.last_line)
@@ -311,19 +306,19 @@ def largest(phases: Sequence[Phase]) -> list[int]:
     """Return the ascending indices of listed phases: all, or those that decide a check, and the longest."""
     if len(phases) <= FEW_PHASES:
         return list(range(len(phases)))
-    sizes = [sum(event.records for event in phase.steps) for phase in phases]
+    sizes = [len(phase.steps) for phase in phases]
     first = max(range(len(phases)), key=lambda index: (sizes[index], -index))
     ranked = sorted(range(len(phases)), key=lambda index: (index != first, not _odd(phases[index]), -sizes[index], index))
-    printing = ((*phases[index].steps, *phases[index].evals) for index in ranked)
-    sums = accumulate(len({name for event in each for name in (*event.metrics, *event.unregistered)}) for each in printing)
+    printing = (phases[index].steps.with_(phases[index].evals) for index in ranked)
+    sums = accumulate(len({*each.metric_names(), *each.other_names()}) for each in printing)
     return sorted(ranked[: min(MAX_PHASES, max(FEW_PHASES, sum(figures <= MAX_FIGURES for figures in sums)))])
 
 
 def _odd(phase: Phase) -> bool:
     """Return whether a loss is not finite, an MFU is above 1, or the run restarted."""
-    events = [*phase.steps, *phase.evals, *phase.standalone_events]
-    losses = (event.metrics.get(name, 0.0) for event in events for name in LOSSES)
-    return bool(phase.restarts) or not all(map(math.isfinite, losses)) or any(e.metrics.get("mfu_ratio", 0.0) > 1 for e in events)
+    events = phase.steps.with_(phase.evals, phase.standalone_events)
+    finite_ = all(np.isfinite(events.metric(name).values).all() for name in LOSSES)
+    return bool(phase.restarts) or not finite_ or bool((events.metric("mfu_ratio").values > 1).any())
 
 
 def lowest(ranks: Mapping[int, RankFigures]) -> dict[int, RankFigures]:

@@ -57,7 +57,7 @@ def find_position(table: EventTable, metrics: Iterable[str], others: Sequence[st
 
     ``metrics`` and ``others`` are the names of the table's figures, in the registry and outside of it.
     """
-    steps: Mask = table.spread([event.rule.event == "step" for event in table.events])
+    steps: Mask = table.by_source(lambda source: source.rule.event == "step")
     columns = {name: table.metric(name).within(steps) for name in metrics if name in COUNTED}
     columns |= {name: table.other(name).within(steps) for name in others if position_kind(name) is not None}
     columns = {name: found for name, found in columns.items() if len(found.values) and np.isfinite(found.values[[0, -1]]).all()}

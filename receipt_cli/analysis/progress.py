@@ -20,9 +20,8 @@ from receipt_cli.analysis.flops import Facts, Peak, positive, tokens_per_step
 from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, Records, are_countable, is_time
 from receipt_cli.analysis.goodput.steps import marks_of, paces, place
 from receipt_cli.analysis.goodput.timestamps import Life
-from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import NO_STEP, EventTable, Series, positions
+from receipt_cli.events.table import EventTable, Row, Series
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.precision import TOLERANCE, resolution
 from receipt_cli.numeric.statistics import Statistic, Values, exact_median, exact_sum, quantiles, value_range
@@ -51,17 +50,17 @@ class Realised(NamedTuple):
     samples_per_s: float | None
 
 
-def realise(steps: Sequence[Event], facts: Facts, metrics: Mapping[str, Statistic], life: Life | None) -> Realised | None:
+def realise(steps: EventTable, facts: Facts, metrics: Mapping[str, Statistic], life: Life | None) -> Realised | None:
     """Return the realised throughput of a phase's step records over ``life``; None without good timestamps.
 
     Tokens and samples are the difference of printed totals, else those per step (from ``facts`` or a constant batch size) times
     the steps.
     """
-    if life is None or len(steps) + sum(len(event.run) for event in steps if event.run is not None) < 2:
+    if life is None or len(steps) < 2:
         return None
     if life.seconds <= 0 or life.seconds < FINE * life.grain:
         return None
-    first, last = steps[0].step, steps[-1].last_step
+    first, last = steps[0].step, steps[-1].step
     count = last - first if first is not None and last is not None and last > first else None
     samples, tokens = _per_step(facts, metrics)
     amounts = (_total(steps, metrics, "tokens_total", tokens, count), _total(steps, metrics, "samples_total", samples, count))
@@ -79,15 +78,11 @@ def _per_step(facts: Facts, metrics: Mapping[str, Statistic]) -> tuple[float | N
     return samples, None if samples is None or length is None else samples * length
 
 
-def _total(
-    steps: Sequence[Event], metrics: Mapping[str, Statistic], name: str, each: float | None, count: int | None
-) -> float | None:
+def _total(steps: EventTable, metrics: Mapping[str, Statistic], name: str, each: float | None, count: int | None) -> float | None:
     """Return the growth of a counter from the first to the last record, else ``each`` times the steps."""
     counter = metrics.get(name)
     if counter is not None and counter.scope in (None, "global"):
-        run = steps[-1].run
-        printed = steps[-1].metrics if run is None else run.values(len(run) - 1)[1]
-        first, last = steps[0].metrics.get(name), printed.get(name)
+        first, last = (row.metrics.get(name) for row in (steps[0], steps[-1]))
         if first is not None and last is not None and last > first:
             return last - first
     return None if each is None or count is None else each * count
@@ -161,7 +156,7 @@ class Identity(NamedTuple):
 class Evidence(NamedTuple):
     """Inputs of the identities. ``grain``: possible error of timestamps [s]; ``world``: number of devices."""
 
-    steps: Sequence[Event]
+    steps: EventTable
     facts: Facts
     metrics: Mapping[str, Statistic]
     series: Series
@@ -323,16 +318,16 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
     ``median_step_s`` [s] and ``grain`` (timestamp resolution [s]) come from the step times; None if unknown. Lines about one
     step with no step record between them belong to one checkpoint.
     """
-    lines = sorted((e for e in phase.standalone_events if e.rule.event == "checkpoint"), key=lambda e: e.at)
+    lines = phase.standalone_events.of_sources(lambda source: source.rule.event == "checkpoint")
     if not lines:
         return None
-    steps = sorted([*phase.steps, *phase.superseded], key=lambda e: e.at)
-    records = _Records(steps)
-    evals = _Records([event for event in phase.evals if event.step is not None])
-    others = positions(e for e in (*phase.evals, *phase.standalone_events) if e.rule.event != "checkpoint")
+    records = _Records(phase.every)
+    evals = _Records(phase.evals.where(~np.isnan(phase.evals.steps)))
+    others = phase.evals.with_(phase.standalone_events).of_sources(lambda source: source.rule.event != "checkpoint")
+    between = sorted([*others.at.tolist(), *(at for at, _ in phase.started)])
     saved: list[Saved] = []
     before: tuple[int, int | None] | None = None
-    named: Event | None = None  # a line without a step belongs to the checkpoint before it if no record lies between
+    named: Row | None = None  # a line without a step belongs to the checkpoint before it if no record lies between
     for event in lines:
         last = records.before(event.at)
         named = event if event.step is not None else named
@@ -345,9 +340,9 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
             saved[-1] = saved[-1]._replace(duration_s=saved[-1].duration_s if one.duration_s is None else one.duration_s)
             continue
         if one.duration_s is None and median_step_s is not None and grain is not None and last is not None:
-            one = one._replace(duration_s=_inferred(last, records.after(event.at), others, median_step_s, grain))
+            one = one._replace(duration_s=_inferred(last, records.after(event.at), between, median_step_s, grain))
         saved.append(one)
-    return _ledger(saved, lines[-1], steps)
+    return _ledger(saved, lines[-1], phase.every)
 
 
 class _Record(NamedTuple):
@@ -361,28 +356,25 @@ class _Record(NamedTuple):
 class _Records:
     """Step records by position."""
 
-    def __init__(self, steps: Sequence[Event]) -> None:
-        self.table = EventTable(steps)
-        self.order = np.argsort(self.table.at, kind="stable")
-        self.places = self.table.at[self.order].data
+    def __init__(self, steps: EventTable) -> None:
+        self.table = steps
 
     def before(self, at: int) -> _Record | None:
         """Return the last record before a position."""
-        return self._of(bisect_left(self.places, at) - 1)
+        return self._of(bisect_left(self.table.at, at) - 1)
 
     def after(self, at: int) -> _Record | None:
         """Return the first record at or after a position."""
-        return self._of(bisect_left(self.places, at))
+        return self._of(bisect_left(self.table.at, at))
 
     def _of(self, number: int) -> _Record | None:
-        if not 0 <= number < len(self.order):
+        if not 0 <= number < len(self.table):
             return None
-        row = self.order[number]
-        at, step, clock = (column[row].item() for column in (self.table.at, self.table.step, self.table.clock))
-        return _Record(at, None if step == NO_STEP else step, clock)
+        row = self.table[number]
+        return _Record(row.at, row.step, row.clock)
 
 
-def _step(event: Event, before: _Record | None, evals: _Records) -> int | None:
+def _step(event: Row, before: _Record | None, evals: _Records) -> int | None:
     """Return the step of a checkpoint: printed, else that of the record or evaluation before its line."""
     if event.step is not None:
         return event.step
@@ -404,13 +396,13 @@ def _inferred(before: _Record, after: _Record | None, others: Sequence[int], med
     return None if math.isnan(seconds) or seconds < 2 * grain else round(seconds, CLOCK_DIGITS)
 
 
-def _ledger(saved: Sequence[Saved], last: Event, steps: Sequence[Event]) -> Checkpoints:
+def _ledger(saved: Sequence[Saved], last: Row, steps: EventTable) -> Checkpoints:
     known = [one.duration_s for one in saved if one.duration_s is not None]
     whole = math.fsum(known) if len(known) == len(saved) else None
     at_end = steps[-1] if steps else None
     steps_since = time_since = None
-    if at_end is not None and at_end.last_step is not None and saved[-1].step is not None:
-        steps_since = max(0, at_end.last_step - saved[-1].step)
-    if at_end is not None and not math.isnan(at_end.last_clock) and not math.isnan(last.clock):
-        time_since = max(0.0, round(at_end.last_clock - last.clock, CLOCK_DIGITS))
+    if at_end is not None and at_end.step is not None and saved[-1].step is not None:
+        steps_since = max(0, at_end.step - saved[-1].step)
+    if at_end is not None and not math.isnan(at_end.clock) and not math.isnan(last.clock):
+        time_since = max(0.0, round(at_end.clock - last.clock, CLOCK_DIGITS))
     return Checkpoints(len(saved), saved[-1].step, last.line, whole, steps_since, time_since, saved[-LISTED:])

@@ -7,13 +7,11 @@ metric is judged from its ``LEAST + 1``-st value on; a metric with negative valu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.events.model import Event
 from receipt_cli.events.table import NO_STEP, EventTable
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.spill import pieces, take
@@ -60,13 +58,13 @@ class Spikes(NamedTuple):
     marked_count: int | None
 
 
-def find_spikes(steps: EventTable, singles: Sequence[Event]) -> Spikes | None:
+def find_spikes(steps: EventTable, singles: EventTable) -> Spikes | None:
     """Return the spikes in step records, and those that the trainer marked in ``singles``.
 
     None if nothing is marked and no metric has more than ``LEAST`` values.
     """
     found = {name: spiked for name in FACTORS if (spiked := _of_metric(steps, name)) is not None}
-    marked = sum(TEXT in event.texts for event in singles)
+    marked = sum(TEXT in row.texts for row in singles.of_sources(lambda source: bool(source.columns.texts)))
     return Spikes(found, marked or None) if found or marked else None
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+
+import numpy as np
 
 from receipt_cli.analysis.bottleneck import CYCLE, LOOKED_AT, Bottleneck, judge
 from receipt_cli.analysis.failure import Ending
@@ -31,11 +32,10 @@ from receipt_cli.analysis.spikes import Spikes, find_spikes
 from receipt_cli.analysis.stated import Contradiction, StatedFact, complete
 from receipt_cli.analysis.steady import SteadyState, plausible, steady_records
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.printed_digits import Digits, PrintedDigits
 from receipt_cli.events.ranks import RankFigures
-from receipt_cli.events.table import Column, EventTable, Places, Series, find_places
+from receipt_cli.events.table import Column, EventTable, Places, Series, Source, find_places, numbers_in
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite
@@ -105,30 +105,29 @@ def summarise(
     ``grain`` is how many seconds stamps may be off, None if they show it themselves.
     """
     steps = phase.steps
-    numbered = [e for e in steps if e.step is not None]
+    numbered = steps.steps[~np.isnan(steps.steps)]
     standing = standing_records(phase)
     steady, state = steady_records(standing)
     summary = Summary(
         phase=phase.name,
-        first=numbered[0].step if numbered else None,
-        last=numbered[-1].last_step if numbered else None,
+        first=int(numbered[0]) if len(numbered) else None,
+        last=int(numbered[-1]) if len(numbered) else None,
         planned=phase.planned,
-        record_count=sum(e.records for e in steps),
+        record_count=len(steps),
         restart_count=phase.restarts,
-        superseded_count=sum(e.records for e in phase.superseded),
+        superseded_count=len(phase.superseded),
         steady=state,
         training_time_s=_number(phase.fact("training_time_s")),
         parameter_count=_parameters(phase),
     )
     if steps:
-        summary.lines = steps[0].line, steps[-1].last_line
-    beside = _without_means(steps, [*phase.evals, *phase.standalone_events], registry)
-    events = sorted([*steps, *beside], key=lambda e: e.at)
-    table = EventTable(events)
+        summary.lines = steps[0].line, steps[-1].line
+    beside = _without_means(steps, phase.evals.with_(phase.standalone_events), registry)
+    table = beside.with_(steps)
     _metrics(summary, table, _among(table, steps, steady), registry)
     _others(summary, table)
     summary.position = find_position(table, summary.metrics, list(summary.other_metrics))
-    summary.printed_digits = digits.of(events, summary.places) if digits is not None else {}
+    summary.printed_digits = digits.of(table, summary.places) if digits is not None else {}
     for name, shown in summary.printed_digits.items():
         summary.places[name].resolution = shown.unit
     _derive(summary, phase, standing, steady, facts, stated)
@@ -141,15 +140,15 @@ def summarise(
     return summary
 
 
-def find_time_to_train(events: Iterable[Event]) -> float | None:
+def find_time_to_train(events: EventTable) -> float | None:
     """Return the seconds from start to end that a benchmark states, rounded to milliseconds.
 
     The first rank with statements counts; None unless it states both, once each.
     """
     stated: dict[str, dict[int, set[float | str]]] = {"run_started": {}, "run_stopped": {}}
-    for event in events:
-        for name in stated.keys() & event.facts.keys():
-            stated[name].setdefault(event.rank, set()).add(event.facts[name])
+    for row in events.of_sources(lambda source: source.speaks):
+        for name in stated.keys() & row.facts.keys():
+            stated[name].setdefault(row.rank, set()).add(row.facts[name])
     begun, ended = (found[min(found)] if found else set() for found in stated.values())
     if len(begun) != 1 or len(ended) != 1 or min(stated["run_started"]) != min(stated["run_stopped"]):
         return None
@@ -159,68 +158,60 @@ def find_time_to_train(events: Iterable[Event]) -> float | None:
 
 def _session(summary: Summary, phase: Phase) -> list[Comparison]:
     """Return the run means that the steps of the last attempt contradict."""
-    numbered = [e for e in (phase.attempts[-1] if phase.attempts and not phase.relays else ()) if e.step is not None]
-    if not numbered or numbered[0].step is None or (last := numbered[-1].last_step) is None:
+    steps = phase.attempt(-1).steps
+    numbered = steps[~np.isnan(steps)]
+    if not len(numbered):
         return []
-    records = sum(event.records for event in numbered)
-    return of_session(numbered[0].step, last, records, summary.metrics, summary.training_time_s)
+    return of_session(int(numbered[0]), int(numbered[-1]), len(numbered), summary.metrics, summary.training_time_s)
 
 
-def _without_means(steps: Sequence[Event], others: Sequence[Event], registry: Registry) -> list[Event]:
+def _without_means(steps: EventTable, others: EventTable, registry: Registry) -> EventTable:
     """Return ``others`` without metrics that step records print too and that cover another span here.
 
     These are means of curves and rates in closing lines, and rates in evaluation lines. Counters and levels stay: their last
     value holds for the whole run.
     """
-    closing = {"end", "eval"} & {event.rule.event for event in others if event.metrics or event.unregistered}
+    closing = [s for s in others.sources if s.rule.event in ("end", "eval") and (s.metrics or s.others)]
     if not closing:
-        return list(others)
-    named = {name for event in steps for name in event.metric_names}
+        return others
+    named = steps.metric_names()
     rates = {name for name in named if registry.by_name[name].klass == "rate"}
     curves = {name for name in named if registry.by_name[name].klass == "curve"}
-    repeated: dict[str, set[str]] = {
-        "eval": rates,
-        "end": {*rates, *curves, *(name for event in steps for name in event.unregistered_names)},
-    }
+    repeated: dict[str, set[str]] = {"eval": rates, "end": {*rates, *curves, *steps.other_names()}}
 
-    def kept(event: Event) -> Event:
-        names = repeated.get(event.rule.event, set())
-        if names.isdisjoint((*event.metrics, *event.unregistered)):
-            return event
-        metrics, unregistered = (
-            {name: value for name, value in printed.items() if name not in names}
-            for printed in (event.metrics, event.unregistered)
-        )
-        return replace(event, metrics=metrics, unregistered=unregistered)
+    def kept(source: Source) -> Source:
+        names = repeated.get(source.rule.event, set())
+        metrics, figures = ({n: c for n, c in held.items() if n not in names} for held in (source.metrics, source.others))
+        return replace(source, metrics=metrics, others=figures)
 
-    return [kept(event) for event in others]
+    return others.of(others.log.having([kept(source) for source in others.log.sources]))
 
 
-def _among(table: EventTable, steps: Sequence[Event], steady: Mask) -> Mask:
+def _among(table: EventTable, steps: EventTable, steady: Mask) -> Mask:
     """Return which rows of a table count in the steady window: the ``steady`` ones of ``steps``, and all that are no step."""
-    found: Mask = table.spread([event.rule.event != "step" for event in table.events])
-    firsts = dict(zip(map(id, steps), accumulate((event.records for event in steps), initial=0), strict=False))
-    for row, event in zip(table.firsts, table.events, strict=False):
-        if (first := firsts.get(id(event))) is not None:
-            found[row : row + event.records] = steady[first : first + event.records]
+    if len(table) == len(steps):
+        return steady
+    found: Mask = np.array(table.by_source(lambda source: source.rule.event != "step"))
+    found[np.searchsorted(numbers_in(table.rows), numbers_in(steps.rows))] = steady
     return found
 
 
 def _metrics(summary: Summary, table: EventTable, steady: Mask, registry: Registry) -> None:
-    events = table.events
-    names = sorted({n for e in events for n in e.metric_names}, key=lambda n: registry.by_name[n].id)
+    every = [(source, table.chosen(rows)) for source, rows, _ in table.parts]
     shown: list[str] = []
-    for name in names:
-        printed = table.metric(name)
-        if name == "epoch" and any(event.rule.event != "eval" and event.prints(name) for event in events):
-            printed = printed.within(table.spread([event.rule.event != "eval" for event in events]))  # they are not counted
+    for name in sorted(table.metric_names(), key=lambda n: registry.by_name[n].id):
+        likely = [(source, part) for source, part in every if name in source.metrics or name == "epoch"]
+        printed, printing = table.metric(name), [(source, part) for source, part in likely if part.prints(name)]
+        kinds = {source.rule.event for source, _ in printing}
+        if name == "epoch" and kinds - {"eval"}:
+            printed = printed.within(table.by_source(lambda source: source.rule.event != "eval"))  # they are not counted
         if not len(printed.values):
             continue
         shown.append(name)
         window = registry.by_name[name].window
-        if not any(e.rule.event == "step" and e.prints(name) for e in events):
+        if "step" not in kinds:
             window = "all"  # printed between steps, not per step
-        scope, definition = _meaning(events, name)
+        scope, definition = _meaning(printing, name)
         windowed = printed if window == "all" else table.metric(name).within(steady)
         summary.metrics[name] = _describe(printed, windowed.values, window, scope, definition, name)
         summary.places[name] = find_places(table, printed, windowed, name, summary.metrics[name])
@@ -228,15 +219,13 @@ def _metrics(summary: Summary, table: EventTable, steady: Mask, registry: Regist
     summary.series = Series(shown, table, steady)
 
 
-def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None]:
-    """Return the scope and definition of a metric, from its last record."""
+def _meaning(printing: Sequence[tuple[Source, EventTable]], name: str) -> tuple[str | None, str | None]:
+    """Return the scope and definition of a metric, from the source of its last record."""
     found: tuple[str | None, str | None] = (None, None)
-    asked: set[int] = set()
-    for event in reversed(events):
-        if id(event.meanings) not in asked and event.prints(name):
-            asked.add(id(event.meanings))  # shared by all records of a rule
-            scope, definition = event.meanings.get(name, (None, None))
-            found = (found[0] or scope, found[1] or definition)
+    last = {part[(column := part.metric(name)).row(len(column.values) - 1)].number: source for source, part in printing}
+    for row in sorted(last, reverse=True):
+        scope, definition = last[row].meanings.get(name, (None, None))
+        found = (found[0] or scope, found[1] or definition)
     return found
 
 
@@ -253,10 +242,7 @@ def _resolution(values: Floats) -> float | None:
 
 
 def _others(summary: Summary, table: EventTable) -> None:
-    events = table.events
-    names = list(dict.fromkeys(n for e in events for n in e.unregistered_names))
-    if len(names) > MAX_OTHERS:  # in printed order
-        names = list(dict.fromkeys(n for event in events for e in expand(event) for n in e.unregistered))
+    names = table.other_names()  # in printed order
     summary.dropped_others = max(0, len(names) - MAX_OTHERS)
     for name in sorted(names[:MAX_OTHERS]):
         printed = table.other(name)
@@ -322,7 +308,7 @@ def _life(phase: Phase, grain: float | None) -> Life | None:
     steps = phase.step_events
     if not steps:
         return None
-    found = find_life(steps, 0, Edges(grain=grain), (steps[0].line, steps[-1].last_line), local=grain is None)
+    found = find_life(steps, 0, Edges(grain=grain), (steps[0].line, steps[-1].line), local=grain is None)
     return found if isinstance(found, Life) else None
 
 

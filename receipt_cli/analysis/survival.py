@@ -17,10 +17,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from receipt_cli.analysis.completed import reached_plan
 from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue, Marker
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import positions
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import QUIET_RECORDS
 from receipt_cli.records.envelope import NO_RANK
@@ -167,13 +168,15 @@ class Progress:
     """Evidence of progress: positions of steps, of new attempts and of proofs of completion."""
 
     def __init__(self, body: SegmentBody, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
-        events = [e for p in phases for e in (*p.step_events, *p.evals, *p.standalone_events)]
-        self.steps = positions(e for p in phases for e in (*p.steps, *p.superseded))  # once each, even if repeated
-        self.epochs = sorted(e.at for p in phases for e in p.steps if e.rule.counts == "epoch")
-        self.attempts = [a[0].at for p in phases for a in p.attempts[1:] if a]
+        places = [p.every.at for p in phases]  # once each, even if repeated
+        self.steps = (places[0] if len(places) == 1 else np.sort(np.concatenate([np.empty(0, np.int64), *places]))).data
+        by_epoch = (p.steps.of_sources(lambda source: source.rule.counts == "epoch").at for p in phases)
+        self.epochs = sorted(at for found in by_epoch for at in found.tolist())
+        self.attempts = [at for p in phases for at in p.begun.at.tolist()]
         replanned = (p for before, p in pairwise(phases) if (p.name, p.grammar) == (before.name, before.grammar))
         self.attempts += [p.step_events[0].at for p in replanned if len(p.step_events) > 1]  # restarted with another plan
-        self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
+        ends = (row for p in phases for row in p.standalone_events.of_sources(lambda source: source.rule.event == "end"))
+        self.ends = [row.at for row in ends if row.texts.get("status", "ok").lower() in ("ok", "success")]
         found = [(marker.role, body.markers[marker.id]) for marker in catalogue.among(body.markers)]
         by_wrapper = body.markers.get(BY_WRAPPER)
         self.ends += [at for role, hits in found for at in hits.at if role == "completion" and hits is not by_wrapper]

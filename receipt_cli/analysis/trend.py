@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.events.table import Series
+from receipt_cli.events.table import Series, distinct
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.statistics import exact_mean, exact_median, exact_sum
 
@@ -95,12 +95,11 @@ def course(series: Series, name: str) -> Course:
     table, column = series.table, series.figure(name)
     if not len(column.values):
         return Course(None, column.values)
-    is_step = table.spread([event.rule.event == "step" for event in table.events])
+    is_step = table.by_source(lambda source: source.rule.event == "step")
     steady = is_step if series.within is None else is_step & series.within
     begin = int(table.at[steady][0]) if steady.any() else 0
-    speakers = sorted({(event.rule.event != "step", event.rank) for event in table.events})
-    numbers = {speaker: number for number, speaker in enumerate(speakers)}
-    speaker = table.spread([numbers[event.rule.event != "step", event.rank] for event in table.events])
+    ranks = distinct(table.rank)
+    speaker = (np.searchsorted(ranks, table.rank) if len(ranks) > 1 else np.zeros(len(table), np.int8)) + len(ranks) * ~is_step
     column = column.within(is_step | (table.at >= begin))
     most = np.bincount(speaker[column.rows]).argmax() if len(column.values) else 0
     column = column.within((speaker == most) & (steady | ~is_step))

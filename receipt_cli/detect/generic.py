@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.resources import load_shipped
@@ -20,9 +22,9 @@ from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explai
 from receipt_cli.errors import InputError
 from receipt_cli.events.build import read_events
 from receipt_cli.events.epochs import count_epochs
-from receipt_cli.events.model import Event
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, gather
+from receipt_cli.events.table import EventTable
 from receipt_cli.grammar.catalog import INDUCED, INDUCED_PATH
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
@@ -293,7 +295,7 @@ def _with_steps_of(
     grammar = replace(grammar, rules=tuple(r for r in grammar.rules if r not in benchmark.rules))
     own = replace(grammar, rules=tuple(r for r in grammar.rules if r not in library.rules))
     steps, losses = _steps(engine, body, own)
-    if not steps or (learned.needs_steps and any(e.step is None for e in steps)):
+    if not steps or (learned.needs_steps and np.isnan(steps.steps).any()):
         return None
     if not losses and _steps(engine, body, benchmark)[1]:
         return None
@@ -302,7 +304,7 @@ def _with_steps_of(
         return own
     if not losses or theirs:
         return None
-    return grammar if _step_numbers(printed) <= _step_numbers(steps) - {None} else own
+    return grammar if np.isin(printed.steps, steps.steps).all() else own
 
 
 def _has_steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> bool:
@@ -312,20 +314,12 @@ def _has_steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> bool:
     return not any(rule.repeats for rule in grammar.rules) and any(columns for columns in read)
 
 
-def _steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> tuple[list[Event], bool]:
-    """Return the step records, without ranks that repeat another one's steps, and whether any has a loss."""
-    if not any(rule.event == "step" for rule in grammar.rules):
-        return [], False
-    loaded = read_events(engine, body, [grammar], runs=True)
-    steps = [event for event in number_steps(count_epochs(loaded.events), loaded.bars) if event.is_step]
-    aside = (run for runs in loaded.copies.values() for run in runs)
-    return steps, any(event.prints("loss") for event in steps) or any(run.metric("loss") is not None for run in aside)
-
-
-def _step_numbers(events: Sequence[Event]) -> set[int | None]:
-    """Return the distinct steps of records, with None if a record has none."""
-    numbers: set[int | None] = {event.step for event in events}
-    return numbers.union(*(event.run.steps.tolist() for event in events if event.run is not None))
+def _steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> tuple[EventTable, bool]:
+    """Return the step records, and whether any has a loss."""
+    rules = grammar.rules if any(rule.event == "step" for rule in grammar.rules) else ()
+    table = read_events(engine, body, [replace(grammar, rules=rules)]).table
+    steps = number_steps(count_epochs(table)).of_sources(lambda source: source.is_step)
+    return steps, steps.prints("loss")
 
 
 def _engine(

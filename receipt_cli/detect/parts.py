@@ -16,6 +16,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.detect.borders import LAST, READ, Gap, find_border, openings_of
 from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
 from receipt_cli.errors import InputError
@@ -158,21 +160,23 @@ def _may_be_read_alone(before: Launch, launch: Launch) -> bool:
     """Return whether a launch can be read alone; in generic reading, if it has the step rules of the one before."""
     if launch.events[0].grammar.id != INDUCED:
         return True
-    one, other = ({event.rule.name for event in run.events if event.is_step} for run in (before, launch))
+    one, other = ({source.rule.name for source in run.events.sources if source.is_step} for run in (before, launch))
     return (one == other or not one) and launch.doubtful is None
 
 
 def _gap_between(before: Launch, launch: Launch) -> Gap:
     """Return the gap between the last step record of a launch and the first of the next, with its events."""
-    steps = [at for at, event in enumerate(before.events) if event.is_step] or [len(before.events) - 1]
-    first = next((at for at, event in enumerate(launch.events) if event.is_step), 0)
-    one, other = before.events[steps[-1]], launch.events[first]
-    lead = {event.rule.name for event in before.events[: steps[0]]}
-    body = {event.rule.name for event in before.events[steps[0] : steps[-1]]}
+    known, anew = (np.flatnonzero(run.events.by_source(lambda source: source.is_step)) for run in (before, launch))
+    begin_at, end_at = (int(known[0]), int(known[-1])) if len(known) else (len(before.events) - 1, len(before.events) - 1)
+    first = int(anew[0]) if len(anew) else 0
+    one, other = before.events[end_at], launch.events[first]
+    lead, body = (
+        {source.rule.name for source in part.sources} for part in (before.events[:begin_at], before.events[begin_at:end_at])
+    )
     sides: dict[int, int] = {}
     again: set[str] = set()
     begin = min((e.line for e in launch.events[:first] if e.rule.event == "header" and introduces(e)), default=other.line)
-    for side, events in ((1, launch.events[:first]), (-1, before.events[steps[-1] + 1 :])):
+    for side, events in ((1, launch.events[:first]), (-1, before.events[end_at + 1 :])):
         for event in reversed(events):
             name, kind = event.rule.name, event.rule.event
             habit = (name in lead) - (name in body)
@@ -187,8 +191,8 @@ def _gap_between(before: Launch, launch: Launch) -> Gap:
                 sides[event.line] = side * READ if habit == side else habit or (-1 if figure else side)
             again.add(name)
     begun = [e.line for e in launch.events[:first] if sides[e.line] == READ]
-    end, body_line = min(begun, default=other.line), before.events[steps[0]].line
-    return Gap(one.last_line, end, one.grammar.id, other.grammar.id, sides, launch.line, body_line, bool(begun))
+    end, body_line = min(begun, default=other.line), before.events[begin_at].line
+    return Gap(one.line, end, one.grammar.id, other.grammar.id, sides, launch.line, body_line, bool(begun))
 
 
 def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers: int | None = None) -> list[Gathered]:

@@ -1,5 +1,5 @@
-"""Turn the columns of a scanned log into events, launches, phases and series.
+"""Turn the columns of a scanned log into a table of records, and this into launches, phases and series.
 
-In: a body and its chosen grammars. Out: events in log order; the launches and phases that they form; tables of their records.
-Start with ``build`` (events), ``launches``, ``phases``, ``table``.
+In: a body and its chosen grammars. Out: the table, in log order; the launches and phases that its rows form.
+Start with ``table``, ``runs``, ``phases``.
 """

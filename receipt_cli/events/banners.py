@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+
+import numpy as np
 
 from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue
 from receipt_cli.events.launches import END, Launch, split_launches
-from receipt_cli.events.model import Event, expand, is_relay
+from receipt_cli.events.table import EventTable
 from receipt_cli.io.joined_parts import Stream, joined
 from receipt_cli.io.source import Source
 from receipt_cli.patterns import compile_later
@@ -38,47 +39,34 @@ _DIGITS = compile_later(rb"\d+")
 _LETTER = compile_later(rb"[^\W\d_]")
 
 
-def find_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]) -> list[Launch]:
+def find_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]) -> list[Launch]:
     """Return the runs of a log in log order, at least one, each with its events.
 
-    The log is read again where steps go back, or where it has no step and several failures. Raises ``InputError``.
+    The log is read again if steps go back, or if it has no step and several failures. Raises ``InputError``.
     """
-    relays = [(run.line, run.begins) for event in events if (run := event.run) is not None and run.begins is not None]
-    inside = sum(int((lines[begins] - lines[begins - 1] > COMMON).sum()) for lines, begins in relays)  # may be banners
-    if 0 < inside <= MOST_STARTS:
-        events = _parted(events)
-    banners = find_banners(events, streams) if inside <= MOST_STARTS else frozenset[int]()
-    launches = split_launches(_parted(events) if banners else events, body, catalogue, banners)
+    launches = split_launches(events, body, catalogue, find_banners(events, streams))
     return _part_failed_starts(launches, body, catalogue, streams)
 
 
-def _parted(events: Sequence[Event]) -> Sequence[Event]:
-    """Return the events with one for each record of a relay."""
-    return [one for event in events for one in (expand(event) if is_relay(event) else (event,))]
-
-
-def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozenset[int]:
+def find_banners(events: EventTable, streams: Sequence[Stream]) -> frozenset[int]:
     """Return the positions of the step records before which most of what precedes the first one of the log comes again.
 
-    The log is read again where steps go back, unless several processes wrote it. Raises ``InputError``.
+    The log is read again if steps go back, unless several processes wrote it. Raises ``InputError``.
     """
-    placed = [(place, event) for event in events if event.is_step and (place := event.position) is not None]
-    backs = [
-        (one.last_line, other)
-        for (before, one), (place, other) in pairwise(placed)
-        if place <= (before if one.last_step is None else float(one.last_step))
-    ]
-    backs = [(line, event) for line, event in backs if event.line - line > COMMON]
-    if not backs or len(backs) > MOST_STARTS or len(streams) > 1:
+    placed = events.where(events.by_source(lambda source: source.is_step) & ~np.isnan(events.positions))
+    anew = np.flatnonzero(placed.positions[1:] <= placed.positions[:-1]) + 1
+    anew = anew[placed.line[anew] - placed.line[anew - 1] > COMMON]
+    if not 0 < len(anew) <= MOST_STARTS or len(streams) > 1:
         return frozenset()
+    backs = list(zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), placed.at[anew].tolist(), strict=True))
     source = joined(streams[0].parts)
-    spans = [(source.lines_before, placed[0][1].line - 1), *((line, event.line - 1) for line, event in backs)]
+    spans = [(source.lines_before, placed[0].line - 1), *((before, line - 1) for before, line, _ in backs)]
     again = source.reopen() if spans[0][1] - spans[0][0] >= COMMON else None
     if again is None:
         return frozenset()
     head, *others = (frozenset(filter(None, _shapes(lines))) for lines in _lines_of(again, spans))
     return frozenset(
-        event.at for (_, event), shapes in zip(backs, others, strict=False) if len(head & shapes) >= max(COMMON, len(head) / 2)
+        at for (_, _, at), shapes in zip(backs, others, strict=False) if len(head & shapes) >= max(COMMON, len(head) / 2)
     )
 
 
@@ -93,7 +81,8 @@ def _part_failed_starts(
     """
     whole = launches[0]
     roles = {marker.id: marker.role for marker in catalogue.markers}
-    first_step = next((event.line for event in whole.events if event.is_step), END)
+    steps = whole.events.by_source(lambda source: source.is_step)
+    first_step = int(whole.events.line[steps.argmax()]) if steps.any() else END
     limit = min(first_step, launches[1].line if len(launches) > 1 else END)
     hits = sorted(
         (line, at, roles.get(name), rank)
@@ -129,7 +118,7 @@ def _part_failed_starts(
             begins.append(line)
     firsts = [0, *(1 + max(at for other, at, *_ in hits if other < line) for line in begins[1:])]
     parts = [
-        Launch([event for event in whole.events if start <= event.at < end], start, end, line, apart=start > 0)
+        Launch(whole.events.between(start, end), start, end, line, apart=start > 0)
         for start, end, line in zip(firsts, [*firsts[1:], whole.end], begins, strict=True)
     ]
     return [*parts, *launches[1:]]

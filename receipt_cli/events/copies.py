@@ -14,13 +14,14 @@ import math
 from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import chain, islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 
-from receipt_cli.events.model import Event, expand, numbers_of, rule_of, singles
-from receipt_cli.events.rows import LARGE
-from receipt_cli.events.starts import joined_names
+from receipt_cli.events.table import EventTable, Row, distinct, numbers_in, where
+from receipt_cli.grammar.model import COUNTERS
+from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
+from receipt_cli.numeric.spill import slices
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 
@@ -39,145 +40,182 @@ OF_LANES = 0.9
 """Share of records that must be those of such processes."""
 MOST_LANES = 64
 """Processes that are told apart."""
+LOOKED_AT = 64
+"""Records of each rank that are compared first."""
 MOST_SINGLE = 200_000
-"""Records of a launch that are: each needs an event of its own."""
+"""Records of a launch that are compared one by one."""
 
 
-def drop_copies(events: list[Event], aside: Iterable[int] = ()) -> list[Event]:
-    """Return the events, in log order, without the copies of them; rows that are no events of their own stay as they are.
-
-    ``aside``: the ranks with step records that have no events, since the leading rank prints them, too.
-    """
-    kept = _of_ranks(_once(events), aside)
-    return _unlabelled(kept) if len({event.rank for event in kept}) == 1 else kept
+def without_copies(table: EventTable) -> EventTable:
+    """Return the table without the copies of records."""
+    table = table.where(~_drawn_again(table))
+    table = table.where(~_of_ranks(table))
+    return table.where(~_unlabelled(table)) if len(distinct(table.rank)) == 1 else table
 
 
-def _once(events: list[Event]) -> list[Event]:
-    """Leave out the rows of a table that is drawn again with each new row: they go back, their times included.
+def _drawn_again(table: EventTable) -> Mask:
+    """Return which records are rows of a table that is drawn again with each new row: they go back, their times included.
 
     A launch that begins again prints the same steps, but other times.
     """
-    if not any(map(_is_timed_row, events)):
-        return events
-    last: dict[str, int] = {}
-    drawn: dict[str, deque[Hashable]] = {}
-    kept: list[Event] = []
-    for event in events:
-        if event.step is not None and _is_timed_row(event):
-            latest = last.get(event.rule.name, -1)
-            rows = drawn.setdefault(event.rule.name, deque(maxlen=MAX_DRAWN))
-            printed = _printed(event)
-            if event.step < latest and printed in rows:
-                continue
-            last[event.rule.name] = event.step
-            rows.append(printed)
-        kept.append(event)
-    return kept
+    again = np.zeros(len(table), np.bool_)
+    for source, drawn_rows, _ in table.parts:
+        if not (source.rule.redraw and source.is_step and _is_timed(source.metrics)):
+            continue
+        rows = numbers_in(drawn_rows)
+        rows = rows[~np.isnan(table.steps[rows])]
+        steps = table.steps[rows]
+        falls = np.flatnonzero(np.diff(steps) < 0)
+        if not len(falls):
+            continue
+        latest = -1.0
+        drawn: deque[Hashable] = deque(maxlen=MAX_DRAWN)
+        for index, step in zip(rows[max(0, falls[0] - MAX_DRAWN) :].tolist(), steps[max(0, falls[0] - MAX_DRAWN) :], strict=True):
+            row = table[index]
+            if _is_timed(row.metrics):
+                printed = printed_by(row)
+                if step < latest and printed in drawn:
+                    again[index] = True
+                    continue
+                latest = step
+                drawn.append(printed)
+    return again
 
 
-def _is_timed_row(event: Event) -> bool:
-    """True for a record of its own that is drawn again, and prints a time."""
-    single = event.rule.redraw and event.is_step and event.run is None
-    return single and any(name.endswith("_s") and not name.endswith("per_s") for name in event.metrics)
+def _is_timed(names: Iterable[str]) -> bool:
+    return any(name.endswith("_s") and not name.endswith("per_s") for name in names)
 
 
-def _key(event: Event) -> Hashable:
-    known = [(name, value) for name, value in (*event.metrics.items(), *event.unregistered.items()) if value == value]
-    values = [(name, value) for name, value in known if not name.endswith(TIMED)]
-    if event.rule.event not in _RECORDS or (event.step is None and not {name for name, _ in values} - {"epoch"}):
-        values = known  # nothing else says that they are one record
-    counters = tuple(sorted((event.counters or {}).items()))
-    printed = (frozenset(values), frozenset(event.facts.items()), frozenset(event.texts.items()))
-    return event.grammar.id, event.rule.name, event.step, event.planned, counters, *printed
+def _has_figures(table: EventTable) -> Mask:
+    """Return which lines are records, or have metrics: what introduces a run and what ends it is kept of each."""
+    found = np.array(table.by_source(lambda source: source.rule.event in _RECORDS))
+    for name in table.of_sources(lambda source: source.rule.event not in _RECORDS).metric_names():
+        found[table.metric(name).rows] = True
+    return found
 
 
-def _has_figures(event: Event) -> bool:
-    """True for a record, and for any other line with metrics: what introduces a run and what ends it is kept of each."""
-    return event.rule.event in _RECORDS or bool(event.metrics)
+class _Prints:
+    """What records print, column by column: times and rates count only of those that say nothing else of themselves."""
+
+    def __init__(self, table: EventTable) -> None:
+        self.table = table
+        columns: list[Floats] = [table.steps, table.column("planned"), *(table.column(name) for name in COUNTERS)]
+        names = [*((name, True) for name in table.metric_names()), *((name, False) for name in table.other_names())]
+        records = table.by_source(lambda source: source.rule.event in _RECORDS)
+        stated = records & ~np.isnan(table.steps)
+        for name, known in sorted(names, key=lambda one: one[0].endswith(TIMED)):
+            timed = name.endswith(TIMED)
+            if timed and stated.all():
+                break
+            values = table.filled(name) if known else table.spread(table.other(name))
+            if not timed and name != "epoch":
+                stated |= ~np.isnan(values) & records
+            columns.append(np.where(stated, math.nan, values) if timed else values)
+        self.columns = columns
+
+    def said(self, row: int) -> Hashable:
+        """Return the facts and the texts of a record."""
+        found = self.table[row]
+        return frozenset(found.facts.items()), frozenset(found.texts.items())
+
+    def speak(self) -> Mask:
+        """Return which records may print facts or texts."""
+        return self.table.by_source(lambda source: source.speaks)
+
+    def same(self, ours: Integers, theirs: Integers) -> bool:
+        """Return whether records print the same, one for one."""
+        for part in slices(len(ours)):
+            one, other = ours[part], theirs[part]
+            pairs = ((column[one], column[other]) for column in self.columns if column.strides != (0,))
+            if any(bool(((a != b) & ~(np.isnan(a) & np.isnan(b))).any()) for a, b in pairs):
+                return False
+        speak = np.flatnonzero(self.speak()[ours])
+        return all(self.said(int(ours[row])) == self.said(int(theirs[row])) for row in speak)
+
+    def numbers(self) -> Integers:
+        """Return a number of each record: of two that print the same it is one."""
+        found = self.table.column("source").astype(np.int64)
+        texts: dict[Hashable, int] = {}
+        speak = self.speak()
+        said: list[Array] = []
+        if speak.any():
+            said = [np.zeros(len(self.table))]
+            said[0][speak] = [texts.setdefault(self.said(row), len(texts)) for row in np.flatnonzero(speak).tolist()]
+        for column in (*self.columns, *said):
+            _, which = np.unique(column, return_inverse=True)
+            _, found = np.unique(found * (int(which.max(initial=0)) + 1) + which, return_inverse=True)
+        return found
 
 
-def _of_ranks(events: list[Event], aside: Iterable[int]) -> list[Event]:
-    """Leave out what another rank printed with the same values, one record for one, as the leading rank: rule by rule.
+def _of_ranks(table: EventTable) -> Mask:
+    """Return what another rank printed with the same values, one record for one, as the leading rank: rule by rule.
 
     The leading rank of a rule printed most records of it; of several the lowest.
     """
-    ranks = {event.rank for event in events}.union(aside) - {NO_RANK}
-    if len(ranks) < 2:
-        return events
-    rules: dict[tuple[str, str], dict[int, list[Event]]] = {}
-    for event in events:
-        if event.rank != NO_RANK and _has_figures(event) and not event.rule.companion:  # which the record before it takes
-            rules.setdefault(rule_of(event), {}).setdefault(event.rank, []).append(event)
-    copies: set[int] = set()
-    for printed in rules.values():
-        leader = min(printed, key=lambda rank: (-sum(event.records for event in printed[rank]), rank))
-        ours = printed[leader]
-        for rank, theirs in printed.items():
-            if rank == leader or any(e.rule.redraw for e in (*theirs, *ours)):
-                continue
-            if sum(event.records for event in theirs) > sum(event.records for event in ours):
-                continue
-            records = zip(chain.from_iterable(map(expand, theirs)), chain.from_iterable(map(expand, ours)), strict=False)
-            if all(_key(one) == _key(other) for one, other in records):
-                copies.update(map(id, theirs))
-    return [event for event in events if id(event) not in copies]
+    copies = np.zeros(len(table), np.bool_)
+    if len([rank for rank in distinct(table.rank) if rank != NO_RANK]) < 2:
+        return copies
+    figures = _has_figures(table)
+    for source, rows, _ in table.parts:
+        if source.rule.redraw or source.rule.companion:  # which the record before it takes
+            continue
+        mine = numbers_in(rows)[figures[rows] & (table.rank[rows] != NO_RANK)]
+        ranks = table.rank[mine]
+        printed = {rank: mine[ranks == rank] for rank in distinct(ranks)}
+        if len(printed) < 2:
+            continue
+        leader = min(printed, key=lambda rank: (-len(printed[rank]), rank))
+        others = [rank for rank in printed if rank != leader]
+        for most in (LOOKED_AT, len(mine)):  # mostly the first records differ
+            some = np.sort(np.concatenate([printed[rank][:most] for rank in (leader, *others)]))
+            prints = _Prints(table.chosen(some))
+            first = {rank: np.searchsorted(some, printed[rank][:most]) for rank in (leader, *others)}
+            others = [rank for rank in others if prints.same(first[leader][: len(first[rank])], first[rank])]
+            if not others:
+                break
+        for rank in others:
+            copies[printed[rank]] = True
+    return copies
 
 
-def _unlabelled(events: list[Event]) -> list[Event]:
-    """Leave out the copies of a log in which every step record comes the same number of times, near its copies."""
-    steps = [event for event in events if event.is_step and not event.rule.redraw]  # of a bar the last frame counts
-    if sum(event.records for event in steps) < 2 * FEWEST or not _may_recur(steps):
-        return events
-    printed, steps = events, list(chain.from_iterable(map(expand, steps)))
-    distinct: dict[Hashable, Hashable] = {}
-    keys = [distinct.setdefault(key, key) for key in map(_key, steps)]
+def _unlabelled(table: EventTable) -> Mask:
+    """Return the copies of a log in which every step record comes the same number of times, near its copies."""
+    copies = np.zeros(len(table), np.bool_)
+    is_step = table.by_source(lambda source: source.is_step and not source.rule.redraw)  # of a bar the last frame counts
+    steps = table.where(is_step)
+    if not 2 * FEWEST <= len(steps) <= MOST_SINGLE or not any(_comes_again(row, steps) for row in steps[:2]):
+        return copies
+    asked = numbers_in(where(_has_figures(table)))
+    numbers = _Prints(table.chosen(asked)).numbers()
+    keys = numbers[is_step[asked]].tolist()
     if not _interleaved(keys):
-        return printed
+        return copies
     times = Counter(keys)[keys[0]]
-    seen: Counter[Hashable] = Counter()
-    kept: list[Event] = []
-    for event in singles(events):
-        key = _key(event)
-        if event.rule.redraw or event.rule.companion or not _has_figures(event) or seen[key] % times == 0:
-            kept.append(event)
+    seen: Counter[int] = Counter()
+    counted = table.by_source(lambda source: not source.rule.redraw and not source.rule.companion)[asked]
+    for row, key, counts in zip(asked.tolist(), numbers.tolist(), counted.tolist(), strict=True):
+        copies[row] = counts and bool(seen[key] % times)
         seen[key] += 1
-    return kept
+    return copies
 
 
-def _may_recur(steps: Sequence[Event]) -> bool:
-    """False where two records come once: then not all come equally often. Also where there are too many to compare all."""
-    if any(event.run is not None for event in steps) and sum(event.records for event in steps) > MOST_SINGLE:
-        return False
-    return any(_comes_again(one, steps) for one in islice(chain.from_iterable(map(expand, steps)), 2))
-
-
-def _comes_again(one: Event, records: Sequence[Event]) -> bool:
-    """True where several records have the step, the counters, the epoch and the loss of ``one``."""
-    values = {name: value for name in ("epoch", "loss") if (value := one.metrics.get(name, math.nan)) == value}
-    counters = one.counters or {}
-    found = 0
-    for event in records:
-        own = event.counters or {}
-        alike = event.step == one.step and all(event.metrics.get(name) == value for name, value in values.items())
-        found += alike and own == counters
-        run = event.run
-        if run is not None and len(steps := run.steps if one.step is not None else run.at):
-            same = steps == one.step if one.step is not None else steps >= 0
-            inside = {"epoch_step": run.counts, "epoch_number": run.epoch_numbers}
-            for name in own.keys() | counters.keys():
-                counts = inside.get(name)
-                if counts is None or name not in counters:
-                    same = same & (own.get(name) == counters.get(name))
-                else:
-                    same = same & (counts == counters[name])
-            for filled, value in ((run.filled(name), value) for name, value in values.items()):
-                same = same & (filled == value if filled is not None else False)
-            found += int(same.sum())
-    return found > 1
+def _comes_again(one: Row, records: EventTable) -> bool:
+    """Return whether several records have the step, the counters, the epoch and the loss of ``one``."""
+    known: list[tuple[Floats, float | None]] = [(records.steps, one.step)]
+    known += [(records.column(name), one.counters.get(name)) for name in COUNTERS]
+    same = np.ones(len(records), np.bool_)
+    for column, value in known:
+        same &= np.isnan(column) if value is None else column == value
+        if np.count_nonzero(same) < 2:
+            return False
+    for name in ("epoch", "loss"):
+        figure = one.metrics.get(name, math.nan)
+        same &= records.filled(name) == figure if figure == figure else True
+    return int(np.count_nonzero(same)) > 1
 
 
 def _interleaved(keys: Sequence[Hashable]) -> bool:
-    """True when each record comes equally often, twice or more, and no process prints half of them before another begins."""
+    """Return whether each record comes equally often, twice or more, and no process prints half of them before another begins."""
     counts = Counter(keys)
     [(_, times)] = counts.most_common(1)
     whole = sum(count == times for count in counts.values())
@@ -198,25 +236,35 @@ def _interleaved(keys: Sequence[Hashable]) -> bool:
     return True
 
 
-def repeats_at(events: Sequence[Event]) -> int | None:
-    """Return the index from which the events, times included, repeat those before it to the end, or None.
+def repeats_at(table: EventTable) -> int | None:
+    """Return the row from which the records, times included, repeat those before it to the end, or None.
 
     Then the log was appended to itself. Not for fewer than ``FEWEST`` step records, or for those of one value alone, unless
     twice as many different events come again.
     """
-    period, rest = divmod(len(events), 2)
-    if rest or not period or _printed(events[0]) != _printed(events[period]):
+    period, rest = divmod(len(table), 2)
+    if rest or not period or printed_by(table[0]) != printed_by(table[period]):
         return None
-    steps = [event for event in events[:period] if event.is_step]
-    few = sum(event.records for event in steps) < FEWEST or not _differ(map(_printed, steps), 2)
-    if few and not _differ(map(_printed, events[:period]), 2 * FEWEST):
+    first, second = table[:period], table[period:]
+    if (first.column("source") != second.column("source")).any():
         return None
-    same = all(_printed(events[n]) == _printed(events[period + n]) for n in range(period))
-    return period if same else None
+    steps = first.of_sources(lambda source: source.is_step)
+    few = len(steps) < FEWEST or not _differ(map(printed_by, steps), 2)
+    if few and not _differ(map(printed_by, first), 2 * FEWEST):
+        return None
+    names = [(name, EventTable.metric) for name in table.metric_names()] + [
+        (name, EventTable.other) for name in table.other_names()
+    ]
+    columns = [*((first.column(name), second.column(name)) for name in ("rank", "step", "planned", "clock", *COUNTERS))]
+    columns += [(first.spread(figure(first, name)), second.spread(figure(second, name))) for name, figure in names]
+    if any(bool(((a != b) & ~((a != a) & (b != b))).any()) for a, b in columns):
+        return None
+    speak = np.flatnonzero(first.by_source(lambda source: source.speaks)).tolist()
+    return period if all(printed_by(first[row]) == printed_by(second[row]) for row in speak) else None
 
 
 def _differ(keys: Iterable[Hashable], count: int) -> bool:
-    """True when so many of ``keys`` differ from each other."""
+    """Return whether so many of ``keys`` differ from each other."""
     seen: set[Hashable] = set()
     for key in keys:
         seen.add(key)
@@ -225,112 +273,100 @@ def _differ(keys: Iterable[Hashable], count: int) -> bool:
     return False
 
 
-def _printed(event: Event) -> Hashable:
-    """Return all that a record prints, with what the run behind it holds."""
-    named = (event.metrics, event.unregistered, event.facts, event.texts, event.counters or {})
+def printed_by(row: Row) -> Hashable:
+    """Return all that a record prints."""
+    named = (row.metrics, row.unregistered, row.facts, row.texts, row.counters)
     values = tuple(tuple(sorted((name, repr(value)) for name, value in part.items())) for part in named)
-    behind: tuple[object, ...] = ()
-    if event.run is not None:
-        run = event.run
-        found = [run.metric(name) for name in run.metric_names] + [run.unregistered_metric(name) for name in run.unregistered]
-        read = [(numbers.tobytes(), known is None or known.tobytes()) for numbers, known in filter(None, found)]
-        behind = (len(run), run.steps.tobytes(), run.clock.tobytes(), *read)
-    return event.grammar.id, event.rule.name, event.rank, event.step, event.planned, repr(event.clock), values, behind
+    return row.grammar.id, row.rule.name, row.rank, row.step, row.planned, repr(row.clock), values
 
 
-def alone(events: list[Event]) -> tuple[list[Event], list[Problem]]:
+def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:
     """Leave out the step records of other processes that took turns with the one which printed last; return the problem, too.
 
-    ``events`` are those of one launch, in log order; they are returned as they are where the steps do not show that.
+    ``table`` is that of one launch; it is returned as it is if the steps do not show that.
     """
-    printed = list(filter(_counts, events))
-    back = sum(len(event.run.begins) for event in printed if event.run is not None and event.run.begins is not None)
-    back += sum((after.step or 0) < (before.last_step or 0) for before, after in pairwise(printed))
-    if back < TURNS or sum(event.records for event in events) > MOST_SINGLE:
-        return events, []
-    found = _lanes(singles(events), _stride(printed))
-    if found is None:
-        return events, []
-    lanes = [lane for event, lane in found if lane is not None and _counts(event)]
-    sizes = Counter(lanes)
-    turns = Counter(lane for lane, after in pairwise(lanes) if lane != after)
+    counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & ~np.isnan(table.steps)
+    steps = table.steps[counts]
+    if int(np.count_nonzero(steps[1:] < steps[:-1])) < TURNS or len(table) > MOST_SINGLE:
+        return table, []
+    lanes = _lanes(table, counts, _stride(steps))
+    if lanes is None:
+        return table, []
+    own = lanes[counts].tolist()
+    sizes = Counter(own)
+    turns = Counter(lane for lane, after in pairwise(own) if lane != after)
     shared = {lane for lane, size in sizes.items() if size >= TURNS and turns[lane] >= TURNS}
-    if len(shared) < 2 or lanes[-1] not in shared or sum(sizes[lane] for lane in shared) < OF_LANES * len(lanes):
-        return events, []
-    kept = [event for event, lane in found if lane in (None, lanes[-1])]
-    others = [event for event, lane in found if lane not in (None, lanes[-1]) and _counts(event)]
+    if len(shared) < 2 or own[-1] not in shared or sum(sizes[lane] for lane in shared) < OF_LANES * len(own):
+        return table, []
+    others = (lanes >= 0) & (lanes != own[-1])
     what = f"{len(shared)} processes interleave their steps; kept the last to print"
-    first = min(event.line for event in others)
-    return kept, [Problem("side_by_side", first, f"{what}; left out {len(others):,} other records", "")]
+    left = others & counts
+    problem = Problem("side_by_side", int(table.line[left].min()), f"{what}; left out {left.sum():,} other records", "")
+    return table.where(~others), [problem]
 
 
-def _counts(event: Event) -> bool:
-    return event.is_step and event.step is not None and not event.rule.redraw
-
-
-def _lanes(records: Iterable[Event], stride: int) -> list[tuple[Event, int | None]] | None:
-    """Return the records, each step record and its companions with the number of its process, or None where these are more than
+def _lanes(table: EventTable, counts: Mask, stride: int) -> Integers | None:
+    """Return the number of the process of each step record and of its companions, -1 of others; None if these are more than
     ``MOST_LANES``.
 
     A record goes on where the process is that is nearest below it, at most some strides; of several at one step, the one
     whose values are nearest.
     """
-    last: list[tuple[int, int]] = []  # step and process, ascending
-    latest: list[Event] = []
-    found: list[tuple[Event, int | None]] = []
-    lane: int | None = None
-    for event in records:
-        if not _counts(event):
-            found.append((event, lane if event.rule.companion else None))
+    last: list[tuple[float, int]] = []  # step and process, ascending
+    latest: list[int] = []
+    found = np.full(len(table), -1)
+    lane = -1
+    companion = table.by_source(lambda source: source.rule.companion)
+    for index in numbers_in(where(counts | companion)).tolist():
+        if not counts[index]:
+            found[index] = lane
             continue
-        step = event.step or 0
+        step = float(table.steps[index])
         place = bisect_left(last, (step, -1))
         if place and step - last[place - 1][0] <= MOST_AHEAD * stride:
             first = bisect_left(last, (last[place - 1][0], -1))
-            lane = min((lane for _, lane in last[first:place]), key=lambda lane: _distance(latest[lane], event))
-            last.remove((latest[lane].step or 0, lane))
-            latest[lane] = event
+            near = [lane for _, lane in last[first:place]]
+            lane = near[0] if len(near) == 1 else min(near, key=lambda lane: _distance(table[latest[lane]], table[index]))
+            last.remove((float(table.steps[latest[lane]]), lane))
+            latest[lane] = index
         elif len(latest) < MOST_LANES:
             lane = len(latest)
-            latest.append(event)
+            latest.append(index)
         else:
             return None
         insort(last, (step, lane))
-        found.append((event, lane))
+        found[index] = lane
     return found
 
 
-def _distance(before: Event, event: Event) -> float:
+def _distance(before: Row, row: Row) -> float:
     """Return the sum of the relative differences of what the lines of both print."""
-    both = (before.metrics.keys() & event.metrics.keys()) - joined_names(event)
-    pairs = [(before.metrics[name], event.metrics[name]) for name in both]
+    ours, theirs = before.metrics, row.metrics
+    pairs = [(ours[name], theirs[name]) for name in ours.keys() & theirs.keys()]
     return sum(abs(one - other) / (abs(one) + abs(other)) for one, other in pairs if 0 < abs(one) + abs(other) < math.inf)
 
 
-def _stride(steps: Sequence[Event]) -> int:
-    """Return the commonest rise of a step to the nearest one below it that was printed before."""
-    if any(abs(event.step or 0) >= LARGE for event in steps):
-        return _commonest(event.step or 0 for event in steps)
-    every = numbers_of(steps, lambda event: event.step or 0, lambda run: run.steps)
-    ordered, first = np.unique(every, return_index=True)
-    below = np.searchsorted(ordered, every) - 1
+def _stride(steps: Floats) -> int:
+    """Return the commonest rise of a step to the nearest one below it that was printed before, the first of several."""
+    ordered, first = np.unique(steps, return_index=True)
+    below = np.searchsorted(ordered, steps) - 1
     higher = np.flatnonzero(below >= 0)
     nearest = below[higher]
     if bool((first[nearest] > higher).any()):  # was not yet printed
-        return _commonest(every.tolist())
-    rises, at, counts = np.unique(every[higher] - ordered[nearest], return_index=True, return_counts=True)
+        return _commonest(steps.tolist())
+    rises, at, counts = np.unique(steps[higher] - ordered[nearest], return_index=True, return_counts=True)
     most = counts == counts.max(initial=1)
     return int(rises[most][at[most].argmin()]) if len(rises) else 1
 
 
-def _commonest(numbers: Iterable[int]) -> int:
+def _commonest(numbers: Iterable[float]) -> int:
     """Return the commonest rise of one of ``numbers`` to the nearest one below it among those before, the first of several."""
-    seen: list[int] = []
-    rises: Counter[int] = Counter()
+    seen: list[float] = []
+    rises: Counter[float] = Counter()
     for number in numbers:
         place = bisect_left(seen, number)
         if place:
             rises[number - seen[place - 1]] += 1
         if place == len(seen) or seen[place] != number:
             seen.insert(place, number)
-    return rises.most_common(1)[0][0] if rises else 1
+    return int(rises.most_common(1)[0][0]) if rises else 1

@@ -6,19 +6,23 @@ wrong. Such records are set aside: they begin no attempt and no launch, and the 
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.copies import TIMED
-from receipt_cli.events.model import Event, expand, is_relay, part_of, record_of, rule_of
-from receipt_cli.events.starts import joined_names
+from receipt_cli.events.table import EventTable, Row, Source, at_rows, chosen, numbers_in, where
+from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.precision import resolution
+from receipt_cli.numeric.spill import PIECE
 from receipt_cli.patterns import compile_later
 
+Figures = Mapping[str, float]
 PASTED, JUMP = "pasted", "jump"
 """The events of records that are set aside: their counter goes back for a while, or far ahead."""
 FEWEST = 3
@@ -43,66 +47,56 @@ TURNS = 8
 
 
 class Contest(NamedTuple):
-    """Two records of one position with other values: the one that stands, None where only the ``other`` one is there."""
+    """Two records of one position with other values: the one that stands, None if only the ``other`` one is there."""
 
-    stands: Event | None
-    other: Event
+    stands: Row | None
+    other: Row
 
 
-def contradict(one: Event, other: Event) -> bool:
-    """True where two records of one rule, step and plan have other losses, or without a loss other figures; times may differ.
+def contradict(one: Row, other: Row, mine: Figures, its: Figures, joined: Collection[str] = ()) -> bool:
+    """Return whether two records of one rule, step and plan have other losses, or without a loss other figures; times may differ.
 
-    Not those of bars, which draw a record again, or where another counter tells them apart.
+    Not those of bars, which draw a record again, or if another counter tells them apart. ``mine`` and ``its`` are the figures of
+    both, ``joined`` those that lines of other rules print.
     """
     if one.rule.name != other.rule.name or (one.counters, one.planned) != (other.counters, other.planned):
         return False
     if one.rule.redraw or any(r"%\|" in source for source in one.rule.sources):
         return False
-    mine, its = ({**event.unregistered, **event.metrics} for event in (one, other))
-    names = {name for name in mine.keys() & its.keys() if not _TIME.search(name)} - joined_names(one)
+    names = {name for name in mine.keys() & its.keys() if not _TIME.search(name)} - {*joined}
     if any(mine[name] < its[name] and _COUNTER.search(name) and float(its[name]).is_integer() for name in names):
         return False
     deciding = ["loss"] if "loss" in names else [name for name in names if not name.endswith(TIMED)]
     return any(mine[name] != its[name] and (mine[name] == mine[name] or its[name] == its[name]) for name in deciding)
 
 
-def ends_twice(one: Event, other: Event) -> bool:
-    """True where a full bar with another loss is behind the full bar of the same steps, each on a line of its own."""
-    both = one.counters == other.counters and one.run is None and other.run is None and one.line != other.line
-    full = both and one.counters is not None and one.counters.get("epoch_step", 0) == one.counters.get("epoch_steps")
-    return full and one.metrics.get("loss") != other.metrics.get("loss")
-
-
-def is_skipped(one: Event, other: Event) -> bool:
-    """True where the loss scale falls between two records of one step: the update was skipped, and the step comes again."""
-    before, after = ({**event.metrics, **event.unregistered} for event in (one, other))
+def is_skipped(before: Figures, after: Figures) -> bool:
+    """Return whether the loss scale falls between two records of one step: the update was skipped, and the step comes again."""
     return any(after[name] < before[name] for name in before.keys() & after.keys() if _SCALE.search(name))
 
 
-def contests_of(steps: Sequence[Event], contests: Iterable[Contest], aside: Iterable[Event]) -> list[Contest]:
+def contests_of(steps: EventTable, contests: Iterable[Contest], aside: Iterable[Row]) -> list[Contest]:
     """Return the ``contests`` of records that stand among ``steps``, and one for each record that was set ``aside``.
 
     Not of a rule that tells more of most steps: it prints several lines between two of them.
     """
-    contests, standing = list(contests), {event.at for event in steps}
-    beside = Counter(name for event in steps for name in event.rules[1:]) if contests else Counter[str]()
-    own = [contest for contest in contests if 2 * beside[contest.other.rule.name] < len(steps)]
-    found = [contest for contest in own if contest.stands is not None and contest.stands.at in standing]
-    return [*found, *(Contest(_record_at(steps, event), event) for event in aside)]
+    beside: Counter[str] = Counter()
+    for source, _, own in steps.parts:
+        for name, joined in source.joined.items():
+            beside[name] += int(np.count_nonzero(np.isin(numbers_in(own), joined)))
+    asked = [contest for contest in contests if 2 * beside[contest.other.rule.name] < len(steps)]
+    standing = (
+        np.isin([-1 if one.stands is None else one.stands.number for one in asked], numbers_in(steps.rows)) if asked else ()
+    )
+    found = [contest for contest, stands in zip(asked, standing, strict=True) if stands]
+    return [*found, *(Contest(_record_at(steps, row), row) for row in aside)]
 
 
-def _record_at(steps: Sequence[Event], other: Event) -> Event | None:
-    """Return the record of the step and the rule of another one."""
-    for event in steps:
-        if event.rule.name != other.rule.name or event.step is None or other.step is None:
-            continue
-        if event.step == other.step:
-            return event
-        if event.run is not None and event.step < other.step <= (event.last_step or 0):
-            at = bisect_left(event.run.steps, other.step)
-            one = record_of(event, at + 1)
-            return one if one.step == other.step else None
-    return None
+def _record_at(steps: EventTable, other: Row) -> Row | None:
+    """Return the first record of the step and the rule of another one."""
+    same = steps.steps == (math.nan if other.step is None else other.step)
+    same &= steps.by_source(lambda source: source.rule.name == other.rule.name)
+    return steps[int(same.argmax())] if same.any() else None
 
 
 def block_behind(before: Sequence[float], after: Sequence[float]) -> int:
@@ -126,17 +120,15 @@ def block_behind(before: Sequence[float], after: Sequence[float]) -> int:
     return 0
 
 
-def full_at_zero(places: Sequence[tuple[int, int]]) -> list[int]:
+def full_at_zero(epochs: Floats, insides: Floats) -> Integers:
     """Return the records, each at a place in an epoch, whose counter is 0 since the epoch is full: it counts modulo its length.
 
     Each 0 then ends an epoch, and none begins one.
     """
-    zeros = [at for at, (_, inside) in enumerate(places) if inside == 0]
-    for at in zeros:
-        epoch = places[at][0]
-        if not at or places[at - 1][0] != epoch or not places[at - 1][1] or (at + 1 < len(places) and places[at + 1][0] <= epoch):
-            return []
-    return zeros
+    zeros = np.flatnonzero(insides == 0)
+    behind = zeros[zeros + 1 < len(epochs)]
+    begins = (zeros[:1] == 0).any() or (epochs[zeros - 1] != epochs[zeros]).any() or (insides[zeros - 1] == 0).any()
+    return zeros[:0] if begins or (epochs[behind + 1] <= epochs[behind]).any() else zeros
 
 
 def jumps_at_end(positions: Sequence[int], planned: int | None = None) -> bool:
@@ -147,186 +139,92 @@ def jumps_at_end(positions: Sequence[int], planned: int | None = None) -> bool:
     return positions[-1] - positions[-2] > FAR * widest
 
 
-def set_aside(events: list[Event]) -> list[Event]:
-    """Return the events, those of blocks as events of their own that are no step records: ``PASTED`` or ``JUMP``.
+def set_aside(table: EventTable) -> EventTable:
+    """Return the table, the records of blocks as ones that are no step records: ``PASTED`` or ``JUMP``.
 
-    Not where the trainer introduces itself before a block, or where blocks come so often that processes take turns.
+    Not if the trainer introduces itself before a block, or if blocks come so often that processes take turns.
     """
-    by_kind: dict[tuple[str, str, int], list[int]] = {}
-    opening: list[int] = []
-    for index, event in enumerate(events):
-        if event.is_step and event.position is not None and not event.rule.redraw:
-            by_kind.setdefault((event.grammar.id, event.rule.name, event.rank), []).append(index)
-        elif event.rule.event in ("header", "compile"):
-            opening.append(index)
-    found: dict[int, tuple[str, int]] = {}
-    for places in by_kind.values():
-        for kind, index, count in _blocks(events, places):
-            found[index] = kind, count
-    if not found or len(found) >= TURNS:
-        return events
-    introduced = {
-        after
-        for places in by_kind.values()
-        for before, after in pairwise(places)
-        if after in found and bisect_left(opening, before) < bisect_left(opening, after)
-    }
-    kept: list[Event] = []
-    left: dict[tuple[str, str, int], tuple[str, int]] = {}
-    for index, event in enumerate(events):
-        key = event.grammar.id, event.rule.name, event.rank
-        if index in found and index not in introduced:
-            left[key] = found[index]
-        kind, count = left.get(key, ("", 0))
-        if not count or not event.is_step or event.position is None:
-            kept.append(event)
-            continue
-        own = min(count, event.records)
-        left[key] = kind, count - own
-        kept += [replace(record_of(event, number), rule=replace(event.rule, event=kind)) for number in range(own)]
-        kept += [part_of(event, own, event.records)] if own < event.records else []
-    return kept
+    counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & ~np.isnan(table.positions)
+    opening = numbers_in(where(table.by_source(lambda source: source.rule.event in ("header", "compile"))))
+    found: list[tuple[str, Integers]] = []
+    blocks = 0
+    for _, rows in table.series(counts):
+        for kind, at, count in _blocks(at_rows(table.positions, rows)):
+            blocks += 1
+            if blocks >= TURNS:
+                return table
+            mine = numbers_in(chosen(rows, slice(at - 1, at + count)))
+            if not np.diff(np.searchsorted(opening, mine[:2])).any():
+                found.append((kind, mine[1:]))
+    for kind in (PASTED, JUMP):
+        every = [rows for name, rows in found if name == kind]
+        if every:
+
+            def made(source: Source, kind: str = kind) -> Source:
+                return replace(source, rule=replace(source.rule, event=kind))
+
+            table = table.read_as(np.concatenate(every), made)
+    return table
 
 
-def _blocks(events: Sequence[Event], places: Sequence[int]) -> Iterable[tuple[str, int, int]]:
-    """Yield each block among the records of one kind, at ``places``: what it is, the event that begins it, how many records."""
-    widest, until = 0.0, 0
-    for at in range(1, len(places)):
-        one, other = events[places[at - 1]], events[places[at]]
-        rise = _positions(other, 0, 1)[0] - _positions(one, one.records - 1, one.records)[0]
-        if not until <= at or 0 <= rise <= FAR * widest or is_relay(one) or is_relay(other):
-            widest = max(widest, rise)
-            continue
-        before = _near(events, places[max(0, at - NEAR) : at][::-1], back=True)
-        after = _near(events, places[at : at + NEAR], back=False)
-        count = block_behind(before, after)
-        if not count:
-            widest = max(widest, rise)
-            continue
-        yield JUMP if rise > 0 else PASTED, places[at], count
-        until = at + 1
-        while count > 0 and until < len(places):
-            count -= events[places[until - 1]].records
-            until += count > 0
+def _blocks(places: Floats) -> Iterator[tuple[str, int, int]]:
+    """Yield each block among records at ``places``: what it is, the record that begins it, how many records."""
+    at, widest = 1, 0.0
+    while at < len(places):
+        rises = np.diff(places[at - 1 : at + PIECE])
+        before = np.maximum.accumulate(np.append(widest, rises))
+        odd = np.flatnonzero((rises < 0) | (rises > FAR * before[:-1]))
+        end, widest = at + len(rises), float(before[-1])
+        for one in odd[_may_go_on(places, at + odd)].tolist():
+            count = block_behind(
+                _ascending(places[max(0, at + one - NEAR) : at + one]), places[at + one : at + one + NEAR].tolist()
+            )
+            if count:
+                yield JUMP if rises[one] > 0 else PASTED, at + one, count
+                end = min(at + one + count, len(places))
+                widest = float(np.append(np.diff(places[at + one : end]), before[one]).max())
+                break
+        at = end
 
 
-def _near(events: Sequence[Event], places: Sequence[int], *, back: bool) -> list[float]:
-    """Return the positions of the nearest records at ``places``, at most ``NEAR``; those ``back`` as far as they ascend."""
-    found: list[float] = []
-    for place in islice(places, NEAR):
-        event = events[place]
-        begin = max(0, event.records - NEAR) if back else 0
-        own = _positions(event, begin, min(begin + NEAR, event.records))
-        if back and found and own[-1] > found[0]:
+def _may_go_on(places: Floats, at: Integers) -> Mask:
+    """Return at which of some falls and rises of ``places`` one of the next records may go on from the one before."""
+    found = places[at] > places[at - 1]
+    active = np.flatnonzero(~found & (at > 1))
+    for near in range(1, NEAR):
+        active = active[at[active] + near < len(places)]
+        mine = at[active]
+        one, other = places[mine + near - 1], places[mine + near]
+        wide = (other >= places[mine - 1]) & (other - one > places[mine - 1] - places[mine - 2])
+        found[active[wide]] = True
+        active = active[~wide & (other >= one) & (other <= places[mine - 1])]
+        if not len(active):
             break
-        found = [*own, *found] if back else [*found, *own]
-        if len(found) >= NEAR:
-            break
-    return found[-NEAR:] if back else found[:NEAR]
+    return found
 
 
-def _positions(event: Event, begin: int, end: int) -> list[float]:
-    """Return the positions of the records of an event from ``begin`` to ``end``: their steps, or else their epochs."""
-    own = [event.position or 0.0] if begin == 0 else []
-    if event.run is None or end <= 1:
-        return own
-    run = event.run.part(max(0, begin - 1), end - 1)
-    epochs = run.filled("epoch") if event.step is None else None
-    found = run.steps.tolist() if event.step is not None else [] if epochs is None else epochs.tolist()
-    return [*own, *(found or [event.position or 0.0] * len(run))]
+def _ascending(places: Floats) -> list[float]:
+    """Return the last of ``places`` as far as they ascend."""
+    falls = np.flatnonzero(np.diff(places) < 0)
+    return list(places[falls[-1] + 1 if len(falls) else 0 :].tolist())
 
 
-def comes_again(positions: Sequence[float]) -> list[int]:
+def comes_again(positions: Floats) -> Integers:
     """Return the records whose position, an epoch, is that of the one before, though an epoch tells records apart.
 
-    It does where fractions of it are printed so finely that it rises with each record. Whole epochs do where only a tenth of the
-    records share one, or where each comes twice: two processes print them.
+    It does if fractions of it are printed so finely that it rises with each record. Whole epochs do if only a tenth of the
+    records share one, or if each comes twice: two processes print them.
     """
-    again = [at for at, (one, other) in enumerate(pairwise(positions), 1) if one == other]
-    rises = sorted(other - one for one, other in pairwise(positions) if other > one)
-    if not again or len(rises) < FEWEST:
-        return []
-    unit = resolution(positions) or 1.0
+    again = np.flatnonzero(positions[1:] == positions[:-1]) + 1
+    if not len(again):
+        return again
+    rises = np.diff(positions)
+    rises = np.sort(rises[rises > 0])
+    if len(rises) < FEWEST:
+        return again[:0]
+    unit = resolution(positions.tolist()) or 1.0
     if unit < 1.0:  # else it is rounded to the same digits
-        return again if rises[len(rises) // 2] >= 1.5 * unit else []
-    times = Counter(Counter(positions).values())
-    return again if times[2] >= OF_POSITIONS * times.total() or len(again) <= (1 - OF_POSITIONS) * len(positions) else []
-
-
-def attempts_by_epoch(events: Sequence[Event]) -> tuple[list[list[Event]], list[Event], list[Contest]]:
-    """Return the attempts of records without a step, what they supersede, and the records that come again with other values.
-
-    Where the epoch of a rule goes back, another attempt begins.
-    """
-    places = [place for event in events for place in _positions(event, 0, event.records)]
-    known = all(event.position is not None for event in events) and len({(rule_of(event), event.rank) for event in events}) == 1
-    again = set(comes_again(places)) if known and not all(other > one for one, other in pairwise(places)) else set[int]()
-    if again:
-        events = [one for event in events for one in expand(event)]
-    attempts: list[list[Event]] = []
-    contests: list[Contest] = []
-    last: dict[Hashable, tuple[float, ...]] = {}
-    for at, event in enumerate(events):
-        kind = event.grammar.id, event.rule.name, event.rank
-        begins, ends = _place(event, 0), _place(event, event.records - 1)
-        if not attempts or (begins and begins < last.get(kind, begins)):
-            attempts.append([event])
-            last.clear()
-        elif at in again and not event.rule.redraw and event.counters == attempts[-1][-1].counters:
-            if contradict(attempts[-1][-1], event):
-                contests.append(Contest(attempts[-1][-1], event))
-            else:
-                attempts[-1][-1].fill(event)
-        else:
-            add_unnumbered(attempts[-1], event)
-        if ends:
-            last[kind] = ends
-    return *_standing(attempts), contests
-
-
-def _standing(attempts: list[list[Event]]) -> tuple[list[list[Event]], list[Event]]:
-    """Return what stands of attempts, and what does not: records at places from which a later one began, each rule by itself."""
-    limits: dict[Hashable, tuple[float, ...]] = {}
-    kept: list[list[Event]] = []
-    superseded: list[Event] = []
-    for attempt in reversed(attempts):
-        stands: list[Event] = []
-        for event in attempt:
-            limit = limits.get((event.grammar.id, event.rule.name, event.rank), ()) if event.step is None else ()
-            whole = event.run is None or not limit or _place(event, event.records - 1) < limit
-            for one in (event,) if whole else expand(event):
-                (superseded if limit and _place(one, 0) >= limit else stands).append(one)
-        kept.append(stands)
-        for event in attempt:
-            if place := _place(event, 0):
-                kind = event.grammar.id, event.rule.name, event.rank
-                limits[kind] = min(place, limits.get(kind, place))
-    return kept[::-1], superseded
-
-
-def _place(event: Event, index: int) -> tuple[float, ...]:
-    """Return the epoch and the count inside of it of a record without a step; nothing where it has no epoch."""
-    if event.position is None or event.step is not None:
-        return ()
-    one = record_of(event, index)
-    inside = [value for name, value in one.unregistered.items() if name.endswith("_in_epoch")]
-    return one.position or 0.0, (one.counters or {}).get("epoch_step", inside[0] if inside else 0)
-
-
-def add_unnumbered(attempt: list[Event], event: Event) -> None:
-    """Add a record where a step number is missing, unless another rank printed the same one just before."""
-    last = attempt[-1]
-    same = event.step is None and event.rule.name == last.rule.name
-    if same and event.rank == last.rank and _is_more_of(last, event):
-        last.fill(event)
-    elif not (same and event.rank != last.rank and event.same_values(last)):
-        attempt.append(event)
-
-
-def _is_more_of(last: Event, event: Event) -> bool:
-    """True when a line prints other metrics of the batch that ``last`` is of: its counters, and what both print, are equal."""
-    if last.run is not None or event.run is not None or not event.counters or event.counters != last.counters:
-        return False
-    shared = event.metrics.keys() & last.metrics.keys()
-    new = (event.metrics.keys() | event.unregistered.keys()) - (last.metrics.keys() | last.unregistered.keys())
-    return bool(new) and "epoch_step" in event.counters and all(event.metrics[name] == last.metrics[name] for name in shared)
+        return again if rises[len(rises) // 2] >= 1.5 * unit else again[:0]
+    times = Counter(np.unique(positions, return_counts=True)[1].tolist())
+    alone = len(again) <= (1 - OF_POSITIONS) * len(positions)
+    return again if times[2] >= OF_POSITIONS * times.total() or alone else again[:0]

@@ -5,19 +5,16 @@ Also steps that a log leaves out in the middle of a regular stride.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice, pairwise
-from operator import attrgetter
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from receipt_cli.events.launches import END, Launch
-from receipt_cli.events.model import Event, expand, is_relay, lengths_of, starts_of
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.rows import LARGE
-from receipt_cli.events.table import EventTable
-from receipt_cli.numeric.array_types import Integers
+from receipt_cli.events.table import NO_STEP, EventTable, Row, at_rows, mask_of
+from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.spill import rises
 from receipt_cli.problems import MAX_FIELDS, Problem
 
@@ -29,40 +26,38 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
     """Return a problem for a launch that only its records show, and for each phase whose steps began anew otherwise."""
     found: list[Problem] = []
     if launch.doubtful is not None:
-        firsts = [(index, next(iter(phase.steps), None)) for index, phase in enumerate(phases)]
-        undecided = tuple(field for index, first in firsts if first is not None for field in _fields(index, first))[:MAX_FIELDS]
+        firsts = [(index, phase.steps[0]) for index, phase in enumerate(phases) if len(phase.steps)]
+        undecided = tuple(field for index, first in firsts for field in _fields(index, first))[:MAX_FIELDS]
         detail = "read as a new launch: steps restart with different records, but no program start is logged"
         found.append(Problem(KIND, launch.doubtful, detail, "", (), (), undecided))
     detail = "read as the same launch: steps restart after a catchable error or with overlapping timestamps"
     found += [Problem(KIND, line, detail, "", (), (), (*_undecided(phases, line),)[:MAX_FIELDS]) for line in launch.contested]
     for index, phase in enumerate(phases):
-        begins = [attempt[0] for attempt in phase.attempts if attempt and attempt[0].position is not None]
-        standing = [event for attempt in phase.attempts[:-1] for event in attempt]
-        if not phase.superseded or not begins:
+        firsts_of = phase.steps.chosen(phase.starts)
+        placed = np.flatnonzero(~np.isnan(firsts_of.positions))
+        superseded = phase.superseded
+        if not len(superseded) or not len(placed):
             continue
-        alone = sum(event.records for event in standing) <= 1
-        if begins[-1].line in launch.contested:
+        begin, last = firsts_of[int(placed[-1])], phase.attempt(-1)
+        standing = phase.steps[: len(phase.steps) - len(last)]
+        if begin.line in launch.contested:
             continue
         before: dict[float, float] = {}
-        for place, loss in _losses(sorted(phase.superseded, key=attrgetter("at"))):
+        for place, loss in _losses(superseded):
             before.setdefault(place, loss)
-        again = [(place, loss) for place, loss in islice(_losses(phase.attempts[-1]), len(before)) if place in before]
-        pairs = [(loss, before[place]) for place, loss in again]
+        pairs = [(loss, before[place]) for place, loss in islice(_losses(last), len(before)) if place in before]
         # no two runs from one checkpoint print losses at one step that differ by more than half of the larger
+        alone = len(standing) <= 1
         if pairs and all(a != b if alone else 2 * abs(a - b) > max(abs(a), abs(b)) for a, b in pairs):
-            detail = f"read as another attempt of one launch, but from {_named(begins[-1])} on all losses differ"
-            fields = (
-                [field for event in standing for field in _fields(index, event)]
-                if alone
-                else [*_figures(index, begins[-1], _SPREAD)]
-            )
-            lines = tuple(event.line for event in (*standing, begins[-1]))
-            found.append(Problem(KIND, begins[-1].line, detail, "", lines if fields else (), (), tuple(fields)))
+            detail = f"read as another attempt of one launch, but from {_named(begin)} on all losses differ"
+            fields = [field for row in standing for field in _fields(index, row)] if alone else [*_figures(index, begin, _SPREAD)]
+            lines = tuple(row.line for row in (*(standing if alone else ()), begin))
+            found.append(Problem(KIND, begin.line, detail, "", lines if fields else (), (), tuple(fields)))
     return found
 
 
-def _fields(index: int, first: Event) -> Iterator[str]:
-    """Yield the figures of a phase that depend on whether its ``first`` record is of the attempt that stands behind it."""
+def _fields(index: int, first: Row) -> Iterator[str]:
+    """Yield the figures of a phase that depend on whether its ``first`` record is of the attempt that stands after it."""
     yield f"/phases/{index}/summary/steps/first"
     yield from _figures(index, first, ("first", *_SPREAD))
 
@@ -70,33 +65,33 @@ def _fields(index: int, first: Event) -> Iterator[str]:
 def _undecided(phases: Sequence[Phase], line: int) -> Iterator[str]:
     """Yield the figures that depend on what the steps are that begin anew at ``line``.
 
-    Where they replace all records before them they are those of the last launch, too; records at the time of others are
+    If they replace all records before them they are those of the last launch, too; records at the time of others are
     of another process, and either may be the one that counts.
     """
     for index, phase in enumerate(phases):
-        first = next(iter(phase.steps), None)
-        if first is not None and first.line < line <= phase.steps[-1].last_line:
-            yield from _fields(index, first)
-        anew = next((event for event in (*phase.steps, *phase.superseded) if event.line == line), None)
-        if anew is not None and any(other.line < line and other.clock > anew.clock for other in phase.superseded):
-            yield from _figures(index, anew, ("first", "last", *_SPREAD))
+        if len(phase.steps) and phase.steps[0].line < line <= int(phase.steps.line[-1]):
+            yield from _fields(index, phase.steps[0])
+        anew = np.flatnonzero(phase.every.line == line)
+        others = phase.superseded
+        if len(anew) and ((others.line < line) & (others.clock > phase.every.clock[anew[0]])).any():
+            yield from _figures(index, phase.every[int(anew[0])], ("first", "last", *_SPREAD))
 
 
-def _figures(index: int, event: Event, keys: Sequence[str]) -> Iterator[str]:
-    """Yield the pointers of these statistics of each metric of an event."""
-    for name in event.metrics:
+def _figures(index: int, row: Row, keys: Sequence[str]) -> Iterator[str]:
+    """Yield the pointers of these statistics of each metric of a record."""
+    for name in row.metrics:
         yield from (f"/phases/{index}/summary/metrics/{name}/{key}" for key in keys)
 
 
-def _named(event: Event) -> str:
-    return f"epoch {event.position:g}" if event.step is None else f"step {event.step}"
+def _named(row: Row) -> str:
+    return f"epoch {row.position:g}" if row.step is None else f"step {row.step}"
 
 
-def _losses(events: Iterable[Event]) -> Iterator[tuple[float, float]]:
+def _losses(steps: EventTable) -> Iterator[tuple[float, float]]:
     """Yield place and loss of each record that prints both."""
-    for record in chain.from_iterable(map(expand, events)):
-        if record.position is not None and "loss" in record.metrics:
-            yield record.position, record.metrics["loss"]
+    found = steps.metric("loss")
+    known = found.chosen(~np.isnan(at_rows(steps.positions, found.rows)))
+    yield from zip(at_rows(steps.positions, known.rows).tolist(), known.values.tolist(), strict=True)
 
 
 def carry_doubts(whole: Sequence[Launch], parts: Sequence[list[Launch]]) -> None:
@@ -138,22 +133,26 @@ def steps_missing(phases: Sequence[Phase]) -> list[Problem]:
 
 def _find_holes(phase: Phase) -> list[Hole]:
     """Return the holes between the steps of each attempt of a phase, in log order."""
-    holes: list[Hole] = []
-    for attempt in phase.attempts:
-        steps = EventTable([event for event in attempt if event.step is not None and abs(event.step) < LARGE]).step
-        several = bool(attempt) and is_relay(attempt[0])
-        holes += [hole for each in (_irregular(attempt[0], steps) if several else [steps]) for hole in _between(each)]
-    return holes
+    known = phase.steps.step != NO_STEP
+    starts, steps = phase.starts, phase.steps.step
+    if not known.all():
+        starts, steps = np.unique(np.append(0, np.cumsum(known))[starts]), steps[known]
+    if not len(steps):
+        return []
+    ends = np.append(starts[1:], len(steps))
 
+    def is_other(part: slice) -> Mask:
+        return np.append([False, False], np.diff(steps[max(0, part.start - 2) : part.stop], n=2) != 0)[
+            -(part.stop - part.start) :
+        ]
 
-def _irregular(relay: Event, steps: Integers) -> Iterator[Integers]:
-    """Yield the steps of each attempt of a relay that has another rise than one stride."""
-    starts, lengths = starts_of(relay), lengths_of(relay)
-    other = np.zeros(len(steps), np.bool_)  # rises that are not as the one before them
-    other[2:] = np.diff(steps, n=2) != 0
-    other &= np.arange(len(steps)) - np.repeat(starts, lengths) > 2
-    irregular = np.logical_or.reduceat(other, starts)
-    yield from (steps[start : start + count] for start, count in zip(starts[irregular], lengths[irregular], strict=True))
+    other = mask_of(len(steps), is_other)  # rises that are not as the one before them
+    for near in range(3):  # one more record may have another rise: the first one
+        other[np.minimum(starts + near, len(steps) - 1)] = False
+    odd = np.flatnonzero(other)
+    irregular = np.searchsorted(odd, ends) > np.searchsorted(odd, starts)
+    bounds = zip(starts[irregular].tolist(), ends[irregular].tolist(), strict=True)
+    return [hole for first, end in bounds for hole in _between(steps[first:end])]
 
 
 def _between(steps: Integers) -> list[Hole]:

@@ -6,224 +6,277 @@ step = steps of the epochs before + step inside the epoch. An epoch that the log
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from receipt_cli.events.counters import full_at_zero
-from receipt_cli.events.model import Event, expand, part_of, rule_of
-from receipt_cli.events.rows import LARGE, MAX_EPOCHS
-from receipt_cli.grammar.model import Rule
-from receipt_cli.numeric.array_types import Integers
+from receipt_cli.events.table import EventTable, Source, distinct, numbers_in, of_grammar
+from receipt_cli.grammar.model import COUNTERS
+from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
+from receipt_cli.numeric.spill import scratch, slices
 from receipt_cli.records.envelope import NO_RANK
 
-EPOCH = "epoch"
+MAX_EPOCHS = 1_000_000
+"""Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
+_ANNOUNCE = ("progress", "header", "phase")
+"""The events whose counters hold for the step records after them."""
 
 
-def count_epochs(events: list[Event]) -> list[Event]:
-    """Set the step and the planned steps of ``events``, in log order, from their epoch counters; return them.
+class Counted(NamedTuple):
+    """Columns of a table ([n] each): the step, the planned steps, and the epoch."""
+
+    step: Floats
+    planned: Floats
+    epoch: Floats
+
+
+def count_epochs(table: EventTable) -> EventTable:
+    """Return the table with the steps, planned steps and epochs that its epoch counters say, without records that are none.
 
     An epoch on a line of its own applies to the records after it that print none, of the same rank.
     """
-    _hand_on(events)
-    events = _without_stale_frames(events)
-    whole = _whole_runs(events)
-    for event in events:
-        own = event.counters
-        if own and rule_of(event) in whole:
-            event.counters = {name: value for name, value in own.items() if name not in ("epoch_step", "epoch_steps")}
-            event.run = None if event.run is None else replace(event.run, inside=None)
-    events = _without_evaluations(events)
-    _fill_wrapped(events)
-    events = _count_all(events, {id(e) for e in events if e.step is None})
-    _number_single_passes(events)
-    return _records(events)
+    table = _handed_on(table)
+    if any(name in distinct_counters(table) for name in COUNTERS):
+        table = table.where(~_stale(table))
+        table = _without_whole_runs(table)
+        running = _Running(table)
+        table = table.where(~_evaluated(table, running))
+        table = table.having(epoch_step=_unwrapped(table))
+        table = table.having(**counted(table, running)._asdict())
+        table = table.having(**_single_passes(table))
+    return _records(table)
 
 
-def _fill_wrapped(events: Sequence[Event]) -> None:
-    """Give the records that print 0 at the end of an epoch its length: their counter counts modulo that."""
-    series: dict[tuple[str, str, int], list[Event]] = {}
-    for event in events:
-        if (
-            event.is_step
-            and event.step is None
-            and {"epoch_number", "epoch_step", "epoch_steps"} <= (event.counters or {}).keys()
-        ):
-            series.setdefault((*rule_of(event), event.rank), []).append(event)
-    for records in series.values():
-        ends = [(event, index) for event in records for index in ((0,) if event.run is None else (0, -1))]
-        places = [_place(event, index) for event, index in ends]
-        for at in full_at_zero([(epoch or 0, inside or 0) for epoch, inside in places]):
-            own = ends[at][0].counters or {}
-            ends[at][0].counters = {**own, "epoch_step": own["epoch_steps"]}
+def distinct_counters(table: EventTable) -> set[str]:
+    """Return the counters that any rule prints."""
+    every = (source.rule.fields[name].target for source in table.sources for name in source.columns.numbers)
+    return {name for kind, name in every if kind == "structural" and name in COUNTERS}
 
 
-def _hand_on(events: list[Event]) -> None:
-    """Give the metrics that a line of progress prints to the next step record of its grammar and rank."""
-    held: dict[tuple[str, int], Event] = {}
-    for event in events:
-        if event.rule.event == "progress" and event.metrics:
-            held[event.grammar.id, event.rank] = event
-        elif held and event.is_step:
-            announced = held.pop((event.grammar.id, event.rank), None) or held.pop((event.grammar.id, NO_RANK), None)
+def _handed_on(table: EventTable) -> EventTable:
+    """Return the table with the metrics of each line of progress added to the next step record of its grammar and rank."""
+    lines = table.of_sources(lambda source: source.rule.event == "progress" and bool(source.metrics))
+    if not len(lines):
+        return table
+    owners: list[int] = []
+    members: list[int] = []
+    held: dict[tuple[str, int], int] = {}
+    asked = lines.with_(table.of_sources(lambda source: source.is_step))
+    for row in asked:
+        if not row.is_step:
+            if row.metrics:
+                held[row.grammar.id, row.rank] = row.number
+        elif held:
+            announced = held.pop((row.grammar.id, row.rank), None)
+            announced = held.pop((row.grammar.id, NO_RANK), None) if announced is None else announced
             if announced is not None:
-                event.fill(announced)
+                owners.append(row.number)
+                members.append(announced)
+    return table.joining(np.array(owners, np.int64), np.array(members, np.int64)) if owners else table
 
 
-def _without_stale_frames(events: list[Event]) -> list[Event]:
-    """Return the events without full frames of an epoch that then begins: a bar has the next epoch's name before it is reset."""
-    frames: dict[tuple[str, str, int], list[int]] = {}
-    for at, event in enumerate(events):
-        if event.is_step and event.rule.redraw and event.step is None and event.counters:
-            frames.setdefault((*rule_of(event), event.rank), []).append(at)
-    stale: set[int] = set()
-    for places in frames.values():
-        before: int | None = None  # the epoch of the record before the last one of an event
-        for at, following in pairwise(places):
-            event, (epoch, inside), begins = events[at], _place(events[at], -1), _place(events[following], 0)
-            before = _place(event, -2)[0] if event.run is not None else before
-            full = inside is not None and inside == (event.counters or {}).get("epoch_steps")
-            reset = full and begins[0] == epoch and begins[1] is not None and begins[1] < (inside or 0)
-            if reset and epoch is not None and before == epoch - 1:
-                stale.add(at)
-            before = epoch
-    if not stale:
-        return events
-    kept = [part_of(e, 0, e.records - 1) if n in stale and e.run is not None else e for n, e in enumerate(events)]
-    return [event for n, event in enumerate(kept) if n not in stale or events[n].run is not None]
+def _unnumbered(table: EventTable) -> Mask:
+    """Return which records are step records that print no step."""
+    return table.by_source(lambda source: source.is_step) & np.isnan(table.steps)
 
 
-def _place(event: Event, index: int) -> tuple[int | None, int | None]:
-    """Return the epoch, and the step inside of it, that a record of an event prints: the first (0), or one from the end."""
-    own, run = event.counters or {}, event.run
-    at = len(run) + index if run is not None and index else -1
-    if run is None or at < 0:
-        return own.get("epoch_number"), own.get("epoch_step")
-    epoch = run.epoch_at(at) if run.epochs is not None else own.get("epoch_number")
-    return epoch, int(run.counts[at]) if run.counts is not None else own.get("epoch_step")
+def _stale(table: EventTable) -> Mask:
+    """Return which records are full frames of an epoch that then begins: a bar has its name before it is reset."""
+    stale = np.zeros(len(table), np.bool_)
+    if not any(source.rule.redraw and source.is_step for source in table.sources):
+        return stale
+    printed = ~np.logical_and.reduce([np.isnan(table.column(name)) for name in COUNTERS])
+    asked = _unnumbered(table) & printed & table.by_source(lambda source: source.rule.redraw)
+    epochs, insides, lengths = (table.column(name) for name in COUNTERS[:3])
+    for _, rows_ in table.series(asked):
+        rows = numbers_in(rows_)
+        epoch, inside = epochs[rows], insides[rows]
+        full = inside == lengths[rows]
+        reset = full[1:-1] & (epoch[2:] == epoch[1:-1]) & (inside[2:] < inside[1:-1]) & (epoch[:-2] == epoch[1:-1] - 1)
+        stale[rows[1:-1][reset]] = True
+    return stale
 
 
-def _without_evaluations(events: list[Event]) -> list[Event]:
-    """Return the events without passes of evaluation that one rule reads as it reads training.
-
-    They have a total of their own, come behind the training of the same epoch, twice or more, and have fewer records.
-    """
-    running: dict[tuple[str, int], dict[str, int]] = {}
-    passes: dict[tuple[str, str, int], list[tuple[int, int, list[Event]]]] = {}
-    for event in events:
-        own, place = event.counters or {}, (event.grammar.id, event.rank)
-        if event.rule.event in ("progress", "header", "phase"):
-            running[place] = {**running.get(place, {}), **own}
-        elif event.is_step and event.step is None and "epoch_step" in own:
-            known = {**(running.get(place) or running.get((event.grammar.id, NO_RANK)) or {}), **own}
-            epoch, length = known.get("epoch_number"), known.get("epoch_steps")
-            if epoch is None or length is None:
-                continue
-            mine = passes.setdefault((event.grammar.id, event.rule.name, event.rank), [])
-            if not mine or mine[-1][:2] != (epoch, length):
-                mine.append((epoch, length, []))
-            mine[-1][2].append(event)
-            if event.run is not None and (last := event.run.epoch_at(len(event.run) - 1)) not in (None, epoch):
-                mine.append((last or 0, length, []))
-    left_out = {id(event) for mine in passes.values() for event in _evaluations(mine)}
-    return [event for event in events if id(event) not in left_out] if left_out else events
-
-
-def _evaluations(passes: Sequence[tuple[int, int, list[Event]]]) -> list[Event]:
-    """Return the records of the passes of evaluation among those of one rule: epoch, length and records of each."""
-    pairs = [(one, other) for one, other in pairwise(passes) if one[0] == other[0]]
-    lengths = {(one[1], other[1]) for one, other in pairs}
-    if len(pairs) < 2 or len(lengths) != 1 or len({length for _, length, _ in passes}) != 2:
-        return []
-    [(training, _)] = lengths
-    theirs = [event for _, length, events in passes if length != training for event in events]
-    count = sum(event.records for _, _, events in passes for event in events)
-    return theirs if 2 * sum(event.records for event in theirs) < count else []
-
-
-def recount_epochs(events: list[Event]) -> None:
-    """Count the steps of one launch anew where epochs say them: what another launch printed does not count in it."""
-    unprinted = {id(event) for event in events if event.step is None or _is_counted(event)}
-    for event in events:
-        if event.rule.event == "step" and event.step is not None and id(event) in unprinted:
-            event.step = None
-    events[:] = _count_all(events, unprinted)
-
-
-def _is_counted(event: Event) -> bool:
-    """True for a record whose step comes from its own epoch counters: its rule prints none, and they give one."""
-    rule, own = event.rule, event.counters or {}
-    if "epoch_number" not in own or any(field.target == ("structural", "step") for field in rule.fields.values()):
-        return False
-    return rule.counts == "epoch" or ("epoch_step" in own and EPOCH in event.metrics)
-
-
-def _count_all(events: list[Event], unprinted: set[int]) -> list[Event]:
-    """Count ``events``; ``unprinted`` are the identities of those that print no step. Return them, runs that cannot be counted
-    together as the events of their records."""
-    counted: list[Event] = []
-    running: dict[tuple[str, int], dict[str, int]] = {}
-    lengths: dict[tuple[str, int, int], _Stretches] = {}
-    from_zero = {e.grammar.id for e in events if e.counters and e.counters.get("epoch_number") == 0}
-    for event in events:
-        kind = event.rule.event
-        own = event.counters
-        several = [event]
-        if own and kind in ("progress", "header", "phase"):
-            running[event.grammar.id, event.rank] = {**running.get((event.grammar.id, event.rank), {}), **own}
-        if kind == "step":
-            before = running.get((event.grammar.id, event.rank)) or running.get((event.grammar.id, NO_RANK)) or {}
-            first = event.rule.epochs_from
-            first = int(event.grammar.id not in from_zero) if first is None else first
-            known = id(event) not in unprinted
-            key = event.grammar.id, event.rank, first
-            stretches = lengths.get(key) or lengths.setdefault(key, _Stretches(first))
-            _count(event, own or {}, before, stretches)
-            if not _count_run(event, known, {**before, **(own or {})}.get("epoch_steps"), stretches):
-                event.run = None if event.run is None else replace(event.run, numbers=None, step=None)
-                several = list(expand(event))
-                for one in several[1:]:
-                    _count(one, one.counters or {}, before, stretches)
-        elif kind == "eval" and own and "epoch_number" in own:
-            event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
-        counted += several
-    return counted
-
-
-def _whole_runs(events: list[Event]) -> set[tuple[str, str]]:
-    """Return the rules whose bars count the epochs themselves: ``Epoch 3/20: 3/20`` in every record, and not only once."""
-    seen: dict[tuple[str, str], set[int | None]] = {}
-    for event in events:
-        own = event.counters or {}
-        if event.rule.event == "step" and "epoch_step" in own and "epochs_planned" in own:
-            whole = own["epoch_step"] == own.get("epoch_number") and own["epochs_planned"] == own.get("epoch_steps")
-            if whole and event.run is not None:
-                whole = bool(np.all(event.run.epoch_numbers == event.run.counts))
-            seen.setdefault(rule_of(event), set()).add(own["epoch_step"] if whole else None)
-    return {key for key, counts in seen.items() if len(counts) > 1 and None not in counts}
-
-
-def _number_single_passes(events: list[Event]) -> None:
-    """Number the records that print their place in a pass of one length, of which the log shows one pass.
-
-    Where the counter never goes back, the pass is the whole run; where it does, the pass of a record is unknown.
-    """
-    passes: dict[tuple[str, str, int], list[Event]] = {}
-    for event in events:
-        if event.rule.event == "step" and event.step is None and event.rule.counts == "step" and event.counters:
-            passes.setdefault((event.grammar.id, event.rule.name, event.rank), []).append(event)
-    for records in passes.values():
-        counted = [(e.counters or {}).get("epoch_step") for e in records]
-        length, *others = {(e.counters or {}).get("epoch_steps") for e in records}
-        inside = [n for n in counted if n is not None]
-        if len(inside) < len(records) or others or length is None or any(b < a for a, b in pairwise(inside)):
+def _without_whole_runs(table: EventTable) -> EventTable:
+    """Return the table without the counts of bars that count the epochs: ``Epoch 3/20: 3/20`` in every record, and not once."""
+    epochs, insides, lengths, planned = (table.column(name) for name in COUNTERS)
+    if planned.strides == (0,):
+        return table
+    left = np.zeros(len(table), np.bool_)
+    for source, rows, _ in table.parts:
+        if source.rule.event != "step":
             continue
-        for event, number in zip(records, inside, strict=True):
-            event.step, event.planned = number, length
-            if event.run is not None and event.run.inside is not None:
-                event.run = replace(event.run, numbers=None, step=event.run.inside)
+        asked = ~np.isnan(insides[rows]) & ~np.isnan(planned[rows])
+        whole = (insides[rows] == epochs[rows]) & (planned[rows] == lengths[rows])
+        if asked.any() and whole[asked].all() and len(distinct(insides[rows][asked])) > 1:
+            left[rows] = True
+    if not left.any():
+        return table
+    return table.having(epoch_step=np.where(left, np.nan, insides), epoch_steps=np.where(left, np.nan, lengths))
+
+
+def _evaluated(table: EventTable, running: _Running) -> Mask:
+    """Return which records are of passes of evaluation that one rule reads as it reads training.
+
+    They have a total of their own, come after the training of the same epoch, twice or more, and have fewer records.
+    """
+    found = np.zeros(len(table), np.bool_)
+    epochs, lengths = (running.of(table, name) for name in ("epoch_number", "epoch_steps"))
+    if np.fmin.reduce(lengths, initial=np.inf) >= np.fmax.reduce(lengths, initial=-np.inf):
+        return found
+    asked = _unnumbered(table) & ~np.isnan(table.column("epoch_step")) & ~np.isnan(epochs) & ~np.isnan(lengths)
+    for _, rows_ in table.series(asked):
+        rows = numbers_in(rows_)
+        epoch, length = epochs[rows], lengths[rows]
+        if len(distinct(length)) != 2:
+            continue
+        begins = np.flatnonzero(np.append(True, (np.diff(epoch) != 0) | (np.diff(length) != 0)))
+        passes = list(zip(epoch[begins].tolist(), length[begins].tolist(), strict=True))
+        pairs = {(one[1], other[1]): 0 for one, other in pairwise(passes) if one[0] == other[0]}
+        count = sum(one[0] == other[0] for one, other in pairwise(passes))
+        if count < 2 or len(pairs) != 1:
+            continue
+        theirs = length != next(iter(pairs))[0]
+        if 2 * int(np.count_nonzero(theirs)) < len(rows):
+            found[rows[theirs]] = True
+    return found
+
+
+def _unwrapped(table: EventTable) -> Floats:
+    """Return the counts inside of epochs; a 0 at the end of an epoch is its length: that counter counts modulo the length."""
+    epochs, insides, lengths = (table.column(name) for name in COUNTERS[:3])
+    zeros = np.flatnonzero(insides == 0)
+    if not len(zeros):
+        return insides
+    asked = _unnumbered(table) & ~np.isnan(epochs) & ~np.isnan(insides) & ~np.isnan(lengths)
+    zeros, sources, insides = zeros[asked[zeros]], table.column("source"), np.array(insides)
+    for source, rank in set(zip(sources[zeros].tolist(), table.rank[zeros].tolist(), strict=True)):
+        first = int(zeros[(sources[zeros] == source) & (table.rank[zeros] == rank)][0])
+        if not (asked[:first] & (sources[:first] == source) & (table.rank[:first] == rank)).any():
+            continue  # it begins with it
+        rows = np.flatnonzero(asked & (sources == source) & (table.rank == rank))
+        full = rows[full_at_zero(epochs[rows], insides[rows])]
+        insides[full] = lengths[full]
+    return insides
+
+
+def counted(table: EventTable, running: _Running, unprinted: Mask | None = None) -> Counted:
+    """Return the columns that the epoch counters of records say; ``unprinted`` are those that print no step (None: without one).
+
+    The records of one launch count together: what another printed does not count in it.
+    """
+    found = Counted(*(scratch(np.float64, len(table)) for _ in Counted._fields))
+    stretches = dict[tuple[str, int, int], _Stretches]()
+    zero = {source.grammar.id for source, rows, _ in table.parts if (table.column("epoch_number")[rows] == 0).any()}
+
+    def first_epoch(source: Source) -> int:
+        first = source.rule.epochs_from
+        return int(source.grammar.id not in zero) if first is None else first
+
+    for part in slices(len(table)):
+        block = table[part]
+        kinds = block.by_source(lambda source: source.rule.event == "step")
+        asked = kinds & (np.isnan(block.steps) if unprinted is None else unprinted[part])
+        steps, planned, epochs = (np.array(block.column(name)) for name in Counted._fields)
+        steps[asked] = np.nan
+        printed = block.column("epoch_number")
+        epoch, inside, length, plan = (running.of(block, name) for name in COUNTERS)
+        whole = block.by_source(lambda source: source.rule.counts == "epoch")
+        asked &= ~np.isnan(epoch)
+        asked &= whole | ~(np.isnan(block.column("epoch_step")) & np.isnan(printed))
+        spoken = kinds | block.by_source(lambda source: source.rule.event == "eval")
+        new = np.isnan(epochs)
+        np.copyto(epochs, printed, where=new & spoken)
+        np.copyto(epochs, epoch, where=new & asked)
+        alone = asked & (whole | np.isnan(inside))
+        np.copyto(steps, epoch, where=alone)
+        np.copyto(planned, plan, where=alone & ~np.isnan(plan))
+        counts = asked & ~alone & (np.abs(length) > 0) & (epoch < MAX_EPOCHS)
+        for (grammar, first, rank), rows in _groups(block, counts, first_epoch):
+            key = grammar, first, rank
+            before = stretches.setdefault(key, _Stretches(first)).before(epoch[rows], inside[rows], length[rows])
+            steps[rows] = before + inside[rows]
+            total = before + (plan[rows] - epoch[rows] + first) * length[rows]
+            planned[rows] = np.where(np.isnan(total), planned[rows], total)
+        for column, values in zip(found, (steps, planned, epochs), strict=True):
+            column[part] = values
+    return found
+
+
+def _groups(table: EventTable, mask: Mask, first: Callable[[Source], int]) -> Iterator[tuple[tuple[str, int, int], Integers]]:
+    """Yield the rows of the records in a mask, for each grammar, first epoch and rank."""
+    keys = [(source.grammar.id, first(source)) for source in table.log.sources]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    rows = np.flatnonzero(mask)
+    owner, ranks = np.array([numbers[key] for key in keys])[table.column("source")[rows]], table.rank[rows]
+    known = np.array(distinct(ranks), np.int64)
+    code = (owner * len(known) + np.searchsorted(known, ranks)).astype(np.int16)  # which sorts fastest
+    order = np.argsort(code, kind="stable")
+    for mine in np.split(order, np.flatnonzero(np.diff(code[order])) + 1) if len(rows) else ():
+        yield (*keys[int(table.column("source")[rows[mine[0]]])], int(ranks[mine[0]])), rows[mine]
+
+
+class _Running:
+    """The counters that lines of their own print, each until the next such line of the same grammar and rank.
+
+    Those of lines without a rank hold for all ranks without lines of their own.
+    """
+
+    def __init__(self, table: EventTable) -> None:
+        lines = table.of_sources(lambda source: source.rule.event in _ANNOUNCE)
+        columns = {name: lines.column(name) for name in COUNTERS}
+        printed = ~np.logical_and.reduce([np.isnan(column) for column in columns.values()])
+        grammars = lines.by_source(lambda source: source.grammar.id)
+        self.lines: dict[tuple[str, int], tuple[Integers, dict[str, Floats]]] = {}
+        for name in dict.fromkeys(grammars[printed].tolist()):
+            for rank in distinct(lines.rank[printed & (grammars == name)]):
+                mine = printed & (grammars == name) & (lines.rank == rank)
+                held = {counter: _filled(column[mine]) for counter, column in columns.items()}
+                self.lines[name, rank] = numbers_in(lines.where(mine).rows), held
+
+    def of(self, table: EventTable, name: str) -> Floats:
+        """Return a counter of each record ([n]): its own, else the running one."""
+        own = table.column(name)
+        if not self.lines:
+            return own
+        found, numbers = np.full(len(table), np.nan), numbers_in(table.rows)
+        for (grammar, rank), (places, held) in self.lines.items():  # without a rank first
+            mine = table.by_source(of_grammar(grammar))
+            rows = np.flatnonzero(mine if rank == NO_RANK else mine & (table.rank == rank))
+            latest = np.searchsorted(places, numbers[rows]) - 1
+            found[rows[latest >= 0]] = held[name][latest[latest >= 0]]
+        return np.where(np.isnan(own), found, own)
+
+
+def _filled(values: Floats) -> Floats:
+    """Return the values, each missing one as the last before it."""
+    latest = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
+    return np.where(latest < 0, np.nan, values[latest])
+
+
+def _single_passes(table: EventTable) -> dict[str, Array]:
+    """Return the steps and plans of records that print their place in a pass of one length, of which the log shows one pass.
+
+    If the counter never goes back, the pass is the whole run; if it does, the pass of a record is unknown.
+    """
+    kinds = table.by_source(lambda source: source.rule.event == "step" and source.rule.counts == "step")
+    printed = ~np.logical_and.reduce([np.isnan(table.column(name)) for name in COUNTERS])
+    asked = kinds & printed & np.isnan(table.steps)
+    if not asked.any():
+        return {}
+    steps, planned = (np.array(table.column(name)) for name in ("step", "planned"))
+    insides, lengths = table.column("epoch_step"), table.column("epoch_steps")
+    for _, rows_ in table.series(asked):
+        rows = numbers_in(rows_)
+        inside, length = insides[rows], lengths[rows]
+        if np.isnan(inside).any() or len(distinct(length)) != 1 or length[0] != length[0] or (np.diff(inside) < 0).any():
+            continue
+        steps[rows], planned[rows] = inside, length
+    return {"step": steps, "planned": planned}
 
 
 class _Lengths:
@@ -255,7 +308,7 @@ class _Lengths:
 
 
 class _Stretches:
-    """The epochs of what one trainer printed: where one epoch has two lengths, they are of two launches or stages.
+    """The epochs of what one trainer printed: if one epoch has two lengths, they are of two launches or stages.
 
     Two that alternate, such as training and validation, each go on where they were.
     """
@@ -264,7 +317,18 @@ class _Stretches:
         self.first = first
         self.now = self.other = _Lengths(first)
 
-    def steps_before(self, epoch: int, inside: int, length: int) -> int:
+    def before(self, epochs: Floats, insides: Floats, lengths: Floats) -> Floats:
+        """Return the steps of the epochs before that of each record, in order."""
+        begins = np.flatnonzero(np.concatenate([[True], (np.diff(epochs) != 0) | (np.diff(lengths) != 0)]))
+        places = zip(epochs[begins].tolist(), insides[begins].tolist(), lengths[begins].tolist(), strict=True)
+        ends = insides[np.append(begins[1:], len(epochs)) - 1].tolist()
+        found: list[int] = []
+        for (epoch, inside, length), end in zip(places, ends, strict=True):
+            found.append(self._steps_before(int(epoch), int(inside), int(length)))
+            self.now.last = int(epoch), int(end)
+        return np.repeat(np.array(found, np.float64), np.diff(begins, append=len(epochs)))
+
+    def _steps_before(self, epoch: int, inside: int, length: int) -> int:
         """Return the steps of the epochs before ``epoch``, which has ``length``, in its launch and stage."""
         now = self.now
         if now.length != length:
@@ -275,118 +339,93 @@ class _Stretches:
         return self.now.steps_before(epoch, inside, length)
 
 
-def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: _Stretches) -> None:
-    rule = event.rule
-    counted = rule.counts == "epoch" or "epoch_step" in own or "epoch_number" in own
-    if event.step is not None or not counted:
-        if own and "epoch_number" in own:
-            event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
-        return
-    counters = {**running, **own}
-    epoch, inside, length = (counters.get(name) for name in ("epoch_number", "epoch_step", "epoch_steps"))
-    if epoch is None:
-        return
-    event.metrics.setdefault(EPOCH, float(epoch))
-    planned = counters.get("epochs_planned")
-    if rule.counts == "epoch" or inside is None:
-        event.step = epoch
-        event.planned = event.planned if planned is None else planned
-    elif length and epoch < MAX_EPOCHS:
-        before = lengths.steps_before(epoch, inside, length)
-        event.step = before + inside
-        event.planned = event.planned if planned is None else before + (planned - epoch + lengths.first) * length
+def recounted(table: EventTable) -> EventTable:
+    """Return the table of one launch with its steps counted anew where epochs say them."""
+
+    def counts(source: Source) -> bool:
+        return not any(field.target == ("structural", "step") for field in source.rule.fields.values())
+
+    steps = table.by_source(lambda source: source.rule.event == "step")
+    numbered = ~np.isnan(table.column("epoch_number")) & table.by_source(counts)
+    numbered &= table.by_source(lambda source: source.rule.counts == "epoch") | ~np.isnan(table.column("epoch_step"))
+    unprinted = steps & (np.isnan(table.steps) | numbered)
+    return table.having(**counted(table, _Running(table), unprinted)._asdict()) if unprinted.any() else table
 
 
-def _count_run(event: Event, known: bool, length: int | None, lengths: _Stretches) -> bool:
-    """Set the steps and the epochs of the run behind ``event`` from its counters; ``known``: its steps are printed.
-
-    Return False, and set no steps, where they do not rise in epochs of one ``length``, or no array holds them: then each record
-    counts alone.
-    """
-    run, counters = event.run, event.counters
-    if run is None or counters is None:
-        return True
-    epochs = None
-    if run.epochs is not None and {run.epoch_at(0), run.epoch_at(len(run) - 1)} != {counters["epoch_number"]}:
-        epochs = run.epoch_numbers
-    if EPOCH in event.metrics and run.metric(EPOCH) is None:
-        column = run.epochs if epochs is not None else None
-        epoch = event.metrics[EPOCH]
-        run = replace(run, epoch=epoch) if column is None else replace(run, metrics={**run.metrics, EPOCH: (column,)})
-    if not known and event.step is not None:
-        if event.step >= LARGE:
-            return False
-        counts = run.counts if "epoch_step" in counters else None
-        if counts is None:
-            run = replace(run, numbers=None, step=run.epochs)
-        elif epochs is None:
-            run = replace(run, numbers=None, step=run.inside, beyond=event.step - counters["epoch_step"])
-        else:
-            first = event.step - counters["epoch_step"] - counters["epoch_number"] * (length or 0)
-            steps = _steps_of(epochs, counts, length or 0, first, lengths)
-            if steps is None or steps[0] <= event.step or (np.diff(steps) <= 0).any():
-                return False
-            run = replace(run, numbers=steps, step=None, beyond=0)
-    event.run = run
-    return True
-
-
-def _steps_of(epochs: Integers, counts: Integers, length: int, first: int, lengths: _Stretches) -> Integers | None:
-    """Return the step of each record (int64 [n]) in ``epochs`` of one ``length``, ``counts`` inside of them.
-
-    None where an epoch does not begin at ``first`` and so many lengths, or beyond what an array holds.
-    """
-    ends = np.append(np.flatnonzero(np.diff(epochs)), len(epochs) - 1)
-    last = zip(epochs[ends].tolist(), counts[ends].tolist(), strict=True)
-    before = [(epoch, lengths.steps_before(epoch, inside, length)) for epoch, inside in last]
-    if any(steps >= LARGE or steps != first + epoch * length for epoch, steps in before):
-        return None
-    return np.repeat(np.array([steps for _, steps in before], np.int64), np.diff(ends, prepend=-1)) + counts
-
-
-def _records(events: list[Event]) -> list[Event]:
-    """Leave out what looks like a step record and is none.
+def _records(table: EventTable) -> EventTable:
+    """Return the table without what looks like a step record and is none.
 
     That is: records that a line (``repeats``) announces as repeated; the epoch line of an evaluation, where no epoch runs and
     other records have one; the last bar, drawn once more after the trainer has reported its end. A record that a line of
     progress announces is one of an evaluation.
     """
-    numbered = {rule_of(e) for e in events if e.rule.counts == "epoch" and e.step is not None}
-    repeats: dict[str, tuple[int, Event]] = {}
-    evaluations: dict[str, Rule] = {}
-    last: dict[str, Event] = {}
-    done: set[str] = set()
-    kept: list[Event] = []
-    for event in events:
-        name, rule = event.grammar.id, event.rule
-        if event.is_step:
-            left, herald = repeats.pop(name, (0, event))
-            if left:
-                repeats |= {name: (left - 1, herald)} if left > 1 else {}
-                if herald.rule.event == "progress" and event.run is None:
-                    evaluation = evaluations.setdefault(rule.name, replace(rule, event="eval"))
-                    kept.append(_evaluation(event, evaluation))
+    unnumbered = _unnumbered(table)
+    left = table.by_source(lambda source: source.rule.counts == "epoch") & unnumbered
+    for _, rows, _ in table.parts if left.any() else ():
+        left[rows] &= not np.isnan(table.steps[rows]).all()
+    if any(source.rule.repeats for source in table.sources):
+        table, repeated = _announced(table, left)
+        left |= repeated
+    table = table.where(~left)
+    ends = table.of_sources(lambda source: source.rule.event == "end")
+    if len(ends) and any(source.rule.redraw for source in table.sources):
+        return _without_last_frames(table, ends)
+    return table
+
+
+def _announced(table: EventTable, left: Mask) -> tuple[EventTable, Mask]:
+    """Return the table, announced evaluations as such, and which records are announced as repeated, ``left`` ones apart."""
+    repeats: dict[str, tuple[int, bool]] = {}
+    repeated = np.zeros(len(table), np.bool_)
+    evaluations: list[int] = []
+    for index, row in enumerate(table):
+        name, rule = row.grammar.id, row.rule
+        if row.is_step:
+            count, progress = repeats.pop(name, (0, False))
+            if count:
+                repeats |= {name: (count - 1, progress)} if count > 1 else {}
+                if progress:
+                    evaluations.append(index)
+                else:
+                    repeated[index] = True
                 continue
-            if rule.counts == "epoch" and event.step is None and rule_of(event) in numbered:
+            if left[index]:
                 continue
-            if name in done and rule.redraw and event.step is not None and last[name].step == event.step:
-                last[name].metrics.update(event.metrics)
-                last[name].unregistered = {**last[name].unregistered, **event.unregistered}
-                continue
-            last[name] = event
-            done.discard(name)
-        elif rule.event == "end" and name in last:
-            done.add(name)
         if rule.repeats:
-            repeats[name] = rule.repeats, event
-        kept.append(event)
-    return kept
+            repeats[name] = rule.repeats, rule.event == "progress"
+    return table.read_as(np.array(evaluations, np.int64), _as_evaluation) if evaluations else table, repeated
 
 
-def _evaluation(event: Event, rule: Rule) -> Event:
-    """Return a record that looks like training as one of ``rule``, an evaluation: its figures are those of the validation."""
-    event.rule = rule
-    event.metrics = {f"val_{name}" if name == "loss" else name: value for name, value in event.metrics.items()}
-    event.unregistered = {f"val_{name}": value for name, value in event.unregistered.items()}
-    event.meanings = {f"val_{name}" if name == "loss" else name: meaning for name, meaning in event.meanings.items()}
-    return event
+def _as_evaluation(source: Source) -> Source:
+    """Return a source of records that look like training as evaluations: their figures are those of the validation."""
+    return replace(
+        source,
+        rule=replace(source.rule, event="eval"),
+        metrics={f"val_{name}" if name == "loss" else name: held for name, held in source.metrics.items()},
+        others={f"val_{name}": held for name, held in source.others.items()},
+        meanings={f"val_{name}" if name == "loss" else name: meaning for name, meaning in source.meanings.items()},
+    )
+
+
+def _without_last_frames(table: EventTable, ends: EventTable) -> EventTable:
+    """Return the table without the bars that show the last step once more after an end; their figures are the record's."""
+    left: list[int] = []
+    owners: list[int] = []
+    for grammar in {source.grammar.id for source in ends.sources}:
+        steps = table.of_sources(of_grammar(grammar)).of_sources(lambda source: source.is_step)
+        numbers = numbers_in(steps.rows)
+        mine = numbers_in(ends.of_sources(of_grammar(grammar)).rows)
+        done = 0
+        for at in np.searchsorted(numbers, mine).tolist():
+            place = max(at, done)
+            while 0 < at <= place < len(steps) and (row := steps[place]).rule.redraw and row.step is not None:
+                if row.step != steps[at - 1].step:
+                    break
+                left.append(row.number)
+                owners.append(steps[at - 1].number)
+                place += 1
+            done = place
+    if not left:
+        return table
+    kept = ~np.isin(numbers_in(table.rows), left)
+    return table.joining(np.array(owners, np.int64), np.array(left, np.int64), last=True).where(kept)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
 
 from receipt_cli.errors import UsageError
-from receipt_cli.events.model import Event
+from receipt_cli.events.table import EventTable
 from receipt_cli.io.discovery import family_of
 from receipt_cli.io.joined_parts import Stream
+from receipt_cli.numeric.array_types import Floats
 
 COMPARED = 50
 """Common steps that are compared."""
@@ -30,53 +35,68 @@ class SeveralRuns(UsageError):
         self.groups = groups
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True)
 class Part:
     """One stream as read: ``records`` its first record and the one after its last, ``steps`` its step records."""
 
     number: int
     stream: Stream
-    records: tuple[int, int] = (0, 0)
-    events: list[Event] = field(default_factory=list)
-    steps: list[Event] = field(default_factory=list)
+    records: tuple[int, int]
+    events: EventTable
+
+    @cached_property
+    def steps(self) -> EventTable:
+        """Its step records."""
+        return self.events.of_sources(lambda source: source.is_step)
 
     @property
     def name(self) -> str:
         """What to call it."""
         return self.stream.names[-1]
 
+    @cached_property
+    def places(self) -> Floats:
+        """Where in training the step records are that print it."""
+        return self.steps.positions[~np.isnan(self.steps.positions)]
+
     @property
     def first(self) -> float:
-        """Where its first step record is in training, 0 where none prints it."""
-        return next((at for event in self.steps if (at := event.position) is not None), 0.0)
+        """Where its first step record is in training, 0 if none prints it."""
+        return float(self.places[0]) if len(self.places) else 0.0
 
     @property
     def last(self) -> float:
         """Where its last step record is."""
-        return next((at for event in reversed(self.steps) if (at := event.position) is not None), 0.0)
+        return float(self.places[-1]) if len(self.places) else 0.0
 
     @property
     def stride(self) -> float:
         """How far apart its first two step records are."""
-        known = [at for event in self.steps[:2] if (at := event.position) is not None]
-        return known[1] - known[0] if len(known) > 1 else 1.0
+        rise = self.steps.positions[:2]
+        return float(rise[1] - rise[0]) if len(rise) > 1 and not np.isnan(rise).any() else 1.0
 
     @property
     def trainers(self) -> set[str]:
         """Ids of the grammars that read its steps."""
-        return {event.grammar.id for event in self.steps}
+        return {source.grammar.id for source in self.steps.sources}
 
     def values(self, name: str) -> set[float | str]:
         """Return what it prints for a fact."""
         if name == "planned_steps":
-            return {float(e.planned) for e in self.steps if e.planned is not None}
-        return {event.facts[name] for event in self.events if name in event.facts}
+            planned = self.steps.column("planned")
+            return {*planned[~np.isnan(planned)].tolist()}
+        return {row.facts[name] for row in self.events.of_sources(lambda source: source.speaks) if name in row.facts}
 
     @property
     def order(self) -> tuple[int, float, float, int]:
         """What orders the files of one rank: attempt, first time stamp, first step, name."""
-        clock = next((e.clock for e in self.events if not math.isnan(e.clock)), math.inf)
-        return self.stream.attempt or 0, clock, self.first, self.number
+        return self.stream.attempt or 0, _first_clock(self.events), self.first, self.number
+
+
+def _first_clock(events: EventTable) -> float:
+    """Return the first time stamp, infinite if there is none."""
+    known = ~np.isnan(events.clock)
+    return float(events.clock[known.argmax()]) if known.any() else math.inf
 
 
 @dataclass(slots=True)
@@ -95,7 +115,7 @@ def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> tuple[list[L
     """
     runs: list[list[Lane]] = []
     reasons: list[str] = []
-    for part in sorted((p for p in parts if p.steps), key=lambda p: p.order):
+    for part in sorted((p for p in parts if len(p.steps)), key=lambda p: p.order):
         why = [_join(run, part) for run in runs]
         if all(why):
             runs.append([Lane([part], part.stream.rank)])
@@ -112,7 +132,7 @@ def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> tuple[list[L
     if len(lanes) == 1 and not lanes[0].parts[0].stream.certain:
         lanes[0].rank = None  # a number at the end of a name is a rank only where others are
     lanes.sort(key=lambda lane: (-sum(len(p.steps) for p in lane.parts), math.inf if lane.rank is None else lane.rank))
-    silent = [part for part in parts if not part.steps]
+    silent = [part for part in parts if not len(part.steps)]
     known = [part for lane in lanes for part in lane.parts] or silent[:1]
     tied = [part for part in silent if any(_same_family(part, other) for other in known)]
     if not lanes and len(tied) < len(silent):
@@ -195,7 +215,7 @@ def _beside(run: list[Lane], part: Part) -> str | None:
 
 def _start_together(left: Part, right: Part) -> bool:
     """True if both begin at one step and within minutes of each other."""
-    clocks = [next((e.clock for e in part.steps if not math.isnan(e.clock)), math.inf) for part in (left, right)]
+    clocks = [_first_clock(part.steps) for part in (left, right)]
     return left.first == right.first and max(clocks) < math.inf and abs(clocks[0] - clocks[1]) <= TOGETHER_S
 
 
@@ -207,9 +227,15 @@ def _same_values(left: Part, right: Part) -> bool:
 
 def _common(left: Part, right: Part) -> list[tuple[float, float]]:
     """Return the losses that both print for the first steps that they share."""
-    mine = {e.position: e.metrics.get("loss") for e in left.steps}
-    common = [(mine[at], e.metrics.get("loss")) for e in right.steps if (at := e.position) in mine][:COMPARED]
+    mine = dict(_losses(left.steps))
+    common = islice(((mine[at], loss) for at, loss in _losses(right.steps) if at in mine), COMPARED)
     return [(a, b) for a, b in common if a is not None and b is not None]
+
+
+def _losses(steps: EventTable) -> Iterator[tuple[float | None, float | None]]:
+    """Yield place and loss of each step record."""
+    for row in steps:
+        yield row.position, row.metrics.get("loss")
 
 
 def _shown(values: Iterable[float | str]) -> str:

@@ -18,23 +18,10 @@ import numpy as np
 
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
-from receipt_cli.events.model import Event, rule_of
-from receipt_cli.events.starts import (
-    CONFIGURATION,
-    FEWEST,
-    MODEL,
-    STRONG,
-    Key,
-    Known,
-    Starts,
-    Track,
-    clock_of,
-    introduces,
-    runs_named,
-)
-from receipt_cli.events.table import NO_STEP, EventTable
+from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Key, Known, Starts, Track, introduces, runs_named
+from receipt_cli.events.table import EventTable, Row
 from receipt_cli.grammar.model import MOMENTS
-from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS
@@ -67,7 +54,7 @@ class Launch(NamedTuple):
     begin anew though little speaks for a start of the program.
     """
 
-    events: list[Event]
+    events: EventTable
     start: int = 0
     end: int = END
     line: int = 1
@@ -76,9 +63,7 @@ class Launch(NamedTuple):
     contested: tuple[int, ...] = ()
 
 
-def split_launches(
-    events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int] = ()
-) -> list[Launch]:
+def split_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Collection[int] = ()) -> list[Launch]:
     """Return the runs of a log in log order, at least one, each with its events.
 
     ``banners`` are the positions of step records before which a banner is that no rule reads. One of many starts without
@@ -86,25 +71,24 @@ def split_launches(
     """
     cuts, signs, contested = _cuts_of(events, body, catalogue, banners)
     launches: list[Launch] = []
-    banner: list[Event] = []
-    before: list[Event] = []
+    banner = before = events[:0]
     for begin, end in pairwise([0, *cuts, len(events)]):
-        mine = list(events[begin:end])
+        mine = events[begin:end]
         introduced = _introduction(mine)
         first = mine[0] if begin else None
         last_at = events[end].at if end < len(events) else END
         sign = signs.get(begin)
         apart = bool(introduced) or not banner or sign != FOLD
         doubtful = events[begin].line if sign == DOUBT and not _outdoes(mine, before) else None
-        own = mine if apart else [*banner, *mine]
+        own = mine if apart else banner.with_(mine)
         against = tuple(events[at].line for at in contested if begin <= at < end)
         launches.append(Launch(own, first.at if first else 0, last_at, first.line if first else 1, apart, doubtful, against))
         banner, before = introduced or banner, mine
     return launches
 
 
-def _outdoes(mine: Sequence[Event], before: Sequence[Event]) -> bool:
-    """True where records begin no later than those of the launch before, rise through as many places to its end, and on.
+def _outdoes(mine: EventTable, before: EventTable) -> bool:
+    """Return whether records begin no later than those of the launch before, rise through as many places to its end, and on.
 
     Then it does not matter whether they are another attempt, which would replace all records before it. A few lines that were
     pasted into a log go back behind them, or leave a hole.
@@ -115,21 +99,21 @@ def _outdoes(mine: Sequence[Event], before: Sequence[Event]) -> bool:
     return bool((np.diff(ours) > 0).all() and np.count_nonzero(ours <= theirs.max()) >= len(theirs))
 
 
-def _places(events: Sequence[Event]) -> Floats:
-    """Return how far training is at each step record that prints it (see ``Event.position``)."""
-    table = EventTable([event for event in events if event.is_step and event.position is not None])
-    return np.where(table.step == NO_STEP, table.filled("epoch"), table.step)
+def _places(events: EventTable) -> Floats:
+    """Return how far training is at each step record that prints it."""
+    places = events.of_sources(lambda source: source.is_step).positions
+    return places[~np.isnan(places)]
 
 
 def _cuts_of(
-    events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]
+    events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Collection[int]
 ) -> tuple[list[int], dict[int, str], list[int]]:
-    """Return the indices of the events that begin another launch, those among them that are folds or doubtful, and those
-    of the steps that begin anew and are contested.
+    """Return the rows that begin another launch, those among them that are folds or doubtful, and those of the steps that
+    begin anew and are contested.
 
     Those of a log appended to itself are those of each copy.
     """
-    period = repeats_at(events)
+    period = repeats_at(events) if len(events) else None
     if period is None:
         walk = _Walk(events, body, catalogue, banners)
         return list(walk.cuts()), walk.signs, walk.contested
@@ -154,16 +138,21 @@ def window(body: SegmentBody, launch: Launch) -> SegmentBody:
     return replace(body, markers=kept, records=min(body.records, launch.end >> POSITION_BITS))
 
 
-def _introduction(events: Sequence[Event]) -> list[Event]:
+def _introduction(events: EventTable) -> EventTable:
     """Return the header lines before the first step that name what is trained."""
-    first = next((i for i, e in enumerate(events) if e.rule.event == "step"), len(events))
-    return [e for e in events[:first] if e.rule.event == "header" and e.facts and not e.metrics]
+    steps = events.by_source(lambda source: source.rule.event == "step")
+    first = events[: int(steps.argmax()) if steps.any() else len(events)]
+    lines = first.of_sources(lambda source: source.rule.event == "header")
+    return lines.where(np.array([bool(row.facts) and not row.metrics for row in lines], np.bool_))
 
 
 class _Walk:
-    """One pass over the events that finds where another launch begins."""
+    """One pass over the events that finds where another launch begins.
 
-    def __init__(self, events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]) -> None:
+    A step record that goes on from the one before it changes nothing: it is not looked at.
+    """
+
+    def __init__(self, events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Collection[int]) -> None:
         self.events = events
         self.banners = banners
         found = catalogue.among(body.markers)
@@ -173,7 +162,6 @@ class _Walk:
         self.done = {at >> POSITION_BITS for at in _at(body, {SAID_DONE})}
         self.restarts = _at(body, [m.id for m in found if m.role == "restart" or m.id == PREEMPTED])
         self.starts = Starts(events)
-        self.keys = self.starts.keys
         self.named = runs_named(events)
         self.signs: dict[int, str] = {}
         self.contested: list[int] = []
@@ -182,7 +170,8 @@ class _Walk:
 
     def _new(self, begin: int) -> None:
         self.begin = begin
-        self.tracks: dict[Key, Track] = {}
+        self.begun_at: dict[Key, int] = {}
+        """Of each kind of step record, which one is the first of the launch."""
         self.banner: set[tuple[str, str]] = set()
         self.opening: tuple[str, str] | None = None
         self.openings = 0
@@ -193,14 +182,49 @@ class _Walk:
         self.ended = False
         self.begun: list[tuple[int, int, float]] = []
 
+    def _tracks(self, index: int) -> dict[Key, Track]:
+        """Return the step records of the launch before a row, by kind."""
+        ahead = self.starts.ahead
+        return {key: Track(ahead[key], begin, ahead[key].before(index)) for key, begin in self.begun_at.items()}
+
+    def _noted(self) -> Integers:
+        """Return the rows that may change something, whatever is before them, ascending."""
+        wanted = np.array(self.events.by_source(lambda source: source.rule.event in ("header", "compile", "end")))
+        for coming in self.starts.ahead.values():
+            planned = self.events.column("planned")[coming.rows]
+            odd = coming.back & coming.fresh
+            odd[1:] |= (planned[1:] != planned[:-1]) & ~np.isnan(planned[1:])
+            wanted[coming.rows] |= odd
+        wanted[[*self.named]] = True
+        wanted |= np.isin(self.events.at, [*self.banners]) if self.banners else False
+        return np.flatnonzero(wanted)
+
+    def _looked_at(self) -> Iterator[int]:
+        """Yield the rows that may change something: also the first of each kind in a launch, and all from a banner or an end on
+        up to the next step record."""
+        noted, ahead = self._noted(), self.starts.ahead
+        index = place = 0
+        while index < len(self.events):
+            if self.pending is None and not self.ended:
+                place += int(np.searchsorted(noted[place:], index))
+                firsts = (coming.before(index) for key, coming in ahead.items() if key not in self.begun_at)
+                missing = [coming for key, coming in ahead.items() if key not in self.begun_at]
+                news = [c.row(n) for c, n in zip(missing, firsts, strict=True) if n < len(c.places)]
+                index = min([*noted[place : place + 1].tolist(), *news], default=len(self.events))
+                if index == len(self.events):
+                    return
+            yield index
+            index += 1
+
     def cuts(self) -> Iterator[int]:
-        """Yield the indices of the events that begin another launch."""
-        for index, event in enumerate(self.events):
+        """Yield the rows that begin another launch."""
+        for index in self._looked_at():
+            event = self.events[index]
             kind = event.rule.event
             if kind in ("header", "compile"):
                 if self._begins_again(event):
                     begin = index  # the first of the lines up to here that the banner of the running launch has, too
-                    while begin > self.begin + 1 and rule_of(self.events[begin - 1]) in self.banner:
+                    while begin > self.begin + 1 and self.events[begin - 1].source.key in self.banner:
                         begin -= 1
                     yield begin
                     self._resume_at(begin, index)
@@ -212,12 +236,13 @@ class _Walk:
                     self._resume_at(self.pending, index)
                 self._merge()
                 self.ended = event.texts.get("status", "success").lower() in ("success", "ok")
-            elif (clock := clock_of(event)) is not None:
-                cut = self._step(index, event, clock)
+            elif self.starts.codes[index] >= 0:
+                key = self.starts.key(index)
+                cut = self._step(index, event, float(self.events.positions[index]))
                 if cut is not None:
                     if self.weak:
                         self.signs[cut] = DOUBT
-                    elif index in self.named or (self.keys[index] in self.tracks and self.starts.folds(self.keys[index])[1]):
+                    elif index in self.named or (key in self.begun_at and self.starts.folds(key)[1]):
                         self.signs[cut] = FOLD
                     self.weak = False
                     yield cut
@@ -225,16 +250,14 @@ class _Walk:
                 self.ended = False
                 if event.planned is not None:
                     self.known.setdefault("planned_steps", set()).add(float(event.planned))
-                if (key := self.keys[index]) not in self.tracks:
-                    self.tracks[key] = Track(clock, clock, event)
-                self.tracks[key].add(clock, event)
+                self.begun_at.setdefault(key, self.starts.ahead[key].before(index))
         if self.pending is None:
             return
         died = self._troubled(self.events[self.pending].at, END) and self.known.differs(self.pending_known, STRONG)
         if self._introduced_again(self.pending, len(self.events)) or died:  # which failed before its first step
             yield self.pending
 
-    def _begins_again(self, event: Event) -> bool:
+    def _begins_again(self, event: Row) -> bool:
         """True where a benchmark says that a run begins, and the running one has begun before: it, or that rank of it."""
         for order, time in _beginnings(event):
             ranks = {rank for rank, place, _ in self.begun if place == order} - {NO_RANK}
@@ -250,16 +273,16 @@ class _Walk:
             if event.rule.event in ("header", "compile"):
                 self._introduce(event)
 
-    def _introduce(self, event: Event) -> None:
+    def _introduce(self, event: Row) -> None:
         """Count a line of the banner of the running launch."""
-        self.opening = self.opening or rule_of(event)
-        self.openings += rule_of(event) == self.opening
-        self.banner.add(rule_of(event))
+        self.opening = self.opening or event.source.key
+        self.openings += event.source.key == self.opening
+        self.banner.add(event.source.key)
         self.known.learn(event)
 
-    def _header(self, index: int, event: Event) -> None:
-        rule = rule_of(event)
-        if self.pending is None and not self.tracks:
+    def _header(self, index: int, event: Row) -> None:
+        rule = event.source.key
+        if self.pending is None and not self.begun_at:
             again = rule in self.banner and (self.ended or self._troubled(self.events[index - 1].at, event.at))
             if not again:
                 self._introduce(event)
@@ -270,27 +293,28 @@ class _Walk:
         self.pending_rules.add(rule)
         self.pending_known.learn(event)
 
-    def _step(self, index: int, event: Event, clock: float) -> int | None:
+    def _step(self, index: int, event: Row, clock: float) -> int | None:
         """Return where the launch begins that this step record belongs to, or None when it is the running one."""
         if index in self.named:
             return self._boundary(index)
-        track = self.tracks.get(self.keys[index])
+        own, tracks = self.starts.key(index), self._tracks(index)
+        track = tracks.get(own)
         introduced = self.pending is not None and (bool(self.banner) or len(self.pending_rules) > 1)
         introduced = introduced or event.at in self.banners
-        if not self.tracks:
-            if self.ended and self.starts.are_fresh(index, clock):
+        if not tracks:
+            if self.ended and self.starts.are_fresh(index):
                 return self._boundary(index)
             # a banner printed again after trouble begins another launch when most of it comes again, or is another
             return self._decided(self._comes_again() or self.known.differs(self.pending_known, STRONG))
         if track is None:
-            if introduced and all(key[:2] != self.keys[index][:2] for key in self.tracks):
+            if introduced and all(key[:2] != own[:2] for key in tracks):
                 if PROGRAM_BEGINS in self.pending_rules & self.banner:
                     return self._boundary(index)
                 self._merge()  # another stage of the same job introduces itself
-            return self._boundary(index) if self._other_records(index, clock, introduced) else None
+            return self._boundary(index) if self._other_records(index, clock, tracks, introduced) else None
         back = clock < track.last or (clock == track.last and introduced) or (clock <= track.last and self.ended)
         if not back:
-            if introduced and self.starts.are_fresh(index, clock) and self._introduced_anew(event):
+            if introduced and self.starts.are_fresh(index) and self._introduced_anew(event):
                 return self._boundary(index)
             # where steps go on after a banner, a run was resumed, unless it is another model
             return self._decided(introduced and self.known.differs(self.pending_known, MODEL))
@@ -307,29 +331,27 @@ class _Walk:
 
     def _introduced_again(self, begin: int, end: int) -> bool:
         """True where a run whose records have no step ended, and most of its banner comes again; not where evaluations go on."""
-        if not self.ended or self.tracks or not self._comes_again():
+        if not self.ended or self.begun_at or not self._comes_again():
             return False
-        before, after = (
-            [event.step for event in self.events[start:stop] if event.step is not None]
-            for start, stop in ((self.begin, begin), (begin, end))
-        )
-        return not before or not after or after[0] <= max(before)
+        before, after = (self.events.steps[start:stop] for start, stop in ((self.begin, begin), (begin, end)))
+        before, after = before[~np.isnan(before)], after[~np.isnan(after)]
+        return not len(before) or not len(after) or bool(after[0] <= before.max())
 
     def _comes_again(self) -> bool:
         return 2 * len(self.pending_rules & self.banner) >= max(len(self.banner), BANNER)
 
-    def _introduced_anew(self, event: Event) -> bool:
+    def _introduced_anew(self, event: Row) -> bool:
         """True where most of the banner comes again before a step record, or a configuration that is another."""
         return event.at in self.banners or self.known.differs(self.pending_known, CONFIGURATION)
 
-    def _another(self, index: int, event: Event, clock: float, track: Track, introduced: bool) -> bool:
-        if not self.starts.are_fresh(index, clock) or self._troubled(track.event.at, event.at, self.restarts):
+    def _another(self, index: int, event: Row, clock: float, track: Track, introduced: bool) -> bool:
+        if not self.starts.are_fresh(index) or self._troubled(track.row.at, event.at, self.restarts):
             return introduced and self.known.differs(self.pending_known, MODEL)
         if introduced and self.known.differs(self.pending_known, CONFIGURATION):
             return True
-        if event.planned is not None and track.event.planned is not None and event.planned != track.event.planned:
+        if event.planned is not None and track.row.planned is not None and event.planned != track.row.planned:
             # in the same process it is another stage of the same run
-            if introduced or self.ended or self._troubled(track.event.at, event.at, self.fatal):
+            if introduced or self.ended or self._troubled(track.row.at, event.at, self.fatal):
                 return True
             self._contest(index, track)
             return False
@@ -339,7 +361,7 @@ class _Walk:
             return not self.starts.are_repeated(index, track)
         if self._contest(index, track):
             return False
-        first, many = self.starts.folds(self.keys[index])
+        first, many = self.starts.folds(self.starts.key(index))
         if many:  # starts from the beginning without a banner are a loop over runs when nothing failed
             return clock == first == track.first and not self._troubled(track.values[first].at, event.at)
         self.weak = self.starts.are_others(index, track)
@@ -347,37 +369,42 @@ class _Walk:
 
     def _contest(self, index: int, track: Track) -> bool:
         """True where steps begin anew behind nothing but an error that a program may catch, or at the time of those before."""
-        place = track.event.at, self.events[index].at
+        place = track.row.at, self.events[index].at
         caught = self._troubled(*place) and not self._troubled(*place, self.fatal)
         found = caught or self.starts.are_beside(index, track)
         self.contested += [index] * found
         return found
 
-    def _other_records(self, index: int, clock: float, introduced: bool) -> bool:
-        """True where records begin anew that no rule of the running launch reads, and none that it reads comes among them.
+    def _other_records(self, index: int, clock: float, tracks: dict[Key, Track], introduced: bool) -> bool:
+        """Return whether records begin anew that no rule of the running launch reads, and none that it reads comes among them.
 
-        Not those of another stage, of another rank, or fewer than three where nothing else shows another launch.
+        Not those of another stage, of another rank, or fewer than three if nothing else shows another launch.
         """
-        grammar, stage, rule, rank = self.keys[index]
-        same = [key for key in self.tracks if key[:2] == (grammar, stage)]
+        grammar, stage, rule, rank = self.starts.key(index)
+        same = [key for key in tracks if key[:2] == (grammar, stage)]
         ranks = [key for key in same if key[2] == rule and NO_RANK not in (rank, key[3])]
-        begun = [track.last for track in self.tracks.values() if (track.event.step is None) == (self.events[index].step is None)]
-        if len(same) < len(self.tracks) or ranks or not self.starts.are_fresh(index, clock):
+        own = self.events[index].step is None
+        begun = [track.last for track in tracks.values() if (track.row.step is None) == own]
+        if len(same) < len(tracks) or ranks or not self.starts.are_fresh(index):
             return False
         if clock > max(begun, default=clock) and not (introduced and self._introduced_anew(self.events[index])):
             return False
-        places = ((self.starts.ahead[key].indices, self.starts.place(index, key)) for key in self.tracks)
-        until = min((coming[at] for coming, at in places if at < len(coming)), default=len(self.events))
-        new = sum(event.records for event in self.events[index:until] if event.is_step)
-        last_at = max(track.event.at for track in self.tracks.values())
+        until = min(
+            (track.coming.row(track.end) for track in tracks.values() if track.end < len(track.coming.places)),
+            default=len(self.events),
+        )
+        is_step = self.events[index:until].by_source(lambda source: source.is_step)
+        last_at = max(track.row.at for track in tracks.values())
         shown = introduced or self.ended or self._troubled(last_at, self.events[index].at)
-        self.weak = not shown and min(new, sum(track.records for track in self.tracks.values())) >= FEWEST
+        records = sum(track.records for track in tracks.values())
+        self.weak = not shown and min(int(np.count_nonzero(is_step)), records) >= FEWEST
         return shown or self.weak
 
     def _boundary(self, index: int) -> int:
         """Return the first event of the launch whose first step record is at ``index``."""
         event, begin = self.events[index], index
-        while begin > max(self.begin + 1, index - LEAD) and self._leads(begin - 1, event):
+        tracks = self._tracks(index)
+        while begin > max(self.begin + 1, index - LEAD) and self._leads(begin - 1, event, tracks):
             begin -= 1
         if self.pending is not None:
             late = [i for i in range(self.pending, index) if event.precedes(self.events[i])]
@@ -393,22 +420,22 @@ class _Walk:
         That is a line which came once before the first step of that run. 0 where it comes once or never, or by several ranks.
         """
         begin = index if self.pending is None else self.pending
-        again = [at for at in range(begin, index) if rule_of(self.events[at]) == self.opening]
+        again = [at for at in range(begin, index) if self.events[at].source.key == self.opening]
         ranks = {self.events[at].rank for at in again}
         return again[-1] if self.openings == len(ranks) == 1 and len(again) > 1 else 0
 
-    def _leads(self, index: int, first: Event) -> bool:
+    def _leads(self, index: int, first: Row, tracks: dict[Key, Track]) -> bool:
         """True for what a run may print before its first step."""
         event = self.events[index]
         if event.rule.event == "eval":
             if event.step is None:
                 return self.starts.is_first_evaluation(self.begin, index, ended=self.ended)
-            return not first.precedes(event) and all(event.step != track.event.last_step for track in self.tracks.values())
+            return not first.precedes(event) and all(event.step != track.row.step for track in tracks.values())
         return event.rule.event in ("header", "compile", "phase", "progress")
 
-    def _trails(self, event: Event) -> bool:
+    def _trails(self, event: Row) -> bool:
         """True for what the run before printed when it was over: a figure, or that it is done."""
-        another = bool(self.banner) and rule_of(event) not in self.banner
+        another = bool(self.banner) and event.source.key not in self.banner
         figure = another and not introduces(event)
         return event.rule.event == "header" and (figure or event.at >> POSITION_BITS in self.done)
 
@@ -424,7 +451,7 @@ class _Walk:
         self.pending, self.pending_rules, self.pending_known = None, set(), Known()
 
 
-def _beginnings(event: Event) -> list[tuple[int, float]]:
+def _beginnings(event: Row) -> list[tuple[int, float]]:
     """Return what a benchmark says in a line of the beginning of its run: which of the ``MOMENTS`` it is, and when."""
     times = ((order, event.facts.get(name)) for order, name in enumerate(MOMENTS[:2]))
     return [(order, time) for order, time in times if isinstance(time, float)]

@@ -1,4 +1,4 @@
-"""Split events in log order into phases, and each phase into the attempts that restarts make.
+"""Split the events of a launch into phases, and each phase into the attempts that restarts make.
 
 A phase ends where the trainer prints its end, where another trainer or another stage begins, or where the step counter
 starts again with another plan. A step counter that goes back inside a phase starts a new attempt; the later attempt's
@@ -7,30 +7,30 @@ records are retained.
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, pairwise
+from itertools import pairwise
 
-from receipt_cli.events.counters import (
-    JUMP,
-    PASTED,
-    Contest,
-    add_unnumbered,
-    attempts_by_epoch,
-    contests_of,
-    contradict,
-    ends_twice,
-    is_skipped,
+import numpy as np
+
+from receipt_cli.events.attempts import Additions, Attempts, attempts_by_epoch, attempts_by_step
+from receipt_cli.events.counters import JUMP, PASTED, Contest, contests_of
+from receipt_cli.events.table import (
+    EventTable,
+    Row,
+    Rows,
+    at_rows,
+    before_in,
+    chosen,
+    distinct,
+    numbers_in,
+    size_of,
+    union,
+    where,
 )
-from receipt_cli.events.model import Event, Relay, cut, first_records, in_order, is_relay, resolve
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.scan.segment import count_between
+from receipt_cli.numeric.array_types import Integers, Mask
 
-LATE_RECORDS = 4
-"""How many records back a second line about a step still belongs to it."""
 LOOKED_BACK = 64
 """Records at the end whose strides show whether the last counter is one of them."""
 
@@ -39,350 +39,385 @@ LOOKED_BACK = 64
 class Phase:
     """One stage of training, in log order.
 
-    ``steps`` are the retained records; ``attempts`` those that each attempt contributes, or all attempts of one of the
-    ``relays`` together; ``superseded`` the records that a later attempt repeats.
+    ``step_events`` are all step records; ``every`` those that are no more of the one before, and ``stands`` which of them no
+    later attempt repeats. ``begins`` is the first of ``every`` of each attempt.
     """
 
     grammar: Grammar
-    name: str | None = None
-    named: bool = False
-    ended: bool = False
-    failed_end: bool = False
-    first_at: int = 0
-    step_events: list[Event] = field(default_factory=list)
-    evals: list[Event] = field(default_factory=list)
-    standalone_events: list[Event] = field(default_factory=list)
-    attempts: list[list[Event]] = field(default_factory=list)
-    superseded: list[Event] = field(default_factory=list)
-    relays: list[Relay] = field(default_factory=list)
-    aside: list[Event] = field(default_factory=list)
+    name: str | None
+    named: bool
+    ended: bool
+    failed_end: bool
+    first_at: int
+    step_events: EventTable
+    evals: EventTable
+    standalone_events: EventTable
+    every: EventTable
+    begins: Integers
+    stands: Mask
+    steps: EventTable = field(init=False)
+    """The records that stand."""
+    aside: EventTable
     """Records whose counter goes back for a while, or far ahead (see ``counters.set_aside``)."""
     contests: list[Contest] = field(default_factory=list)
-    introductions: Sequence[int] | None = None
-    """Where the trainer introduces itself, ascending; found where it is needed."""
-    followed: Counter[int | None] | None = None
-    """How many records of each step are followed by another one; found where it is needed."""
-    again: Counter[int | None] = field(default_factory=Counter)
-    """How many of these by one of the same step."""
+    started: list[tuple[int, float]] = field(default_factory=list)
+    """Where and when the program was started again, if not its lines but the times at which they came say so."""
+
+    def __post_init__(self) -> None:
+        self.steps = self.every.where(self.stands)
 
     @property
-    def steps(self) -> list[Event]:
-        """The retained step records, in log order; some have a run behind them (see ``Event``)."""
-        return [event for attempt in self.attempts for event in attempt]
+    def superseded(self) -> EventTable:
+        """The records that a later attempt repeats."""
+        return self.every.where(~self.stands)
+
+    @property
+    def bounds(self) -> Integers:
+        """The first of ``steps`` of each attempt, and how many there are (int64 [k + 1])."""
+        counts = np.add.reduceat(self.stands, self.begins, dtype=np.int64) if len(self.begins) else self.begins
+        return np.append(0, np.cumsum(counts))
+
+    def attempt(self, number: int) -> EventTable:
+        """Return the records of an attempt that stand; those of none before the first."""
+        bounds = self.bounds
+        if len(bounds) < 2:
+            return self.steps
+        return self.steps[int(bounds[:-1][number]) : int(bounds[1:][number])]
+
+    @property
+    def starts(self) -> Integers:
+        """The first of ``steps`` of each attempt that has any (int64)."""
+        return np.unique(self.bounds[:-1][np.diff(self.bounds) > 0])
+
+    @property
+    def begun(self) -> EventTable:
+        """The first record that stands of each attempt but the first."""
+        bounds = self.bounds
+        return self.steps.chosen(bounds[1:-1][np.diff(bounds)[1:] > 0])
 
     @property
     def restarts(self) -> int:
         """How often the step counter went back."""
-        inside = sum(len(relay.starts) - relay.empty - 1 for relay in self.relays if relay.retained is not None)
-        return max(0, len(self.attempts) - 1) + inside
+        return max(0, len(self.begins) - 1)
 
     @property
     def planned(self) -> int | None:
         """The planned number of steps, as last printed."""
-        events = chain(reversed(self.step_events), reversed(self.standalone_events))
-        return next((event.planned for event in events if event.planned is not None), None)
+        for events in (self.step_events, self.standalone_events):
+            planned = events.column("planned")
+            known = np.flatnonzero(~np.isnan(planned))
+            if len(known):
+                return int(planned[known[-1]])
+        return None
 
     def fact(self, name: str) -> float | str | None:
         """Return what the phase first printed for a fact, or None."""
-        return next((event.facts[name] for event in self.standalone_events if name in event.facts), None)
+        lines = self.standalone_events.of_sources(lambda source: source.speaks)
+        return next((row.facts[name] for row in lines if name in row.facts), None)
 
 
-def split_phases(events: Iterable[Event], copied: Sequence[int] = ()) -> list[Phase]:
-    """Return the phases of a log, each with its attempts resolved; lines that are ``copied`` are not between others."""
-    sweep = _Sweep()
-    for event in events:
-        sweep.add(event)
-    phases = _merge_nameless(sweep.phases)
-    for phase in phases:
-        _resolve(phase, copied)
-    return phases
+def split_phases(events: EventTable, copied: Sequence[int] = ()) -> list[Phase]:
+    """Return the phases of a launch, each with its attempts resolved; lines that are ``copied`` are not between others."""
+    sweep = _Sweep(events)
+    drafts = _merge_nameless(sweep.drafts())
+    if sweep.owners:
+        events = events.joining(np.concatenate(sweep.owners), np.concatenate(sweep.members), noted=True)
+    return [_resolve(draft, events, copied) for draft in drafts]
 
 
 def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
     """Return what phases first printed for each fact, with the line."""
     facts: dict[str, tuple[float | str, int]] = {}
     if phases:
-        lines = [e.line for e in (*phases[0].step_events, *phases[0].evals, *phases[0].standalone_events)]
-        if phases[0].grammar.trainer:
-            facts["trainer"] = (phases[0].grammar.trainer, min(lines))
-    events = sorted((e for p in phases for e in p.standalone_events), key=lambda e: e.at)
-    for event in events:
-        for name, value in event.facts.items():
-            facts.setdefault(name, (value, event.line))
+        first = phases[0]
+        lines = [int(part.line.min()) for part in (first.step_events, first.evals, first.standalone_events) if len(part)]
+        if first.grammar.trainer:
+            facts["trainer"] = (first.grammar.trainer, min(lines))
+        for row in union(phase.standalone_events for phase in phases).of_sources(lambda source: source.speaks):
+            for name, value in row.facts.items():
+                facts.setdefault(name, (value, row.line))
     if "trainer_name" in facts:
         facts["trainer"] = facts["trainer_name"]
     return facts
 
 
-def last_steps(phase: Phase) -> tuple[list[int], Event | None]:
+def last_steps(phase: Phase) -> tuple[list[int], Row | None]:
     """Return the steps of the last records of the last attempt that have one, and the last of these records."""
-    numbered = [event for event in phase.attempts[-1] if event.step is not None] if phase.attempts else []
-    steps: list[int] = []
-    for event in numbered[: -LOOKED_BACK - 1 : -1]:
-        steps = [event.step or 0, *(event.run.steps[-LOOKED_BACK:].tolist() if event.run is not None else ()), *steps]
-    last = numbered[-1] if numbered else None
-    return steps[-LOOKED_BACK:], None if last is None or is_relay(last) else last
+    attempt = phase.attempt(-1)
+    known = np.flatnonzero(~np.isnan(attempt.steps))[-LOOKED_BACK:]
+    return [int(step) for step in attempt.steps[known]], attempt[int(known[-1])] if len(known) else None
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A phase while it is found: the rows of its records among all."""
+
+    grammar: Grammar
+    first_at: int
+    name: str | None = None
+    named: bool = False
+    ended: bool = False
+    failed_end: bool = False
+    model: float | str | None = None
+    steps: Rows = field(default_factory=lambda: slice(0, 0))
+    evals: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    others: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    aside: list[int] = field(default_factory=list)
+    last: int | None = None
+    """The last step record so far."""
 
 
 class _Sweep:
-    def __init__(self) -> None:
-        self.phases: list[Phase] = []
+    """One pass over the events that finds where a phase begins.
+
+    A record like the one before it (a step, an evaluation, or a line that says more of a step) changes nothing: it is of the same
+    phase.
+    """
+
+    def __init__(self, events: EventTable) -> None:
+        self.events = events
+        self.found: list[_Draft] = []
         self.apart = False  # the last record is set aside, and so are its companions
+        self.owners: list[Integers] = []
+        self.members: list[Integers] = []
+        """Lines that say more of a step, and the step records."""
+        self.is_step = events.by_source(lambda source: source.is_step)
+        self.companion = events.by_source(lambda source: source.rule.event == "step" and source.rule.companion)
+        self.steps = where(self.is_step)
 
-    def open(self, event: Event) -> Phase:
-        phase = Phase(event.grammar, first_at=event.at)
-        self.phases.append(phase)
-        return phase
+    def drafts(self) -> list[_Draft]:
+        """Return the phases, with the rows of the records of each."""
+        events = self.events
+        asked = self._changing()
+        begins: list[int] = []
+        """The row at which each phase begins: it ends where the next one does."""
+        others: list[tuple[int, int]] = []
+        for index in asked.tolist():
+            kind = self._add(index)
+            begins += [index] * (len(self.found) - len(begins))
+            if kind == "other":
+                others.append((index, len(self.found) - 1))
+        rows = np.array(others, np.int64).reshape(-1, 2)
+        evaluation = events.by_source(lambda source: source.rule.event == "eval")
+        for number, (draft, (begin, end)) in enumerate(zip(self.found, pairwise([*begins, len(events)]), strict=True)):
+            own = slice(begin, end)
+            draft.steps = chosen(own, where(self.is_step[own]))
+            draft.evals = begin + np.flatnonzero(evaluation[own])
+            draft.others = rows[rows[:, 1] == number, 0]
+        return self.found
 
-    def add(self, event: Event) -> None:
-        kind = event.rule.event
+    def _changing(self) -> Integers:
+        """Return the rows that may change something, ascending, and join the companions that do not to their records."""
+        events = self.events
+        if not len(events):
+            return np.empty(0, np.int64)
+        plain = self.is_step | events.by_source(lambda source: source.rule.event == "eval")
+        asked = ~plain & ~self.companion
+        asked[0] = True
+        names = [*dict.fromkeys((source.grammar.id, source.rule.phase) for source in events.log.sources)]
+        if len(names) > 1:
+            owner = events.by_source(lambda source: names.index((source.grammar.id, source.rule.phase)))
+            main = np.flatnonzero(plain)
+            asked[main[1:]] |= owner[main[1:]] != owner[main[:-1]]
+        steps, changes = self.steps, np.flatnonzero(asked & ~self.is_step)
+        for rows in (steps, where(plain)):  # the first after each change
+            first = before_in(rows, np.append(0, changes))
+            asked[chosen(rows, first[first < size_of(rows)])] = True
+        planned, places = (at_rows(events.column(name), steps) for name in ("planned", "step"))
+        if planned.strides != (0,):
+            anew = (planned[1:] != planned[:-1]) & (places[1:] < places[:-1]) & ~np.isnan(planned[1:]) & ~np.isnan(planned[:-1])
+            asked[chosen(steps, np.flatnonzero(anew) + 1)] = True
+        lines = np.flatnonzero(self.companion)
+        if len(lines):
+            before = before_in(steps, lines) - 1
+            own = numbers_in(chosen(steps, np.maximum(before, 0))) if size_of(steps) else np.zeros(len(lines), np.int64)
+            ids = [*dict.fromkeys(source.grammar.id for source in events.log.sources)]
+            grammar = events.by_source(lambda source: ids.index(source.grammar.id))
+            plainly = (before >= 0) & (np.searchsorted(changes, own) == np.searchsorted(changes, lines))
+            plainly &= grammar[own] == grammar[lines]
+            asked[lines[~plainly]] = True
+            self._join(own[plainly], lines[plainly])
+        return np.flatnonzero(asked)
+
+    def _join(self, owners: Integers, members: Integers) -> None:
+        """Let the first line of each rule say more of a step record."""
+        codes = self.events.column("source")
+        pair = owners * len(self.events.log.sources) + codes[members]
+        _, first = np.unique(pair, return_index=True)
+        first = np.sort(first)
+        rows = numbers_in(self.events.rows)
+        self.owners.append(rows[owners[first]])
+        self.members.append(rows[members[first]])
+
+    def _open(self, row: Row) -> _Draft:
+        self.found.append(_Draft(row.grammar, row.at))
+        return self.found[-1]
+
+    def _running(self, row: Row) -> _Draft | None:
+        """Return the last phase, if it is of the event's trainer."""
+        return self.found[-1] if self.found and self.found[-1].grammar.id == row.grammar.id else None
+
+    def _last_step(self, draft: _Draft, index: int) -> int | None:
+        """Return the last step record of a phase before a row."""
+        place = int(before_in(self.steps, np.array([index]))[0])
+        return int(numbers_in(chosen(self.steps, slice(place - 1, place)))[0]) if place and draft.last is not None else None
+
+    def _add(self, index: int) -> str:
+        """Add a record to the running phase or to one that it begins; return "other" if it is neither step nor evaluation."""
+        row = self.events[index]
+        kind = row.rule.event
         if kind in (PASTED, JUMP):
             self.apart = True
-            if (phase := self.running(event)) is not None:
-                phase.aside.append(event)
-        elif kind == "step" and event.rule.companion:
-            self.companion(event)
-        elif kind == "step":
-            self.step(event)
+            if (phase := self._running(row)) is not None:
+                phase.aside.append(index)
+            return kind
+        if self.companion[index]:
+            return self._companion(index, row)
+        if kind == "step":
+            self._step(index, row)
         elif kind == "phase":
-            self.phase(event)
+            self._phase(row)
         elif kind == "end":
-            phase = self.running(event) or self.open(event)
-            phase.standalone_events.append(event)
-            status = event.texts.get("status", "aborted" if phase.failed_end else "success").lower()
+            phase = self._running(row) or self._open(row)
+            status = row.texts.get("status", "aborted" if phase.failed_end else "success").lower()
             phase.failed_end = status not in ("success", "ok")
             phase.ended = not phase.failed_end
-        elif kind == "eval":
-            self.single(event).evals.append(event)
-        elif kind in ("header", "checkpoint", "compile", "failure"):
-            self.single(event).standalone_events.append(event)
+        elif kind in ("eval", "header", "checkpoint", "compile", "failure"):
+            self._single(row)
+        else:
+            return kind
+        return kind if kind in ("step", "eval") else "other"
 
-    def running(self, event: Event) -> Phase | None:
-        """Return the last phase, if it is of the event's trainer."""
-        return self.phases[-1] if self.phases and self.phases[-1].grammar.id == event.grammar.id else None
-
-    def single(self, event: Event) -> Phase:
+    def _single(self, row: Row) -> _Draft:
         """Return the phase that a single event belongs to: the running one, or the one that it begins."""
-        phase = self.running(event)
-        tag = event.rule.phase
-        if phase is None or phase.ended or (phase.step_events and None not in (tag, phase.name) and tag != phase.name):
-            phase = self.open(event)
-        elif event.rule.event == "header" and phase.step_events and _other_model(phase, event):
-            return self.open(event)
+        phase = self._running(row)
+        tag = row.rule.phase
+        count = row.facts.get("parameter_count") if row.source.speaks else None
+        if phase is None or phase.ended or (phase.last is not None and None not in (tag, phase.name) and tag != phase.name):
+            phase = self._open(row)
+        elif row.rule.event == "header" and phase.last is not None and None not in (count, phase.model) and count != phase.model:
+            phase = self._open(row)
+            phase.model = count
+            return phase
         if tag is not None and phase.name is None:
             phase.name, phase.named = tag, True
+        if row.rule.event != "eval" and phase.model is None:
+            phase.model = count
         return phase
 
-    def phase(self, event: Event) -> None:
-        name = event.rule.phase or event.texts.get("phase")
-        phase = self.running(event)
-        if phase is None or phase.ended or phase.step_events or (phase.named and phase.name != name):
-            phase = self.open(event)
+    def _phase(self, row: Row) -> None:
+        name = row.rule.phase or row.texts.get("phase")
+        phase = self._running(row)
+        if phase is None or phase.ended or phase.last is not None or (phase.named and phase.name != name):
+            phase = self._open(row)
         phase.name, phase.named = name, True
-        phase.standalone_events.append(event)
 
-    def companion(self, event: Event) -> None:
-        """Add the values of a line without a step to the record before it; before any record it stays an event of its own."""
-        phase = self.running(event)
-        last = phase.step_events[-1] if phase is not None and phase.step_events and not phase.ended else None
+    def _companion(self, index: int, row: Row) -> str:
+        """Let a line without a step say more of the record before it; before any record it is an event of its own."""
+        phase = self._running(row)
+        last = None if phase is None or phase.ended else self._last_step(phase, index)
         if last is None:
-            self.single(event).standalone_events.append(event)
-        elif self.apart:
-            return
-        elif event.rule.name not in last.rules:
-            last.join(event)
+            self._single(row)
+            return "other"
+        if not self.apart:
+            self._join(np.array([last]), np.array([index]))
+        return "step"
 
-    def step(self, event: Event) -> None:
-        phase = self.running(event)
-        tag = event.rule.phase
+    def _step(self, index: int, row: Row) -> None:
+        phase = self._running(row)
+        tag = row.rule.phase
         self.apart = False
         if phase is None or phase.ended:
-            phase = self.open(event)
+            phase = self._open(row)
         elif None not in (tag, phase.name) and tag != phase.name:
-            phase = self.open(event) if phase.step_events or phase.named else phase
+            phase = self._open(row) if phase.last is not None or phase.named else phase
             phase.name = tag
-        elif phase.step_events and _starts_over(phase.step_events[-1], event):
-            phase = self.open(event)
+        elif (last := self._last_step(phase, index)) is not None and _starts_over(self.events[last], row):
+            phase = self._open(row)
         else:
             phase.failed_end = False  # that was the end of an attempt
         if tag is not None and phase.name is None:
             phase.name = tag
-        phase.step_events.append(event)
+        phase.last = index
 
 
-def _starts_over(last: Event, event: Event) -> bool:
-    """True for a record of another plan that begins again."""
-    replanned = event.planned is not None and last.planned is not None and event.planned != last.planned
-    return replanned and event.step is not None and last.last_step is not None and event.step < last.last_step
+def _starts_over(last: Row, row: Row) -> bool:
+    """Return whether a record of another plan begins again."""
+    replanned = row.planned is not None and last.planned is not None and row.planned != last.planned
+    return replanned and row.step is not None and last.step is not None and row.step < last.step
 
 
-def _other_model(phase: Phase, event: Event) -> bool:
-    count = event.facts.get("parameter_count")
-    known = phase.fact("parameter_count") if count is not None else None
-    return known is not None and count != known
-
-
-def _merge_nameless(phases: list[Phase]) -> list[Phase]:
+def _merge_nameless(phases: list[_Draft]) -> list[_Draft]:
     """Fold nameless phases without steps into their neighbour of the same grammar: the one before, else the next."""
-    kept: list[Phase] = []
+    kept: list[_Draft] = []
     for number, phase in enumerate(phases):
-        if phase.step_events or phase.named:
+        if size_of(phase.steps) or phase.named:
             kept.append(phase)
             continue
         into = kept[-1] if kept and kept[-1].grammar.id == phase.grammar.id else None
         later = phases[number + 1] if number + 1 < len(phases) else None
-        if into is not None:
-            into.standalone_events += phase.standalone_events
-            into.evals += phase.evals
-        elif later is not None and later.grammar.id == phase.grammar.id:
+        if into is None and later is not None and later.grammar.id == phase.grammar.id:
             into = later
-            into.standalone_events[:0] = phase.standalone_events
-            into.evals[:0] = phase.evals
             into.first_at = phase.first_at
-        else:
+        if into is None:
             kept.append(phase)
             continue
+        into.others = np.sort(np.append(into.others, phase.others))
+        into.evals = np.sort(np.append(into.evals, phase.evals))
         into.ended, into.failed_end = into.ended or phase.ended, into.failed_end or phase.failed_end
     return kept
 
 
-def _resolve(phase: Phase, copied: Sequence[int]) -> None:
-    """Collapse redraws and duplicates, join companion lines of one step, split attempts, drop superseded records."""
-    if all(event.step is None for event in phase.step_events):
-        phase.attempts, phase.superseded, contests = attempts_by_epoch(phase.step_events)
-        phase.contests = contests_of(phase.steps, contests, phase.aside)
-        phase.evals = _current_evals(phase, phase.attempts)
-        return
-    attempts: list[list[Event]] = []
-    numbered: Event | None = None  # the last record of the running attempt that has a step
-    behind = False
-    for event in phase.step_events:
-        relay, behind = behind, is_relay(event)
-        if not attempts or relay or behind:
-            attempts.append([event])  # a relay begins and ends where steps go back
-        elif event.step is None or numbered is None or numbered.step is None:
-            add_unnumbered(attempts[-1], event)
-        elif event.step == numbered.step:
-            _same_step(phase, attempts, numbered, event, copied)
-        elif event.step > numbered.step:
-            attempts[-1].append(event)
-        elif late := [e for e in attempts[-1][-LATE_RECORDS:] if e.step == event.step and event.rule.name not in e.rules]:
-            late[0].join(event)  # another kind of line describes it after the next step began
-        else:
-            attempts.append([event])
-        if attempts[-1][-1].step is not None:
-            numbered = attempts[-1][-1]
-    limit: float = math.inf
-    resolved: list[list[Event]] = []
-    for attempt in reversed(attempts):
-        if is_relay(attempt[0]):
-            parted, lowest = resolve(attempt[0], limit)
-            phase.relays.append(parted)
-            resolved += [[]] * parted.empty + [[one] for one in (parted.retained,) if one is not None]
-            phase.superseded += [one for one in (parted.overtaken,) if one is not None]
-            limit = min(limit, lowest)
-            continue
-        retained, superseded = _split_superseded(attempt, limit)
-        resolved.append(retained)
-        phase.superseded.extend(superseded)
-        limit = min([limit, *(e.step for e in attempt if e.step is not None)])
-    phase.attempts = resolved[::-1]
-    phase.contests = contests_of(phase.steps, phase.contests, phase.aside)
-    phase.evals = _current_evals(phase, attempts)
-
-
-def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], list[Event]]:
-    """Return the retained records of an attempt, and those from ``limit`` on, which a later attempt superseded."""
-    parts = [part for event in attempt for part in cut(event, limit)] if limit < math.inf else attempt
-    retained = [e for e in parts if e.step is None or e.step < limit]
-    return retained, [e for e in parts if e.step is not None and e.step >= limit]
-
-
-def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Event, copied: Sequence[int]) -> None:
-    if event.rule.name not in last.rules:  # another line about the same step
-        last.join(event)
-    elif event.rule.redraw and not ends_twice(last, event):
-        last.metrics, last.unregistered = {**last.metrics, **event.metrics}, {**last.unregistered, **event.unregistered}
-        last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
-    elif event.same_values(last) or event.rank != last.rank or (_complete(last, event) and not _began_anew(phase, last, event)):
-        last.fill(event)  # a companion line follows the last copy
-    elif (
-        len(last.rules) == 1
-        and not is_skipped(last, event)
-        and (_began_anew(phase, last, event) or _starts_again(phase, attempts[-1], last, event, copied))
-    ):
-        attempts.append([event])
-    elif event.rule.redraw or contradict(last, event):
-        phase.contests.append(Contest(last, event))
+def _resolve(draft: _Draft, events: EventTable, copied: Sequence[int]) -> Phase:
+    """Return the phase of a draft, with its attempts."""
+    steps = events.chosen(draft.steps)
+    evals, others, aside = (events.chosen(np.array(rows, np.int64)) for rows in (draft.evals, draft.others, draft.aside))
+    lines = others.of_sources(lambda source: source.rule.event in ("header", "compile"))
+    if not len(steps):
+        found = Attempts(steps, np.empty(0, np.int64), np.empty(0, np.bool_), [])
+    elif np.isnan(steps.steps).all():
+        found = attempts_by_epoch(steps)
     else:
-        last.fill(event)
+        found = attempts_by_step(steps, lines.at, copied)
+    log = found.steps.log
+    phase = Phase(
+        draft.grammar, draft.name, draft.named, draft.ended, draft.failed_end, draft.first_at, EventTable(log, steps.rows),
+        EventTable(log, _current(evals, found).rows), EventTable(log, others.rows), found.steps, found.begins, found.stands,
+        EventTable(log, aside.rows),
+    )  # fmt: skip
+    phase.contests = contests_of(phase.steps, found.contests, phase.aside)
+    return phase
 
 
-def _complete(last: Event, event: Event) -> bool:
-    """True where two records of one step print no figure in common: a second line goes on about the step."""
-    printed = [{*one.metrics, *one.unregistered} - {"epoch"} for one in (last, event)]
-    return all(printed) and printed[0].isdisjoint(printed[1])
-
-
-def _began_anew(phase: Phase, last: Event, event: Event) -> bool:
-    """True when the trainer introduced itself again between two records of one step: a restart, not another rank."""
-    if phase.introductions is None:
-        phase.introductions = sorted(each.at for each in phase.standalone_events if each.rule.event in ("header", "compile"))
-    return bisect_right(phase.introductions, last.at) < bisect_left(phase.introductions, event.at)
-
-
-def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event, copied: Sequence[int]) -> bool:
-    """True when only the first step of an attempt is printed once more, with other values and behind other lines.
-
-    Where the other steps too are printed several times in a row, several processes print them.
-    """
-    line = phase.contests[-1].other.line if phase.contests and phase.contests[-1].stands is last else last.line
-    between = event.line - line - count_between(copied, line, event.line)
-    if len(attempt) > 1 or last.run is not None or between < 2:
-        return False
-    if phase.followed is None:
-        runs = [event.run for event in phase.step_events if event.run is not None]
-        phase.followed = Counter(event.step for event in phase.step_events)
-        phase.followed.update(step for run in runs for step in (*run.steps[:-1].tolist(), run.last))
-        phase.followed[phase.step_events[-1].last_step] -= 1
-        phase.again = Counter(a.last_step for a, b in pairwise(phase.step_events) if a.last_step == b.step)
-    others = phase.followed.total() - phase.followed[last.step]
-    return not others or 2 * (phase.again.total() - phase.again[last.step]) < others
-
-
-def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
-    """Leave out evaluations printed twice, and those of steps that a later attempt superseded."""
-    begun = [a[0] for a in attempts[1:] if a and a[0].step is not None] if phase.evals else []
-    starts = [start for one in begun for start in (first_records(one) if is_relay(one) else [(one.at, one.step or 0)])]
-    starts.sort()
-    places = [at for at, _ in starts]
-    lowest = [*accumulate((step for _, step in reversed(starts)), min)][::-1]
-    current: list[Event] = []
-    for event in phase.evals:  # up to the lowest step from which an attempt behind them began, if there is one
-        index = bisect_right(places, event.at)
-        if event.step is None or index == len(lowest):
-            current.append(event)
+def _current(evals: EventTable, attempts: Attempts) -> EventTable:
+    """Return the evaluations without those printed twice, and those of steps that a later attempt superseded."""
+    if not len(evals):
+        return evals
+    begun = attempts.steps.chosen(attempts.begins[1:])
+    begun = begun.where(~np.isnan(begun.steps))
+    if len(begun):  # up to the lowest step from which an attempt after them began, if there is one
+        lowest = np.append(np.minimum.accumulate(begun.steps[::-1])[::-1], np.inf)
+        limits = lowest[np.searchsorted(begun.at, evals.at, "right")]
+        evals = evals.where(np.isnan(evals.steps) | (evals.steps <= limits))
+    left: list[int] = []
+    seen: dict[tuple[str, int | None], Row] = {}
+    for index in _repeated(evals):
+        row = evals[index]
+        twin = seen.get((row.rule.name, row.step))
+        if twin is not None and Additions().same(twin, row) and (row.step is not None or row.rank != twin.rank):
+            left.append(index)
         else:
-            current += [part for part in cut(event, lowest[index] + 1) if (part.step or 0) <= lowest[index]]
-    kept: list[Event] = []
-    seen: dict[tuple[str, int | None], Event] = {}
-    for event in in_order(current) if _go_back(current) else current:
-        twin = seen.get((event.rule.name, event.step))
-        if twin is not None and twin.same_values(event) and (event.step is not None or event.rank != twin.rank):
-            continue
-        seen[event.rule.name, event.step] = event
-        kept.append(event)
-    return kept
+            seen[row.rule.name, row.step] = row
+    return evals.where(~np.isin(np.arange(len(evals)), left)) if left else evals
 
 
-def _go_back(evals: Sequence[Event]) -> bool:
-    """True where evaluations with a run are not all of later steps than those of their rule before: some may be printed twice."""
-    last: dict[str, int] = {}
-    numbered = [event for event in evals if event.step is not None]
-    if all(event.run is None for event in numbered):
-        return False
-    for event in numbered:
-        if event.step is not None and event.step <= last.get(event.rule.name, event.step - 1):
-            return True
-        last[event.rule.name] = event.last_step or 0
-    return False
+def _repeated(evals: EventTable) -> Iterator[int]:
+    """Yield the evaluations whose rule and step another one has."""
+    names = [*dict.fromkeys(source.rule.name for source in evals.sources)]
+    rule = evals.by_source(lambda source: names.index(source.rule.name) if source.rule.name in names else -1)
+    steps, unnumbered = evals.steps, np.isnan(evals.steps)
+    alone = len(distinct(evals.rank)) < 2  # then one without a step is none that is printed twice
+    order = np.lexsort((steps, rule))
+    same = (steps[order][1:] == steps[order][:-1]) | (unnumbered[order][1:] & unnumbered[order][:-1] & (not alone))
+    same &= rule[order][1:] == rule[order][:-1]
+    yield from np.sort(order[np.append(same, False) | np.append(False, same)]).tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from receipt_cli.events.model import Event
+from receipt_cli.events.table import EventTable
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.scan.columns import RuleColumns
 
@@ -30,10 +30,9 @@ class PrintedDigits:
         self._columns = columns
         self._known: dict[tuple[str, str], Mapping[str, set[int | None]]] = {}
 
-    def of(self, events: Iterable[Event], names: Iterable[str]) -> dict[str, Digits]:
-        """Return the digits of the metrics ``names`` of some events; a metric is left out if a record leaves them open."""
-        rules = {(event.grammar.ref, event.rule.name): event for event in events}
-        read = [self._read(event.grammar, event.rule) for event in rules.values()]
+    def of(self, table: EventTable, names: Iterable[str]) -> dict[str, Digits]:
+        """Return the digits of the metrics ``names`` of some records; a metric is left out if a record leaves them open."""
+        read = [self._read(source.grammar, source.rule) for source in table.sources]
         found: dict[str, Digits] = {}
         for name in names:
             digits = set().union(*(one[name] for one in read if name in one))

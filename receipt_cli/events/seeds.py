@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from receipt_cli.events.model import Event
 from receipt_cli.events.streams import Gathered
+from receipt_cli.events.table import EventTable
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import plain, starts
 
@@ -26,7 +26,7 @@ _NAMESPACE = compile_later(rb"\bNamespace\(")
 _SETTING = compile_later(rb"[(,]\s?(?:random_|manual_)?seed=(\d{1,20})(?=[,)])")
 
 
-def with_seed(facts: Facts, gathered: Gathered, events: Sequence[Event]) -> Facts:
+def with_seed(facts: Facts, gathered: Gathered, events: EventTable) -> Facts:
     """Return the facts of the first run of a log with the seed that its beginning prints before its first record.
 
     Not where a rule read one, or where two lines differ. A line must be about nothing but the seed (``seed: 42``, ``Random seed
@@ -38,7 +38,7 @@ def with_seed(facts: Facts, gathered: Gathered, events: Sequence[Event]) -> Fact
     head = gathered.heads[0]
     if b"eed" not in head and b"EED" not in head:
         return facts
-    until = min((event.line for event in events if event.is_step or event.metrics), default=None)
+    until = first_figure(events)
     found: dict[int, int] = {}
     for number, line in enumerate(plain(head[: head.rfind(b"\n") + 1]).split(b"\n"), gathered.lines[0] + 1):
         if until is not None and number >= until:
@@ -47,6 +47,12 @@ def with_seed(facts: Facts, gathered: Gathered, events: Sequence[Event]) -> Fact
             for seed in _seeds(line.rstrip()):
                 found.setdefault(seed, number)
     return {**facts, "seed": next(iter(found.items()))} if len(found) == 1 and next(iter(found)) < MOST else facts
+
+
+def first_figure(events: EventTable) -> int | None:
+    """Return the line of the first record that is a step or has a metric."""
+    asked = events.of_sources(lambda source: source.is_step or bool(source.metrics))
+    return next((row.line for row in asked if row.is_step or row.metrics), None)
 
 
 def _seeds(line: bytes) -> Iterator[int]:

@@ -6,16 +6,27 @@ Records are compared by kind: one rule of a grammar, in one stage, of one rank.
 from __future__ import annotations
 
 import re
-from array import array
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import islice, pairwise
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
 
-from receipt_cli.events.model import Event, expand
+import numpy as np
+
+from receipt_cli.events.table import (
+    EventTable,
+    Row,
+    Rows,
+    at_rows,
+    before_in,
+    chosen,
+    distinct,
+    mask_of,
+    numbers_in,
+    where,
+)
 from receipt_cli.grammar.model import Rule
+from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.patterns import compile_later
 
 FOLDS = 3
@@ -46,12 +57,12 @@ Key = tuple[str, str | None, str, int]
 class Known(dict[str, set[float | str]]):
     """The configuration that a run printed: the values of each fact."""
 
-    def learn(self, event: Event) -> None:
+    def learn(self, row: Row) -> None:
         """Add what a line prints."""
-        for name in CONFIGURATION & event.facts.keys():
-            self.setdefault(name, set()).add(event.facts[name])
-        if event.planned is not None:
-            self.setdefault("planned_steps", set()).add(float(event.planned))
+        for name in CONFIGURATION & row.facts.keys():
+            self.setdefault(name, set()).add(row.facts[name])
+        if row.planned is not None:
+            self.setdefault("planned_steps", set()).add(float(row.planned))
 
     def join(self, other: Known) -> None:
         """Add another configuration."""
@@ -63,90 +74,151 @@ class Known(dict[str, set[float | str]]):
         return any(self[name].isdisjoint(other[name]) for name in names & self.keys() & other.keys())
 
 
+@dataclass(frozen=True, eq=False)
+class Coming:
+    """The step records of one kind (n) that say where in training they are: their rows, and the positions (float64 [n])."""
+
+    table: EventTable
+    rows: Rows
+    places: Floats
+
+    def before(self, index: int) -> int:
+        """Return how many of them are before a row."""
+        return int(before_in(self.rows, np.array([index]))[0])
+
+    def row(self, number: int) -> int:
+        """Return the row of one of them."""
+        return int(numbers_in(chosen(self.rows, slice(number, number + 1)))[0])
+
+    @cached_property
+    def fresh(self) -> Mask:
+        """Which of them are the first of a run that began at its beginning: not beyond its own stride."""
+
+        def fresh(part: slice) -> Mask:
+            now, after = self.places[part], self.places[part.start + 1 : part.stop + 1]
+            stride = (after if len(after) == len(now) else np.append(after, now[-1:])) - now
+            return np.where(stride <= 0, now <= 1, (now <= stride * 1.5) | ((now <= 1) & (stride >= 1)))
+
+        return mask_of(len(self.places), fresh)
+
+    @cached_property
+    def back(self) -> Mask:
+        """Which of them are not as far in training as the one before."""
+        return np.append(False, self.places[1:] < self.places[:-1])
+
+    def values(self, begin: int, end: int) -> dict[float, Row]:
+        """Return the first records from one to another (exclusive) by their positions."""
+        found: dict[float, Row] = {}
+        for number in range(begin, end):
+            found.setdefault(float(self.places[number]), self.table[self.row(number)])
+            if len(found) == COMPARED:
+                break
+        return found
+
+
 @dataclass(slots=True)
 class Track:
-    """One kind of step record of one launch: where it began, and where it is."""
+    """One kind of step record of one launch: those ``coming`` from number ``begin`` to ``end`` (exclusive)."""
 
-    first: float
-    last: float
-    event: Event
-    values: dict[float, Event] = field(default_factory=dict)
-    records: int = 0
+    coming: Coming
+    begin: int
+    end: int
+
+    @property
+    def first(self) -> float:
+        """Where it began."""
+        return float(self.coming.places[self.begin])
+
+    @property
+    def last(self) -> float:
+        """Where it is."""
+        return float(self.coming.places[self.end - 1])
+
+    @property
+    def row(self) -> Row:
+        """Its last record."""
+        return self.coming.table[self.coming.row(self.end - 1)]
+
+    @property
+    def records(self) -> int:
+        """How many records it has."""
+        return self.end - self.begin
+
+    @property
+    def values(self) -> dict[float, Row]:
+        """Its first records, by their positions."""
+        return self.coming.values(self.begin, self.end)
 
     @property
     def reached_plan(self) -> bool:
-        """True where the run has come to the last step that it planned."""
-        planned = self.event.planned
+        """Whether the run has come to the last step that it planned."""
+        planned = self.row.planned
         return planned is not None and self.records > 1 and self.last >= planned - 1
-
-    def add(self, clock: float, event: Event) -> None:
-        """Go on to another record."""
-        self.last, self.event = clock, event
-        self.records += event.records
-        for record in expand(event) if len(self.values) < COMPARED else ():
-            if (at := clock_of(record)) is not None:
-                self.values.setdefault(at, record)
-            if len(self.values) == COMPARED:
-                break
-
-
-@dataclass(slots=True)
-class Coming:
-    """The step records of one kind: the index of each among all events, and where it is in training."""
-
-    indices: array[int] = field(default_factory=lambda: array("q"))
-    clocks: array[float] = field(default_factory=lambda: array("d"))
 
 
 class Starts:
-    """The step records of a log by kind, as positions: steps, or epochs where no step is printed."""
+    """The step records of a log by kind, as positions: steps, or epochs if no step is printed."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
-        self.events = events
+    def __init__(self, table: EventTable) -> None:
+        self.table = table
         self.ahead: dict[Key, Coming] = {}
-        self.unlisted: Counter[Key] = Counter()  # records of runs, which no start is among
-        self.keys: list[Key] = []
         self.known_folds: dict[Key, tuple[float, bool]] = {}
-        stage: str | None = None
-        same: dict[Key, Key] = {}  # there may be millions of events
-        for index, event in enumerate(events):
-            if event.rule.event == "phase":
-                stage = event.rule.phase or event.texts.get("phase")
-            key = (event.grammar.id, event.rule.phase or stage, event.rule.name, event.rank)
-            self.keys.append(same.setdefault(key, key))
-            clock = clock_of(event)
-            if clock is not None:
-                coming = self.ahead.get(key) or self.ahead.setdefault(key, Coming())
-                coming.indices.append(index)
-                coming.clocks.append(clock)
-                self.unlisted[key] += event.drawn - 1
+        stages, stage = self._stages()
+        counts = table.by_source(lambda source: source.is_step) & ~np.isnan(table.positions)
+        self.codes = np.full(len(table), -1, np.int16)
+        self.kinds: list[Key] = []
+        for source, rows in table.series(counts):
+            for number in distinct(stage[rows]):
+                mine = rows if len(stages) == 1 else chosen(rows, where(stage[rows] == number))
+                rank = int(table.rank[mine][0])
+                key = (source.grammar.id, source.rule.phase or stages[number], source.rule.name, rank)
+                if key in self.kinds:  # another source of one rule
+                    self.codes[mine] = self.kinds.index(key)
+                    mine = where(self.codes == self.kinds.index(key))
+                else:
+                    self.kinds.append(key)
+                self.codes[mine] = self.kinds.index(key)
+                self.ahead[key] = Coming(table, mine, at_rows(table.positions, mine))
 
-    def are_fresh(self, index: int, clock: float) -> bool:
-        """True when this record is the first of a run that began at its beginning: not beyond its own stride."""
-        after = next((later for _, later in islice(self._from(index), 1, None)), clock)
-        if after <= clock:
-            return clock <= 1
-        return clock <= (after - clock) * 1.5 or (clock <= 1 and after - clock >= 1)
+    def _stages(self) -> tuple[list[str | None], Integers]:
+        """Return the stages that lines announce, None first, and the one of each record."""
+        stages: list[str | None] = [None]
+        begins = self.table.of_sources(lambda source: source.rule.event == "phase")
+        found = np.broadcast_to(np.int64(0), len(self.table))
+        if not len(begins):
+            return stages, found
+        stages += [row.rule.phase or row.texts.get("phase") for row in begins]
+        return stages, np.searchsorted(begins.at, self.table.at, "right")
+
+    def key(self, index: int) -> Key:
+        """Return the kind of a step record."""
+        return self.kinds[int(self.codes[index])]
+
+    def are_fresh(self, index: int) -> bool:
+        """Return whether a record is the first of a run that began at its beginning: not beyond its own stride."""
+        coming = self.ahead[self.key(index)]
+        return bool(coming.fresh[coming.before(index)])
 
     def are_repeated(self, index: int, track: Track) -> bool:
-        """True when the records that both starts have print the same losses: the same run once more."""
+        """Return whether the records that both starts have print the same losses: the same run once more."""
         losses = [(one.metrics.get("loss"), other.metrics.get("loss")) for one, other in self.records_of_both(index, track)]
         return bool(losses) and all(mine is not None and mine == theirs for mine, theirs in losses)
 
     def are_others(self, index: int, track: Track) -> bool:
-        """True where three or more records begin anew in another stride, with other columns, or with other values.
+        """Return whether three or more records begin anew in another stride, with other columns, or with other values.
 
         Of the steps in common all but a few must have other values.
         """
         coming = list(self._from(index))
         ends = (at for at, (one, other) in enumerate(pairwise(coming), 1) if other[1] <= one[1])
         begun = coming[: next(ends, len(coming))]
-        mine, theirs = [clock for _, clock in begun], sorted(track.values)
+        known = track.values
+        mine, theirs = [clock for _, clock in begun], sorted(known)
         if min(len(mine), len(theirs)) < FEWEST:
             return False
         if mine[0] != track.first:
             return _stride(mine) not in (None, _stride(theirs))
-        if _columns(record for record, _ in begun[:FEWEST]) != _columns(track.values[clock] for clock in theirs[:FEWEST]):
+        if _columns(record for record, _ in begun[:FEWEST]) != _columns(known[clock] for clock in theirs[:FEWEST]):
             return _stride(mine) is not None
         both = ((_score(one), _score(other)) for one, other in self.records_of_both(index, track))
         compared = [one != another for one, another in both if one]
@@ -154,58 +226,54 @@ class Starts:
         return mine[:common] == theirs[:common] and sum(compared) >= max(FEWEST, MOSTLY * len(compared))
 
     def are_earlier(self, index: int, track: Track, *, introduced: bool) -> bool:
-        """True where the times of all records from here on, until they begin anew, precede those of the start before.
+        """Return whether the times of all records from here on, until they begin anew, precede those of the start before.
 
-        Behind a banner it is enough that the time goes back; but not as a change to winter time sets it back.
+        After a banner it is enough that the time goes back; but not as a change to winter time sets it back.
         """
-        back = track.event.clock - self.events[index].clock
+        back = track.row.clock - self.table[index].clock
         earlier = back > BACK and not SAVING[0] <= back <= SAVING[1]
         return earlier and (introduced or self._last(index).clock < track.values[track.first].clock)
 
     def are_beside(self, index: int, track: Track) -> bool:
-        """True where the times from here on, until the records begin anew, overlap those of the start before: other ranks'.
+        """Return whether the times from here on, until the records begin anew, overlap those of the start before: other ranks'.
 
-        Where they begin nearer to its end the clocks of two hosts, one behind the other, may differ.
+        If they begin nearer to its end the clocks of two hosts, one after the other, may differ.
         """
-        begin, now, end = track.values[track.first].clock, self.events[index].clock, track.event.clock
+        begin, now, end = track.values[track.first].clock, self.table[index].clock, track.row.clock
         return now < end - BACK and now - begin < end - now and self._last(index).clock >= begin
 
-    def _last(self, index: int) -> Event:
+    def _last(self, index: int) -> Row:
         """Return the last record before the next one that is not beyond the one before it."""
-        coming, at = self.ahead[self.keys[index]], self.place(index)
-        while at + 1 < len(coming.clocks) and coming.clocks[at + 1] > coming.clocks[at]:
-            at += 1
-        return self.events[coming.indices[at]]
+        coming = self.ahead[self.key(index)]
+        begin = coming.before(index)
+        falls = np.flatnonzero(np.diff(coming.places[begin:]) <= 0)
+        return self.table[coming.row(begin + int(falls[0]) if len(falls) else len(coming.places) - 1)]
 
-    def _from(self, index: int) -> Iterator[tuple[Event, float]]:
-        """Yield the first records of the kind of event ``index`` from it on, and where in training they are."""
-        at = self.place(index)
-        events = (self.events[other] for other in self.ahead[self.keys[index]].indices[at : at + COMPARED])
-        records = (record for event in events for record in expand(event))
-        places = ((record, clock) for record in records if (clock := clock_of(record)) is not None)
-        return islice(places, COMPARED)
+    def _from(self, index: int) -> Iterator[tuple[Row, float]]:
+        """Yield the first records of the kind of a record from it on, and where in training they are."""
+        coming = self.ahead[self.key(index)]
+        begin = coming.before(index)
+        for number in range(begin, min(begin + COMPARED, len(coming.places))):
+            yield self.table[coming.row(number)], float(coming.places[number])
 
-    def place(self, index: int, key: Key | None = None) -> int:
-        """Return how many records of a kind precede event ``index``: of its own kind if ``key`` is None."""
-        return bisect_left(self.ahead[self.keys[index] if key is None else key].indices, index)
-
-    def records_of_both(self, index: int, track: Track) -> Iterator[tuple[Event, Event]]:
+    def records_of_both(self, index: int, track: Track) -> Iterator[tuple[Row, Row]]:
         """Yield the records of the steps that the start at ``index`` and the one before have in common, in order."""
-        last = -1.0
+        last, known = -1.0, track.values
         for record, clock in self._from(index):
-            if clock <= last or clock not in track.values:
+            if clock <= last or clock not in known:
                 break
             last = clock
-            yield record, track.values[clock]
+            yield record, known[clock]
 
     def is_first_evaluation(self, begin: int, index: int, *, ended: bool) -> bool:
-        """True for an evaluation behind a configuration, or behind an end with values that the model there has not.
+        """Return whether it is an evaluation after a configuration, or after an end with values that the model there has not.
 
-        The launch before begins at event ``begin``, and has ``ended``.
+        The launch before begins at row ``begin``, and has ``ended``.
         """
-        event, behind = self.events[index], False
+        event, behind = self.table[index], False
         scores = {name: value for name, value in event.metrics.items() if name.startswith("val_")}
-        for other in reversed(self.events[begin:index]):
+        for place in range(index - 1, begin - 1, -1):
+            other = self.table[place]
             kind = other.rule.event
             if kind == "step":
                 return False
@@ -214,7 +282,7 @@ class Starts:
             if kind == "eval" and behind:
                 return bool(scores) and all(
                     scores.items().isdisjoint(earlier.metrics.items()) and scores.keys() <= earlier.metrics.keys()
-                    for earlier in self.events[begin:index]
+                    for earlier in self.table[begin:index]
                     if earlier.rule is event.rule
                 )
             behind = behind or kind == "end"
@@ -223,32 +291,31 @@ class Starts:
     def folds(self, key: Key) -> tuple[float, bool]:
         """Return where the first run of a kind starts, and whether there are many, each long enough to be one."""
         if key not in self.known_folds:
-            clocks = self.ahead[key].clocks
-            starts = 1 + sum(b < a and b == clocks[0] for a, b in pairwise(clocks))  # a record printed twice is no start
-            records = len(clocks) + self.unlisted[key]
-            self.known_folds[key] = clocks[0], starts >= FOLDS and records >= FOLDS * starts
+            places, back = self.ahead[key].places, self.ahead[key].back
+            starts = 1 + int(np.count_nonzero(back & (places == places[0])))  # a record printed twice is no start
+            self.known_folds[key] = float(places[0]), starts >= FOLDS and len(places) >= FOLDS * starts
         return self.known_folds[key]
 
 
-def clock_of(event: Event) -> float | None:
-    """Return how far the run is at a step record: its step, or where none is printed its epoch."""
-    return event.position if event.is_step else None
+def runs_named(table: EventTable) -> set[int]:
+    """Return the step records from which on another fold, seed or trial is named: in their rule, or as a figure.
 
-
-def runs_named(events: Sequence[Event]) -> set[int]:
-    """Return the indices of the step records from which on another fold, seed or trial is named: in their rule, or as a figure.
-
-    None where one is named again behind another: then several go on side by side.
+    None if one is named again after another: then several go on side by side.
     """
-    named = [(index, name) for index, event in enumerate(events) if event.is_step and (name := _run_of(event)) is not None]
+    rules = {s.key: _run_in(s.rule.literals) for s in table.sources}
+    figures = {s.key: next((name for name in s.others if _RUN_NAME.match(name)), None) for s in table.sources}
+    steps = table.by_source(lambda s: s.is_step and (rules.get(s.key) or figures.get(s.key)) is not None)
+    if not steps.any():
+        return set()
+    named = [(index, name) for index in np.flatnonzero(steps).tolist() if (name := _run_of(table[index])) is not None]
     changes = [(after[0], after[1]) for before, after in pairwise(named) if before[1] != after[1]]
     return {index for index, _ in changes} if len({name for _, name in named}) == len(changes) + 1 else set()
 
 
-def _run_of(event: Event) -> str | None:
-    if (named := _run_in(event.rule.literals)) is not None:
+def _run_of(row: Row) -> str | None:
+    if (named := _run_in(row.rule.literals)) is not None:
         return named
-    return next((f"{name} {value}" for name, value in event.unregistered.items() if _RUN_NAME.match(name)), None)
+    return next((f"{name} {value}" for name, value in row.unregistered.items() if _RUN_NAME.match(name)), None)
 
 
 @lru_cache(maxsize=256)
@@ -257,36 +324,29 @@ def _run_in(literals: tuple[bytes, ...]) -> str | None:
     return next((one[0].lower() for one in found if one is not None), None)
 
 
-def introduces(event: Event) -> bool:
-    """True for a line with a part of the configuration."""
-    return event.planned is not None or not CONFIGURATION.isdisjoint(event.facts)
+def introduces(row: Row) -> bool:
+    """Return whether a line has a part of the configuration."""
+    return row.planned is not None or not CONFIGURATION.isdisjoint(row.facts)
 
 
 def configures(rule: Rule) -> bool:
-    """True for a rule of headers that have a part of the configuration, and no metric."""
+    """Return whether a rule of headers has a part of the configuration, and no metric."""
     targets = [field.target for field in rule.fields.values()] if rule.event == "header" else []
     return any(name in CONFIGURATION for _, name in targets) and all(kind in ("fact", "structural") for kind, _ in targets)
 
 
-def _score(event: Event) -> str:
+def _score(row: Row) -> str:
     """Return what shows of which trajectory a record is: its loss, else its figures outside the registry, if it has any."""
-    if "loss" in event.metrics:
-        return repr(event.metrics["loss"])
-    return ", ".join(repr(item) for item in sorted(event.unregistered.items()) if item[0] not in joined_names(event))
+    if "loss" in row.metrics:
+        return repr(row.metrics["loss"])
+    return ", ".join(repr(item) for item in sorted(row.unregistered.items()))
 
 
-def _columns(events: Iterable[Event]) -> set[str]:
-    return {name for event in events for name in {*event.metrics, *event.unregistered} - joined_names(event)}
-
-
-def joined_names(event: Event) -> set[str]:
-    """Return the figures that companions give a record: whether they are joined already depends on how it is kept."""
-    joined = event.rules[1:]
-    rules = [rule for rule in event.grammar.rules if rule.name in joined] if joined else []
-    return {field.target[1] for rule in rules for field in rule.fields.values()}
+def _columns(rows: Iterable[Row]) -> set[str]:
+    return {name for row in rows for name in (*row.metrics, *row.unregistered)}
 
 
 def _stride(clocks: Sequence[float]) -> float | None:
-    """Return the rise of the first clocks, None where it is not the same or where fewer are there."""
+    """Return the rise of the first clocks, None if it is not the same or if fewer are there."""
     first, *others = [round(other - one, 6) for one, other in pairwise(clocks[: FEWEST + 1])] or [0.0]
     return first if others and all(abs(other - first) <= first / 10 for other in others) else None

@@ -1,7 +1,7 @@
-"""Number step records that print no step, where the progress bar beside them proves the number.
+"""Number step records that print no step, if the progress bar beside them proves the number.
 
 A trainer that writes through its progress bar redraws the bar right after each record, with the step that the record
-is of. That is valid only where both streams kept their order, so the log must prove it: every record is followed by a
+is of. That is valid only if both streams kept their order, so the log must prove it: every record is followed by a
 bar of the run's total before the next record, and the steps so found rise by one constant stride, a restart and a
 first step apart. Otherwise no number is given.
 """
@@ -9,93 +9,70 @@ first step apart. Otherwise no number is given.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from receipt_cli.events.model import Event, expand, numbers_of
-from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
-from receipt_cli.numeric.array_types import Integers
+from receipt_cli.events.table import EventTable, numbers_in, of_grammar, where
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import distinct_values
-from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import rises, slices
+from receipt_cli.numeric.spill import gathered, rises, slices
 
 MIN_RECORDS = 3
 
 
-def number_steps(events: Sequence[Event], bars: Sequence[ProgressBars] = ()) -> list[Event]:
-    """Return the events without the progress bars; step records without a number have one where it is proven.
-
-    ``bars`` are those that have no event (see ``ReadEvents``).
-    """
-    broken: set[int] = set()
-    for grammar in {e.grammar.id for e in events if e.rule.event == "progress"} | {b.grammar for b in bars}:
-        mine = [e for e in events if e.grammar.id == grammar]
-        broken |= _number(mine, [b for b in bars if b.grammar == grammar])
-    return [e for event in events if event.rule.event != "progress" for e in (expand(event) if id(event) in broken else (event,))]
-
-
-def _number(events: Sequence[Event], bars: Sequence[ProgressBars]) -> set[int]:
-    """Number the records of one grammar; return the identities of those before a run that is regular no longer."""
-    total = _total(events, bars)
-    records = [e for e in events if e.is_step and e.step is None]
-    if total is None or sum(e.records for e in records) < MIN_RECORDS:
-        return set()
-    shown = [e for e in events if e.rule.event == "progress" and e.planned == total and e.step is not None]
-    return _number_all(records, _bars_of(shown, bars, total), total)
-
-
-def _bars_of(shown: Sequence[Event], bars: Sequence[ProgressBars], total: int) -> tuple[Integers, Integers]:
-    """Return positions and steps of all bars of this total, in log order."""
-    found = [bar.of_total(total) for bar in bars]
-    if not shown and len(found) == 1:
-        return found[0]
-    at = np.concatenate([np.array([e.at for e in shown], np.int64), *(positions for positions, _ in found)])
-    steps = np.concatenate([np.array([e.step for e in shown], np.int64), *(numbers for _, numbers in found)])
-    order = np.argsort(at, kind="stable")
-    return at[order], steps[order]
+def number_steps(table: EventTable) -> EventTable:
+    """Return the table without the progress bars; step records without a number have one if it is proven."""
+    bars = table.by_source(lambda source: source.rule.event == "progress")
+    if not bars.any():
+        return table
+    for grammar in sorted({source.grammar.id for source in table.sources}):
+        mine = table.by_source(of_grammar(grammar))
+        records = mine & table.by_source(lambda source: source.is_step) & np.isnan(table.steps)
+        total = _total(table.where(mine))
+        if total is None or np.count_nonzero(records) < MIN_RECORDS:
+            continue
+        shown = table.where(mine & bars & (table.column("planned") == total) & ~np.isnan(table.steps))
+        rows = numbers_in(where(records))
+        steps = _numbers(table.chosen(rows), shown)
+        if steps is not None:
+            every, planned = (np.array(table.column(name)) for name in ("step", "planned"))
+            every[rows], planned[rows] = steps, total
+            table = table.having(step=every, planned=planned)
+    return table.where(~bars)
 
 
-def _number_all(records: Sequence[Event], bars: tuple[Integers, Integers], total: int) -> set[int]:
-    """Number the records if each is followed by one of the ``bars``, and if the steps so found rise by one stride."""
-    at = numbers_of(records, lambda event: event.at, lambda run: run.at)
-    numbers = Cells[int]("q")
-    for part in slices(len(at)):
-        places = np.searchsorted(bars[0], at[part], "right")
-        following = at[part.start + 1 : part.stop + 1]
-        if places[-1] == len(bars[0]) or bool((bars[0][places[: len(following)]] >= following).any()):
-            return set()
-        numbers.extend_array(bars[1][places])
-    steps: Integers = numbers.whole()
-    strides: set[int] = set()
+def _numbers(records: EventTable, bars: EventTable) -> Floats | None:
+    """Return the steps of the records if each is followed by one of the ``bars``, and if the steps rise by one stride."""
+    at, places = records.at, bars.at
+
+    def parts() -> list[Floats]:
+        found: list[Floats] = []
+        for part in slices(len(at)):
+            after = np.searchsorted(places, at[part], "right")
+            following = at[part.start + 1 : part.stop + 1]
+            if after[-1] == len(places) or bool((places[after[: len(following)]] >= following).any()):
+                return []
+            found.append(bars.steps[after])
+        return found
+
+    steps = gathered(np.float64, len(at), parts() or [np.full(len(at), np.nan)])
+    strides: set[float] = set()
     for _, each in rises(steps[1:]):
         strides |= set(distinct_values(each[each > 0]).tolist())
         if len(strides) > 1:
-            return set()
+            return None
     if not strides or not (steps[1] - steps[0] in strides or steps[1] % min(strides) == 0):
-        return set()
-    falls = [first + np.flatnonzero(each <= 0) + 1 for first, each in rises(steps)]
-    breaks = np.concatenate([np.empty(0, np.int64), *falls])
-    broken: set[int] = set()
-    first = 0
-    for event in records:
-        event.step, event.planned = int(steps[first]), total
-        last = first + event.records
-        if event.run is not None:
-            event.run = replace(event.run, numbers=steps[first + 1 : last])
-            near = np.searchsorted(breaks, [first - HEAD + 2, last + TAIL])  # a stretch may begin anew
-            broken |= {id(event)} if near[0] < near[1] else set()
-        first = last
-    return broken
+        return None
+    return steps
 
 
-def _total(events: Sequence[Event], bars: Sequence[ProgressBars]) -> int | None:
-    """Return the planned steps: as a header line prints them, else the total that most bars show."""
-    stated = [e.planned for e in events if e.rule.event == "header" and e.planned is not None]
-    if stated:
-        return stated[-1]
-    totals = Counter(e.planned for e in events if e.rule.event == "progress" and e.planned is not None)
-    for bar in bars:
-        totals.update(bar.totals_shown())
-    return max(totals, key=lambda total: (totals[total], total), default=None)
+def _total(mine: EventTable) -> float | None:
+    """Return the planned steps of a grammar: as its last header line prints them, else the total that most bars show."""
+    headers = mine.of_sources(lambda source: source.rule.event == "header").column("planned")
+    stated = headers[~np.isnan(headers)]
+    if len(stated):
+        return float(stated[-1])
+    shown = mine.of_sources(lambda source: source.rule.event == "progress").column("planned")
+    totals, counts = np.unique(shown[~np.isnan(shown)], return_counts=True)
+    known = Counter(dict(zip(totals.tolist(), counts.tolist(), strict=True)))
+    return max(known, key=lambda total: (known[total], total), default=None)

@@ -11,11 +11,13 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import pairwise
+
+import numpy as np
 
 from receipt_cli.errors import InputError
 from receipt_cli.events.file_order import Lane, Part, make_lanes
-from receipt_cli.events.model import Event
+from receipt_cli.events.table import EventTable
 from receipt_cli.io.joined_parts import Stream, digest_of, joined
 from receipt_cli.io.source import Source
 from receipt_cli.problems import QUIET_RECORDS, Problem
@@ -86,35 +88,36 @@ class Gathered:
         data, size = self.tails[number]
         return data, len(data) < size
 
-    def in_order(self, events: list[Event]) -> tuple[list[Event], SegmentBody]:
+    def in_order(self, events: EventTable) -> tuple[EventTable, SegmentBody]:
         """Return the events in the order of the run, and the body with its markers in the same order.
 
-        Raises ``UsageError`` where the streams are not of one run.
+        Raises ``UsageError`` if the streams are not of one run.
         """
         if len(self.streams) == 1:
             return events, self.body
 
-        lanes, loose = make_lanes(self.streams, self._parts(events))
+        parts = self._parts(events)
+        lanes, loose = make_lanes(self.streams, parts)
         leader = lanes[0]
         if loose:
-            events = self._leave_out({part.number: part.name for part in loose}, events)
+            self._leave_out({part.number: part.name for part in loose})
         self.opening, self.final = leader.parts[0].number, leader.parts[-1].number
-        for lane in lanes:
-            for event in (e for part in lane.parts for e in part.events if e.rank == NO_RANK):
-                event.rank = NO_RANK if lane.rank is None else lane.rank
-        if not leader.parts[0].steps:
-            return events, self.body
+        lane_of = {part.number: number for number, lane in enumerate(lanes) for part in lane.parts}
+        lane = np.concatenate([np.full(len(part.events), lane_of.get(part.number, -1)) for part in parts])
+        ranks = np.array([NO_RANK if one.rank is None else one.rank for one in lanes], np.int64)
+        events = events.having(rank=np.where((events.rank == NO_RANK) & (lane >= 0), ranks[lane], events.rank))
+        if not len(leader.parts[0].steps):
+            return events.where(lane >= 0), self.body
         numbers = self._numbers(self._places(lanes))
-        for event in events:
-            event.at = _moved(event.at, numbers)
-        ranks = {part.number: lane.rank for lane in lanes for part in lane.parts if lane.rank is not None}
-        markers = {name: self._reorder(hits, numbers, ranks) for name, hits in self.body.markers.items()}
-        copies = {id(e) for lane in lanes[1:] for part in lane.parts for e in part.steps if e.step is None}
-        events = sorted((e for e in events if id(e) not in copies), key=lambda event: event.at)
-        return events, replace(self.body, markers=markers)
+        owners = {part.number: one.rank for one in lanes for part in one.parts if one.rank is not None}
+        markers = {name: self._reorder(hits, numbers, owners) for name, hits in self.body.markers.items()}
+        copies = (lane > 0) & events.by_source(lambda source: source.is_step) & np.isnan(events.steps)
+        kept = events.where((lane >= 0) & ~copies)
+        moved = np.array([_moved(at, numbers) for at in kept.at.tolist()], np.int64)
+        return kept.moved(moved), replace(self.body, markers=markers)
 
-    def _leave_out(self, loose: Mapping[int, str], events: list[Event]) -> list[Event]:
-        """Forget the markers of the streams that nothing ties to the run, and name them; return the events of the others."""
+    def _leave_out(self, loose: Mapping[int, str]) -> None:
+        """Forget the markers of the streams that nothing ties to the run, and name them."""
         for number, name in loose.items():
             detail = f"{name} was left out: nothing shows that it belongs to the run"
             self.problems.append(Problem("file_of_another_run", self.lines[number] + 1, detail, ""))
@@ -123,17 +126,12 @@ class Gathered:
             for name, hits in self.body.markers.items()
         }
         self.body = replace(self.body, markers={name: hits for name, hits in kept.items() if hits.at})
-        return [event for event in events if self._stream(event.at >> POSITION_BITS) not in loose]
 
-    def _parts(self, events: Sequence[Event]) -> list[Part]:
+    def _parts(self, events: EventTable) -> list[Part]:
         bounds = [*self.starts, self.body.records]
-        parts = [Part(i, stream) for i, stream in enumerate(self.streams)]
-        for event in events:
-            parts[self._stream(event.at >> POSITION_BITS)].events.append(event)
-        for part in parts:
-            part.records = (bounds[part.number], bounds[part.number + 1])
-            part.steps = [e for e in part.events if e.is_step]
-        return parts
+        records = list(pairwise(bounds))
+        places = [(first << POSITION_BITS, last << POSITION_BITS) for first, last in records]
+        return [Part(i, stream, records[i], events.between(*places[i])) for i, stream in enumerate(self.streams)]
 
     def _stream(self, record: int) -> int:
         return bisect_left(self.starts, record + 1) - 1
@@ -141,13 +139,14 @@ class Gathered:
     def _places(self, lanes: Sequence[Lane]) -> dict[int, Place]:
         """Return where each record with an event or a marker belongs, by its ordinal."""
         records: list[set[int]] = [set() for _ in self.streams]
-        marked = (at for hits in self.body.markers.values() for at in hits.at)
-        for at in chain(marked, (e.at for lane in lanes for part in lane.parts for e in part.events)):
+        for at in (at for hits in self.body.markers.values() for at in hits.at):
             records[self._stream(at >> POSITION_BITS)].add(at >> POSITION_BITS)
+        for part in (part for lane in lanes for part in lane.parts):
+            records[part.number].update((part.events.at >> POSITION_BITS).tolist())
         leader = lanes[0]
         order = {part.number: seq for seq, part in enumerate(leader.parts)}
         places = {r: (order[p.number], r, 0, 0, 0) for p in leader.parts for r in records[p.number]}
-        anchors = [(e.position or 0.0, (order[p.number], e.at >> POSITION_BITS)) for p in leader.parts for e in p.steps]
+        anchors = [(place, (order[p.number], record)) for p in leader.parts for record, place in _steps_of(p)]
         for number, lane in enumerate(lanes[1:], 1):
             for record, place in _beside(lane, anchors, records):
                 places[record] = (*place, number, record)
@@ -285,8 +284,9 @@ def _beside(
         by_step.setdefault(step, []).append(index)
     pointer = 0
     for part in lane.parts:
-        steps = {event.at >> POSITION_BITS: event.position or 0.0 for event in part.steps}
-        opening = {e.at >> POSITION_BITS for e in part.events if e.rule.event in ("header", "compile", "phase")}
+        steps = dict(_steps_of(part))
+        lines = part.events.of_sources(lambda source: source.rule.event in ("header", "compile", "phase"))
+        opening = {*(lines.at >> POSITION_BITS).tolist()}
         waiting: list[int] = []
         last: float | None = None
         final = max(steps, default=0)
@@ -311,6 +311,12 @@ def _beside(
                 yield record, (*anchors[0][1], -1)
             else:
                 yield record, (*anchors[-1][1], 1)
+
+
+def _steps_of(part: Part) -> Iterator[tuple[int, float]]:
+    """Yield each step record of a stream, and where in training it is; 0 if it does not say it."""
+    places = np.where(np.isnan(part.steps.positions), 0.0, part.steps.positions)
+    return zip((part.steps.at >> POSITION_BITS).tolist(), places.tolist(), strict=True)
 
 
 def _moved(at: int, numbers: dict[int, int]) -> int:

@@ -1,33 +1,605 @@
-"""Events and the runs behind them as one table: a row for each record, columns of positions, lines, steps and figures."""
+"""The records of a log as one table: a row for each record, in the order of the log, and columns of what is known of them.
+
+A ``Log`` holds the columns, an ``EventTable`` is some rows of it. No function changes a column: a pass makes a new one, and
+``EventTable.having`` returns the table with it.
+"""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate, pairwise
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
-from receipt_cli.events.model import Event, numbers_of
-from receipt_cli.events.rows import LARGE, Found, RowRun
+from receipt_cli.grammar.model import COUNTERS, MOMENTS, Grammar, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-from receipt_cli.numeric.arrays import Joined
-from receipt_cli.numeric.spill import ascends, gathered, joined
+from receipt_cli.numeric.arrays import last_of_each
+from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.spill import PIECE, ascends, gathered, picked, scratch, slices
 from receipt_cli.numeric.spill import pieces as parts_of
 from receipt_cli.numeric.statistics import Statistic, finite
+from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
 
+Rows: TypeAlias = "slice | Integers"
+Meaning = tuple[str | None, str | None]
+"""Scope and definition of a metric, as its grammar declares them."""
 NO_STEP = -(1 << 63)
-"""The step of a record without one, or with one that no array holds."""
+"""The step of a record without one, or with one that int64 does not hold, in ``EventTable.step``."""
+LARGE = float(1 << 62)
+"""Steps from here on are none in ``EventTable.step``."""
+BLOCK = 256
+"""Rows of a rule whose values are read together if one is asked for."""
+_KEPT = 64
+"""Such blocks that are kept."""
+_PRINTED = ("at", "line", "rank", "clock")
+_STRUCTURAL = {"step": "step", "planned": "planned_steps", **{name: name for name in COUNTERS}}
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def size_of(rows: Rows) -> int:
+    """Return the number of rows."""
+    return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+
+
+def where(mask: Mask) -> Rows:
+    """Return the places at which a mask is true, as a slice if they follow one another."""
+    if len(mask) <= PIECE:
+        rows = mask.nonzero()[0]
+        begin, end = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+        return slice(begin, end) if end - begin == len(rows) else rows
+    count = int(np.count_nonzero(mask))
+    first = int(mask.argmax()) if count else 0
+    if mask[first : first + count].all():
+        return slice(first, first + count)
+    return gathered(np.int64, count, (part.start + np.flatnonzero(mask[part]) for part in slices(len(mask))))
+
+
+def chosen(rows: Rows, index: Rows | None) -> Rows:
+    """Return some of ``rows``: those at the places ``index``, counted from 0, or all."""
+    if index is None:
+        return rows
+    if isinstance(rows, slice):
+        if isinstance(index, slice):
+            return slice(rows.start + index.start, rows.start + index.stop)
+        return index if not rows.start else gathered(np.int64, len(index), (rows.start + each for each in parts_of(index)))
+    return rows[index] if isinstance(index, slice) else picked(rows, index)
+
+
+def numbers_in(rows: Rows) -> Integers:
+    """Return rows as numbers (int64)."""
+    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+
+
+def before_in(rows: Rows, places: Integers) -> Integers:
+    """Return how many of ``rows`` (ascending) are before each of some places."""
+    if isinstance(rows, slice):
+        found: Integers = np.clip(places - rows.start, 0, size_of(rows))
+        return found
+    return np.searchsorted(rows, places)
+
+
+def mask_of(count: int, of: Callable[[slice], Mask]) -> Mask:
+    """Return a mask of ``count`` rows that is made piece by piece."""
+    found = np.empty(count, np.bool_)
+    for part in slices(count):
+        found[part] = of(part)
+    return found
+
+
+def repeated(value: Any, count: int) -> Array:
+    """Return a column of one value, which takes no room; ``numpy.broadcast_to`` takes twenty times as long."""
+    held = np.asarray(value)
+    return np.ndarray((count,), held.dtype, held.tobytes(), 0, (0,))
+
+
+def at_rows(values: Array, rows: Rows) -> Array:
+    """Return the values of some rows: without a copy if these follow one another."""
+    if isinstance(rows, slice):
+        return values[rows]
+    if values.strides == (0,):
+        return repeated(values[0], len(rows)) if len(values) else values
+    return picked(values, rows) if values.itemsize == 8 else values[rows]
+
+
+def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats]:
+    """Return which of ``rows`` have a value in a column (None: all), counted from 0, and those values."""
+    values: Floats = column.values.whole()
+    if column.dense:
+        if isinstance(rows, slice):
+            return (None if rows.stop <= len(values) else np.arange(len(values[rows]))), values[rows]
+        known = rows < len(values)
+        return (None, at_rows(values, rows)) if known.all() else (np.flatnonzero(known), values[rows[known]])
+    held = np.asarray(column.rows)
+    if isinstance(rows, slice):
+        low, high = np.searchsorted(held, [rows.start, rows.stop]).tolist()
+        return (None if high - low == rows.stop - rows.start else held[low:high] - rows.start), values[low:high]
+    if not len(held):
+        return held, values
+    places = np.searchsorted(held, rows)
+    found = held[np.minimum(places, len(held) - 1)] == rows
+    if found.all():
+        return None, values if len(values) == len(rows) else at_rows(values, places)
+    return np.flatnonzero(found), at_rows(values, places[found])
+
+
+def read(columns: Sequence[NumberColumn], rows: Rows) -> tuple[Integers | None, Floats]:
+    """Return as ``values_at`` does, for a figure in several columns: of a row's values the first counts."""
+    if len(columns) == 1:
+        return values_at(columns[0], rows)
+    filled, known = np.full(size_of(rows), math.nan), np.zeros(size_of(rows), np.bool_)
+    for column in reversed(columns):
+        index, values = values_at(column, rows)
+        at = slice(None) if index is None else index
+        filled[at], known[at] = values, True
+    return (None, filled) if known.all() else (np.flatnonzero(known), filled[known])
+
+
+def _lines_of(columns: Sequence[NumberColumn], rows: Rows, own: Integers) -> Integers:
+    """Return the lines that print a figure at ``rows``, in the columns of ``read``; ``own`` are those of the records."""
+    if all(column.printed is None for column in columns):
+        return own
+    lines = own.copy()
+    for column in reversed(columns):
+        index, printed = values_at(column.printed or column, rows)
+        at = slice(None) if index is None else index
+        lines[at] = own[at] if column.printed is None else np.where(printed > 0, printed, own[at])
+    return lines
+
+
+def distinct(values: Array) -> list[Any]:
+    """Return the distinct values of a column, ascending."""
+    if values.strides == (0,):
+        return list(values[:1].tolist())
+    if len(values) < BLOCK:
+        return sorted(set(values.tolist()))
+    if values.dtype.kind == "i" and len(values):
+        least, most = int(values.min()), int(values.max())
+        if most - least < PIECE:
+            counts = sum(np.bincount(values[part] - least, minlength=most - least + 1) for part in slices(len(values)))
+            return list((np.flatnonzero(counts) + least).tolist())
+    return sorted(set().union(*(np.unique(values[part]).tolist() for part in slices(len(values)))))
+
+
+# --- the log ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """What one rule read: its columns, and by the name of a figure those that hold it, the one that counts first.
+
+    ``joined``: the rows (ascending) that a line of another rule adds to, by that rule.
+    """
+
+    grammar: Grammar
+    rule: Rule
+    columns: RuleColumns
+    metrics: dict[str, Sequence[NumberColumn]]
+    others: dict[str, Sequence[NumberColumn]]
+    meanings: Mapping[str, Meaning]
+    joined: Mapping[str, Integers] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, grammar: Grammar, rule: Rule, columns: RuleColumns) -> Source:
+        """Return the source of a rule's columns: of two fields of a metric the first counts, else the last."""
+        metrics: dict[str, Sequence[NumberColumn]] = {}
+        others: dict[str, Sequence[NumberColumn]] = {}
+        for name, column in columns.numbers.items():
+            kind, target = rule.fields[name].target
+            if kind == "metric":
+                metrics[target] = (*metrics.get(target, ()), column)
+            elif kind == "other":
+                others[target] = (column, *others.get(target, ()))
+        for name, column in columns.unregistered.items():
+            others[name] = (column, *others.get(name, ()))
+        printed = [spec for name, spec in rule.fields.items() if name in columns.numbers or rule.table or rule.block]
+        meanings = {s.target[1]: (s.scope, s.definition) for s in reversed(printed) if s.target[0] == "metric"}
+        return cls(grammar, rule, columns, metrics, others, meanings)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Which rule of which grammar it is."""
+        return self.grammar.id, self.rule.name
+
+    @property
+    def is_step(self) -> bool:
+        """Whether its records are step records; a companion only adds to one."""
+        return self.rule.event == "step" and not self.rule.companion
+
+    @property
+    def speaks(self) -> bool:
+        """Whether its records may print facts or texts."""
+        targets = (self.rule.fields[name].target for name in self.columns.numbers)
+        return bool(self.columns.texts) or any(kind == "fact" or name in MOMENTS for kind, name in targets)
+
+    @property
+    def ranks(self) -> Integers:
+        """The rank of each record: as a field prints it, else the label of its line."""
+        labels, printed = self.columns.rank.whole(), self.counted("rank")
+        return (
+            labels
+            if printed.strides == (0,) and printed[:1] != printed[:1]
+            else np.where(np.isnan(printed), labels, printed).astype(np.int64)
+        )
+
+    def counted(self, target: str) -> Floats:
+        """Return a whole number that its records print (float64); NaN if one prints none."""
+        columns = [c for name, c in self.columns.numbers.items() if self.rule.fields[name].target == ("structural", target)]
+        count = len(self.columns)
+        if len(columns) == 1 and columns[0].dense and len(columns[0].values) == count:
+            values: Floats = columns[0].values.whole()
+            if all(bool((np.isfinite(piece) & (np.trunc(piece) == piece)).all()) for piece in parts_of(values)):
+                return values
+        found = np.full(count, math.nan) if columns else repeated(math.nan, count)
+        for column in columns:
+            values = column.values.whole()
+            known = np.isfinite(values)
+            rows = np.arange(len(values)) if column.dense else np.asarray(column.rows)
+            found[rows[known]] = np.trunc(values[known])
+        return found
+
+    def taken(self, rows: Integers) -> Source:
+        """Return the source with some of its rows, in another order."""
+        columns, turned = self.columns, {int(row): number for number, row in enumerate(rows.tolist())}
+
+        def moved(column: NumberColumn) -> NumberColumn:
+            index, values = values_at(column, rows)
+            lines = None if column.printed is None else Cells.of(values_at(column.printed, rows)[1])
+            return NumberColumn(Cells.of(values), None if index is None else Cells.of(index), lines)
+
+        def text(column: TextColumn) -> TextColumn:
+            made = TextColumn()
+            texts = zip(column.rows, column.values, strict=True)
+            for row, value in sorted((turned[row], value) for row, value in texts if row in turned):
+                made.append(row, value)
+            return made
+
+        at, line, rank, clock = (Cells.of(getattr(columns, name).whole()[rows]) for name in _PRINTED)
+        numbers, others = ({n: moved(c) for n, c in each.items()} for each in (columns.numbers, columns.unregistered))
+        texts = {name: text(column) for name, column in columns.texts.items()}
+        return Source.of(self.grammar, self.rule, RuleColumns(at, line, rank, clock, numbers, texts, others))
+
+    def joining(self, other: Source, mine: Rows, its: Rows, line: Integers, *, noted: bool, last: bool) -> Source:
+        """Return the source with what the rows ``its`` of another one print added to the rows ``mine``, ascending: what these
+        print themselves counts first, or ``last``. ``line`` are the lines of ``its``; they are noted as rules of the record."""
+        every = isinstance(mine, slice) and not mine.start and mine.stop == len(self.columns)
+
+        def moved(held: Sequence[NumberColumn]) -> NumberColumn | None:
+            index, values = read(held, its)
+            if not len(values):
+                return None
+            lines = at_rows(_lines_of(held, its, line), slice(0, len(line)) if index is None else index)
+            rows = None if every and index is None else Cells.of(numbers_in(chosen(mine, index)))
+            return NumberColumn(Cells.of(values), rows, Cells.of(lines))
+
+        def added(own: Mapping[str, Sequence[NumberColumn]], theirs: Mapping[str, Sequence[NumberColumn]]) -> Any:
+            made = ((name, moved(held)) for name, held in theirs.items())
+            every = ((name, column, own.get(name, ())) for name, column in made if column is not None)
+            return {**own, **{name: (column, *held) if last else (*held, column) for name, column, held in every}}
+
+        rows = {**self.joined, other.rule.name: numbers_in(mine)} if noted else self.joined
+        return replace(
+            self, metrics=added(self.metrics, other.metrics), others=added(self.others, other.others),
+            meanings={**other.meanings, **self.meanings}, joined=rows,
+        )  # fmt: skip
+
+    def folded(self, mine: Integers, its: Integers) -> Source:
+        """Return the source with the last figures of the rows ``its`` added to the rows ``mine`` that print none."""
+
+        def added(figures: Mapping[str, Sequence[NumberColumn]]) -> dict[str, Sequence[NumberColumn]]:
+            made = dict(figures)
+            for name, held in figures.items():
+                if any(column.dense and len(column.values) == len(self.columns) for column in held):
+                    continue
+                index, values = read(held, its)
+                at = slice(None) if index is None else index
+                rows, found = last_of_each(mine[at], values)
+                lines = last_of_each(mine[at], self.columns.line.whole()[its][at])[1]
+                if len(rows):
+                    made[name] = (*held, NumberColumn(Cells.of(found), Cells.of(rows), Cells.of(lines)))
+            return made
+
+        return replace(self, metrics=added(self.metrics), others=added(self.others))
+
+
+class Cell(NamedTuple):
+    """What a record prints: figures in base units, facts (numbers or texts), and what has no number."""
+
+    metrics: dict[str, float]
+    others: dict[str, float]
+    facts: dict[str, float | str]
+    texts: dict[str, str]
+
+
+class Log:
+    """The columns of all records (n) of a log; ``places`` are the rows of the records of each source, ascending."""
+
+    def __init__(self, sources: Sequence[Source], places: Sequence[Rows], columns: Mapping[str, Array] = _NONE) -> None:
+        self.sources, self.places = tuple(sources), tuple(places)
+        self.first = tuple(range(len(sources)))
+        """Of each source the number of the one with the same rows: what is read otherwise has a source of its own."""
+        self.count = sum(map(size_of, places))
+        self._columns = dict(columns)
+        self._blocks: dict[tuple[int, int], list[Cell]] = {}
+
+    def column(self, name: str) -> Array:
+        """Return a column ([n]), read-only.
+
+        ``at``, ``line``, ``rank`` (int64) and ``clock`` (float64) are those of the lines; ``step``, ``planned`` and
+        ``COUNTERS`` are whole numbers in float64, NaN if unknown; ``epoch`` is the epoch of a record that prints none; ``source``
+        is the number of the source (int16).
+        """
+        if name not in self._columns:
+            made = self._made(name)
+            made.flags.writeable = False
+            self._columns[name] = made
+        return self._columns[name]
+
+    def _made(self, name: str) -> Array:
+        if name == "epoch":
+            return repeated(math.nan, self.count)
+        if name == "source":
+            if len(self.sources) < 2:
+                return repeated(np.int16(0), self.count)
+            codes = np.empty(self.count, np.int16)
+            for number, rows in enumerate(self.places):
+                codes[rows] = number
+            return codes  # sources of what is read otherwise come with a column
+        if name == "rank":
+            return self._spread([source.ranks for source in self.sources[: len(self.places)]])
+        if name in _PRINTED:
+            return self._spread([getattr(source.columns, name).whole() for source in self.sources[: len(self.places)]])
+        return self._spread([source.counted(_STRUCTURAL[name]) for source in self.sources[: len(self.places)]])
+
+    def _spread(self, values: Sequence[Array]) -> Array:
+        """Return the values of the records of each source as one column."""
+        if len(values) == 1:
+            return values[0].view()
+        if all(each.strides == (0,) for each in values) and len({repr(each[0]) for each in values}) == 1:
+            return repeated(values[0][0], self.count)
+        found = scratch(values[0].dtype.type if values else np.float64, self.count)
+        for rows, each in zip(self.places, values, strict=True):
+            for part in slices(len(each)):
+                found[chosen(rows, part)] = each[part]
+        return found
+
+    def having(self, sources: Sequence[Source] | None = None, **columns: Array) -> Log:
+        """Return the log with other columns, or with other sources of the same records."""
+        for made in columns.values():
+            made.flags.writeable = False
+        log = Log(self.sources, self.places, {**self._columns, **columns})
+        log.first = self.first
+        if sources is None:
+            log._blocks = self._blocks
+        else:
+            log.sources = tuple(sources)
+        return log
+
+    def own(self, number: int, rows: Rows) -> Rows:
+        """Return the rows of a source that some rows of the log are, ascending."""
+        places = self.places[self.first[number]]
+        if isinstance(places, slice):
+            if isinstance(rows, slice):
+                return slice(rows.start - places.start, rows.stop - places.start)
+            return rows - places.start if places.start else rows
+        first, last = (rows.start, rows.stop - 1) if isinstance(rows, slice) else (rows[0], rows[-1])
+        low, high = np.searchsorted(places, [first, last]).tolist()
+        if high - low + 1 == size_of(rows) and (isinstance(rows, slice) or ascends(rows)):
+            return slice(low, high + 1)
+        return gathered(np.int64, size_of(rows), (np.searchsorted(places, each) for each in parts_of(numbers_in(rows))))
+
+    def own_row(self, number: int, row: int) -> int:
+        """Return the row of a source that a row of the log is."""
+        places = self.places[self.first[number]]
+        return row - int(places.start) if isinstance(places, slice) else int(places.searchsorted(row))
+
+    def cell(self, row: int) -> Cell:
+        """Return what the record of a row prints."""
+        number = int(self.column("source")[row])
+        own = self.own_row(number, row)
+        block = own // BLOCK
+        if (number, block) not in self._blocks:
+            if len(self._blocks) >= _KEPT:
+                del self._blocks[next(iter(self._blocks))]
+            self._blocks[number, block] = _cells(self.sources[number], block * BLOCK)
+        return self._blocks[number, block][own % BLOCK]
+
+
+def _cells(source: Source, begin: int) -> list[Cell]:
+    """Return what the records of a source print from row ``begin`` on."""
+    columns, rule = source.columns, source.rule
+    rows = slice(begin, min(begin + BLOCK, len(columns)))
+    cells = [Cell({}, {}, {}, {}) for _ in range(rows.start, rows.stop)]
+    for figures, part in ((source.metrics, 0), (source.others, 1)):
+        for name, held in figures.items():
+            index, values = read(held, rows)
+            for at, value in zip(range(len(values)) if index is None else index.tolist(), values.tolist(), strict=True):
+                cells[at][part][name] = value
+    for name, column in columns.numbers.items():
+        kind, target = rule.fields[name].target
+        if kind == "fact" or target in MOMENTS:
+            index, values = values_at(column, rows)
+            for at, value in zip(range(len(values)) if index is None else index.tolist(), values.tolist(), strict=True):
+                cells[at].facts[target] = value
+    for name, text in columns.texts.items():
+        kind, target = rule.fields[name].target
+        low, high = np.searchsorted(np.asarray(text.rows), [rows.start, rows.stop]).tolist()
+        for row, said in zip(text.rows[low:high], text.values[low:high], strict=True):
+            cell = cells[row - begin]
+            (cell.facts if kind == "fact" or target in MOMENTS else cell.texts)[target] = said
+    return cells
+
+
+def log_of(every_source: Iterable[Source]) -> Log:
+    """Return the log of some sources, in log order; of records at one place those of an earlier source come first."""
+    sources = [source for source in every_source if len(source.columns)]
+    if len(sources) < 2:
+        return Log(sources, [slice(0, len(source.columns)) for source in sources])
+    every = [source.columns.at.whole() for source in sources]
+    most = max(range(len(every)), key=lambda number: len(every[number]))
+    if not ascends(every[most]):
+        most = -1
+    rest = [each for number, each in enumerate(every) if number != most]
+    number_of = np.repeat([number for number in range(len(every)) if number != most], [len(each) for each in rest])
+    at = np.concatenate(rest)
+    order = np.arange(len(at)) if ascends(at) else np.argsort(at, kind="stable")
+    at, number_of = at[order], number_of[order]
+    places = np.arange(len(at))
+    every_place: list[Rows] = [slice(0, 0)] * len(every)
+    if most >= 0:
+        left, right = (np.searchsorted(every[most], at, side) for side in ("left", "right"))
+        places += np.where(number_of < most, left, right)
+        free = np.ones(len(at) + len(every[most]), np.bool_)
+        free[places] = False
+        every_place[most] = where(free)
+    begins = np.cumsum([0, *map(len, rest)])
+    placed = np.empty(len(at), np.int64)
+    placed[order] = places
+    others = [number for number in range(len(every)) if number != most]
+    for place, number in enumerate(others):
+        mine = placed[begins[place] : begins[place + 1]]
+        if not ascends(mine):
+            turn = np.argsort(mine)
+            sources[number], mine = sources[number].taken(turn), mine[turn]
+        every_place[number] = slice(int(mine[0]), int(mine[-1]) + 1) if mine[-1] - mine[0] + 1 == len(mine) else mine
+    return Log(sources, every_place)
+
+
+# --- some rows of it -------------------------------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+
+class _Value(Generic[T]):
+    """An attribute of a row: its value in a column of the log."""
+
+    def __init__(self, name: str, made: Callable[[Any], T]) -> None:
+        self.name, self.made = name, made
+
+    def __get__(self, row: Row, owner: type[Row]) -> T:
+        return self.made(row.log.column(self.name)[row.number].item())
+
+
+class _Printed(Generic[T]):
+    """An attribute of a row: a part of what its record prints."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, row: Row, owner: type[Row]) -> T:
+        found: T = getattr(row.log.cell(row.number), self.name)
+        return found
+
+
+def _whole(value: float) -> int | None:
+    return None if value != value else int(value)
+
+
+class Row:
+    """One row of a log, by its ``number``."""
+
+    __slots__ = ("log", "number")
+
+    def __init__(self, log: Log, number: int) -> None:
+        self.log, self.number = log, number
+
+    at = _Value("at", int)
+    """Its position in the log."""
+    line = _Value("line", int)
+    """Its line, from 1."""
+    rank = _Value("rank", int)
+    """The rank that printed it, or ``NO_RANK``."""
+    clock = _Value("clock", float)
+    """Its time stamp in seconds; NaN if it has none."""
+    step = _Value("step", _whole)
+    """Its step, or None."""
+    planned = _Value("planned", _whole)
+    """The planned number of steps, or None."""
+    unregistered = _Printed[dict[str, float]]("others")
+    """Its metrics outside the registry."""
+    facts = _Printed[dict[str, "float | str"]]("facts")
+    """Its facts."""
+    texts = _Printed[dict[str, str]]("texts")
+    """What it prints that has no number."""
+
+    def __repr__(self) -> str:
+        return f"Row({self.rule.name}, line {self.line}, step {self.step}, {self.metrics})"
+
+    @property
+    def source(self) -> Source:
+        """What read it."""
+        return self.log.sources[int(self.log.column("source")[self.number])]
+
+    @property
+    def grammar(self) -> Grammar:
+        """The grammar that read it."""
+        return self.source.grammar
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that read it."""
+        return self.source.rule
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a step record; a companion only adds to one."""
+        return self.source.is_step
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What a trainer that counts by epoch printed (see ``COUNTERS``)."""
+        known = ((name, self.log.column(name)[self.number].item()) for name in COUNTERS)
+        return {name: int(value) for name, value in known if value == value}
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Its metrics, in base units."""
+        found, epoch = self.log.cell(self.number).metrics, self.log.column("epoch")[self.number].item()
+        return found if epoch != epoch or "epoch" in found else {**found, "epoch": epoch}
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules of the lines that print its figures; its own first."""
+        source = self.source
+        return source.rule.name, *(name for name, rows in source.joined.items() if np.isin(self._own, rows))
+
+    @property
+    def _own(self) -> int:
+        """Its row among those of its source."""
+        return self.log.own_row(int(self.log.column("source")[self.number]), self.number)
+
+    @property
+    def position(self) -> float | None:
+        """How far training is at a record: its step, else its epoch."""
+        return self.metrics.get("epoch") if self.step is None else float(self.step)
+
+    def line_of(self, name: str) -> int:
+        """Return the line that prints one of its metrics, in the registry or outside of it."""
+        held = (*self.source.metrics.get(name, ()), *self.source.others.get(name, ()))
+        if all(column.lines is None for column in held):
+            return self.line
+        return int(_lines_of(held, slice(self._own, self._own + 1), np.array([self.line]))[0])
+
+    def precedes(self, evaluation: Row) -> bool:
+        """Return whether ``evaluation`` is one of a later step than this record's, so of the run before it."""
+        if evaluation.rule.event != "eval":
+            return False
+        if evaluation.step is not None and self.step is not None:
+            return evaluation.step > self.step
+        return evaluation.metrics.get("epoch", 0.0) > self.metrics.get("epoch", math.inf)
 
 
 class Column(NamedTuple):
     """A figure of some rows of a table, in the order of the log: these rows (int64 [m], or a slice) and its values."""
 
-    rows: slice | Integers
+    rows: Rows
     values: Floats
 
     def within(self, mask: Mask | None) -> Column:
@@ -36,131 +608,330 @@ class Column(NamedTuple):
 
     def chosen(self, mask: Mask) -> Column:
         """Return some of the values."""
-        first, count = int(mask.argmax()) if len(mask) else 0, int(np.count_nonzero(mask))
-        index = slice(first, first + count) if mask[first : first + count].all() else mask.nonzero()[0]
-        if not isinstance(self.rows, slice):
-            return Column(self.rows[index], self.values[index])
-        start = self.rows.start
-        rows = slice(start + index.start, start + index.stop) if isinstance(index, slice) else start + index
-        return Column(rows, self.values[index])
+        index = where(mask)
+        return Column(chosen(self.rows, index), at_rows(self.values, index))
 
     def row(self, place: int) -> int:
         """Return the row of a value."""
         return self.rows.start + place if isinstance(self.rows, slice) else int(self.rows[place])
 
 
+class _Column(Generic[T]):
+    """An attribute of a table: a column of its rows."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, table: EventTable, owner: type[EventTable]) -> T:
+        found: T = table.column(self.name)  # type: ignore[assignment]
+        return found
+
+
 class EventTable:
-    """``count`` records (n) of some events, which are in the order of the log; those of a run follow its event.
+    """Some records (n) of a log, in its order: ``rows`` are their rows in the log, ascending."""
 
-    If other records stand between those of a run, the rows are not in the order of the log, but figures are.
-    """
+    def __init__(self, log: Log, rows: Rows | None = None) -> None:
+        self.log, self.rows = log, slice(0, log.count) if rows is None else rows
+        self.count = size_of(self.rows)
+        self._known: dict[str, Array] = {}
+        self._figures: dict[str, Column] = {}
 
-    def __init__(self, events: Sequence[Event]) -> None:
-        self.events = events
-        self.firsts = [0, *accumulate(event.records for event in events)]
-        self.count = self.firsts[-1]
-        self.passed = any(event.run is not None and event.run.passed for event in events)
+    def __len__(self) -> int:
+        return self.count
 
-    @cached_property
-    def at(self) -> Integers:
-        """The position of each record (int64 [n])."""
-        return numbers_of(self.events, lambda event: event.at, lambda run: run.at)
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> EventTable: ...
+    def __getitem__(self, index: int | slice) -> Row | EventTable:
+        """Return a row, or a table of some."""
+        if isinstance(index, slice):
+            start, stop, _ = index.indices(self.count)
+            return EventTable(self.log, chosen(self.rows, slice(start, max(start, stop))))
+        place = range(self.count)[index]
+        return Row(self.log, self.rows.start + place if isinstance(self.rows, slice) else int(self.rows[place]))
 
-    @cached_property
-    def line(self) -> Integers:
-        """The line of each record (int64 [n])."""
-        return numbers_of(self.events, lambda event: event.line, lambda run: run.line)
+    def __iter__(self) -> Iterator[Row]:
+        for part in slices(self.count):
+            for number in numbers_in(chosen(self.rows, part)).tolist():
+                yield Row(self.log, number)
 
-    @cached_property
-    def clock(self) -> Floats:
-        """The time stamp of each record in seconds (float64 [n]); NaN if it has none."""
-        return numbers_of(self.events, lambda event: event.clock, lambda run: run.clock, np.float64)
+    # --- columns ---------------------------------------------------------------------------------------------------
+
+    def column(self, name: str) -> Array:
+        """Return a column of the log ([n]; see ``Log.column``)."""
+        if name not in self._known:
+            self._known[name] = at_rows(self.log.column(name), self.rows)
+        return self._known[name]
+
+    at = _Column[Integers]("at")
+    """The position of each record (int64 [n])."""
+    line = _Column[Integers]("line")
+    """The line of each record (int64 [n])."""
+    clock = _Column[Floats]("clock")
+    """The time stamp of each record in seconds (float64 [n]); NaN if it has none."""
+    rank = _Column[Integers]("rank")
+    """The rank of each record (int64 [n]), or ``NO_RANK``."""
+    steps = _Column[Floats]("step")
+    """The step of each record (float64 [n]); NaN if it has none."""
 
     @cached_property
     def step(self) -> Integers:
         """The step of each record (int64 [n]); ``NO_STEP`` if it has none."""
-        return numbers_of(self.events, _step_of, lambda run: run.steps if run.has_steps else np.full(len(run), NO_STEP))
+        parts = (self.steps[part] for part in slices(self.count))
+        whole = (np.where(np.abs(each) < LARGE, each, NO_STEP) for each in parts)
+        return gathered(np.int64, self.count, (each.astype(np.int64) for each in whole))
 
-    def spread(self, values: Sequence[object] | Array) -> Array:
-        """Return a value of each event as a column ([n])."""
-        return np.repeat(np.asarray(values), np.diff(self.firsts))
+    @cached_property
+    def parts(self) -> list[tuple[Source, Rows, Rows]]:
+        """The sources that it has records of, each with the rows of these records here and in the source."""
+        codes = self.column("source")
+        numbers = distinct(codes)
+        found: list[tuple[Source, Rows, Rows]] = []
+        for number in numbers:
+            places: Rows = slice(0, self.count) if len(numbers) == 1 else where(codes == number)
+            found.append((self.log.sources[number], places, self.log.own(number, chosen(self.rows, places))))
+        return found
+
+    @property
+    def sources(self) -> list[Source]:
+        """The sources that it has records of."""
+        return [source for source, _, _ in self.parts]
+
+    def series(self, mask: Mask) -> Iterator[tuple[Source, Rows]]:
+        """Yield the rows (ascending) of the records in a mask, for each source and rank."""
+        for source, rows, _ in self.parts:
+            mine = chosen(rows, where(mask[rows]))
+            ranks = self.rank[mine]
+            several = distinct(ranks)
+            for rank in several:
+                yield source, mine if len(several) == 1 else chosen(mine, where(ranks == rank))
+
+    def by_source(self, value: Callable[[Source], Any]) -> Array:
+        """Return a value of the source of each record ([n])."""
+        codes, known = self.column("source"), [value(source) for source in self.log.sources]
+        if codes.strides == (0,) and len(codes):
+            return repeated(known[codes[0]], self.count)
+        found: Array = np.asarray(known)[codes] if known else np.empty(0, np.bool_)
+        return found
+
+    # --- other tables ----------------------------------------------------------------------------------------------
+
+    def chosen(self, index: Rows) -> EventTable:
+        """Return some of the records: those at the rows ``index``."""
+        return EventTable(self.log, chosen(self.rows, index))
+
+    def where(self, mask: Mask) -> EventTable:
+        """Return some of the records."""
+        return self if mask.all() else self.chosen(where(mask))
+
+    def of_sources(self, wanted: Callable[[Source], bool]) -> EventTable:
+        """Return the records of some sources."""
+        return self.where(self.by_source(wanted))
+
+    def between(self, start: int, end: int) -> EventTable:
+        """Return the records from one position to another (exclusive)."""
+        first, last = np.searchsorted(self.at, [start, end]).tolist()
+        return self[first:last]
+
+    def with_(self, *others: EventTable) -> EventTable:
+        """Return all records of this table and of ``others`` of the same log."""
+        tables = [table for table in (self, *others) if table.count]
+        if len(tables) < 2:
+            return tables[0] if tables else self
+        return EventTable(self.log, np.sort(np.concatenate([numbers_in(table.rows) for table in tables])))
+
+    def having(self, **columns: Array | Sequence[float]) -> EventTable:
+        """Return the table with other columns ([n] each)."""
+        made: dict[str, Array] = {}
+        for name, given in columns.items():
+            values: Array = np.asarray(given)
+            if self.count < self.log.count:
+                whole = np.array(self.log.column(name))
+                whole[self.rows] = values
+                values = whole
+            made[name] = values
+        return EventTable(self.log.having(None, **made), self.rows)
+
+    def of(self, log: Log) -> EventTable:
+        """Return the same rows of another log with as many."""
+        return EventTable(log, self.rows)
+
+    def joining(self, owners: Integers, members: Integers, *, noted: bool = False, last: bool = False) -> EventTable:
+        """Return the table with what the rows ``members`` of the log print added to the rows ``owners``, one for one.
+
+        What a record prints itself counts first, and of several additions an earlier one; with ``last`` a later one, and itself
+        last. If ``noted``, its rules say so.
+        """
+        log = self.log
+        sources, codes = list(log.sources), log.column("source")
+        pair = codes[owners].astype(np.int64) * len(sources) + codes[members]
+        order = np.argsort(owners, kind="stable")
+        for one in dict.fromkeys(pair.tolist()):
+            own, other = divmod(one, len(sources))
+            mine = order[pair[order] == one]
+            first = np.flatnonzero(np.diff(owners[mine], prepend=-1))
+            turn_of = np.arange(len(mine)) - np.repeat(first, np.diff(first, append=len(mine)))
+            for turn in (mine[turn_of == number] for number in range(int(turn_of.max()) + 1)):
+                rows = log.own(own, owners[turn]), log.own(other, members[turn])
+                lines = log.column("line")[members[turn]]
+                sources[own] = sources[own].joining(log.sources[other], *rows, lines, noted=noted, last=last)
+        epochs: Array = log.column("epoch")
+        if epochs.strides != (0,) and not np.isnan(epochs[members]).all():
+            epochs = np.array(epochs)
+            epochs[owners] = np.where(np.isnan(epochs[owners]), epochs[members], epochs[owners])
+        return self.of(log.having(sources, epoch=epochs))
+
+    def folded(self, owners: Integers, members: Integers) -> EventTable:
+        """Return the table with what the rows ``members`` of the log (ascending) print added to the rows ``owners`` of the same
+        sources, the latest first: earlier drawings of them."""
+        log = self.log
+        sources = list(log.sources)
+        for number in np.unique(log.column("source")[owners]).tolist():
+            mine = log.column("source")[owners] == number
+            rows, its = (numbers_in(log.own(number, each[mine])) for each in (owners, members))
+            sources[number] = sources[number].folded(rows, its)
+        return self.of(log.having(sources))
+
+    def read_as(self, index: Integers, made: Callable[[Source], Source]) -> EventTable:
+        """Return the table with some of its records, at the rows ``index``, as other sources that are ``made`` of theirs."""
+        log, rows = self.log, numbers_in(chosen(self.rows, index))
+        codes, sources, first = np.array(log.column("source")), list(log.sources), list(log.first)
+        for number in np.unique(codes[rows]).tolist():
+            codes[rows[codes[rows] == number]] = len(sources)
+            sources.append(made(sources[number]))
+            first.append(first[number])
+        changed = log.having(sources, source=codes)
+        changed.first = tuple(first)
+        return self.of(changed)
+
+    def moved(self, at: Integers) -> EventTable:
+        """Return the table as a log of its own in which its records are at the positions ``at``."""
+        order = np.argsort(at, kind="stable")
+        place_of = np.empty(len(order), np.int64)
+        place_of[order] = np.arange(len(order))
+        sources: list[Source] = []
+        places: list[Rows] = []
+        for source, rows, own in self.parts:
+            turn = np.argsort(place_of[rows])
+            sources.append(source.taken(numbers_in(own)[turn]))
+            places.append(place_of[rows][turn])
+        return EventTable(Log(sources, places, {"at": at[order], "rank": self.rank[order]}))
+
+    # --- figures ---------------------------------------------------------------------------------------------------
 
     def metric(self, name: str) -> Column:
         """Return a metric, in base units."""
-        return self._column(lambda event: event.metrics.get(name), lambda run: run.metric(name))
+        found = self._figure(name, lambda source: source.metrics.get(name, ()))
+        if name != "epoch" or (epochs := self.column("epoch")).strides == (0,):
+            return found
+        values = gathered(np.float64, self.count, (epochs[part] for part in slices(self.count)))
+        known = ~np.isnan(values)
+        values[found.rows], known[found.rows] = found.values, True
+        return Column(slice(0, self.count), values).chosen(known)
 
     def other(self, name: str) -> Column:
         """Return a metric outside the registry."""
-        return self._column(lambda event: event.unregistered.get(name), lambda run: run.unregistered_metric(name))
+        return self._figure(f"other {name}", lambda source: source.others.get(name, ()))
 
-    def figure(self, values: Floats, known: Mask) -> Column:
-        """Return the ``values`` (float64 [n]) of the ``known`` rows as a figure."""
-        return self._in_order(Column(slice(0, self.count), values).chosen(known))
+    def _figure(self, name: str, held: Callable[[Source], Sequence[NumberColumn]]) -> Column:
+        if name not in self._figures:
+            made = self._made(held)
+            if self.count > PIECE:
+                return made
+            self._figures[name] = made
+        return self._figures[name]
+
+    def _made(self, held: Callable[[Source], Sequence[NumberColumn]]) -> Column:
+        found: list[Column] = []
+        for source, places, own in self.parts:
+            if columns := held(source):
+                index, values = read(columns, own)
+                found.append(Column(chosen(places, index), values))
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return Column(slice(0, 0), np.empty(0))
+        rows, values = np.concatenate([numbers_in(c.rows) for c in found]), np.concatenate([c.values for c in found])
+        order = np.argsort(rows, kind="stable")
+        rows = rows[order]
+        if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+            return Column(slice(int(rows[0]), int(rows[-1]) + 1), values[order])
+        return Column(rows, values[order])
+
+    def metric_names(self) -> list[str]:
+        """Return the metrics that any record prints."""
+        names = [name for source, _, own in self.parts for name, held in source.metrics.items() if _any(held, own)]
+        if (epochs := self.column("epoch")).strides != (0,) and not np.isnan(epochs).all():
+            names.append("epoch")
+        return list(dict.fromkeys(names))
+
+    def other_names(self) -> list[str]:
+        """Return the metrics outside the registry that any record prints, in the order of the first records that do."""
+        firsts: dict[str, tuple[int, int]] = {}
+        for source, places, own in self.parts:
+            for number, (name, held) in enumerate(source.others.items()):
+                index, values = read(held, own)
+                if len(values):
+                    first = Column(chosen(places, index), values).row(0), number
+                    firsts[name] = min(first, firsts.get(name, first))
+        return sorted(firsts, key=firsts.__getitem__)
+
+    def prints(self, name: str) -> bool:
+        """Return whether any record prints a metric."""
+        return len(self.metric(name).values) > 0
 
     def filled(self, name: str) -> Floats:
         """Return a metric as a column (float64 [n]); NaN if a record has none."""
-        found = self.metric(name)
+        return self.spread(self.metric(name))
+
+    def spread(self, found: Column) -> Floats:
+        """Return a figure as a column (float64 [n]); NaN if a record has none."""
         if isinstance(found.rows, slice) and found.rows == slice(0, self.count):
             return found.values
-        values = np.full(self.count, math.nan)
+        values: Floats = np.full(self.count, math.nan)
         values[found.rows] = found.values
         return values
 
+    def figure(self, values: Floats, known: Mask) -> Column:
+        """Return the ``values`` (float64 [n]) of the ``known`` rows as a figure."""
+        return Column(slice(0, self.count), values).chosen(known)
+
+    @cached_property
+    def positions(self) -> Floats:
+        """How far training is at each record (float64 [n]): its step, else its epoch; NaN if it prints neither."""
+        if not any(bool(np.isnan(self.steps[part]).any()) for part in slices(self.count)):
+            return self.steps
+        return np.where(np.isnan(self.steps), self.filled("epoch"), self.steps)
+
     def steps_of(self, column: Column) -> Floats:
         """Return the steps of the records that have a figure (float64 [m]); NaN if one has none."""
-        steps = self.step[column.rows]
-        return np.where(steps == NO_STEP, math.nan, steps)
+        return at_rows(self.steps, column.rows)
 
     def line_of(self, name: str, row: int) -> int:
         """Return the line that prints a metric of a record, in the registry or outside of it."""
-        number = bisect_right(self.firsts, row) - 1
-        event, behind = self.events[number], row - self.firsts[number] - 1
-        return event.line_of(name) if behind < 0 or event.run is None else event.run.line_of(name, behind)
-
-    def _column(self, of_event: Callable[[Event], float | None], of_run: Callable[[RowRun], Found | None]) -> Column:
-        values: list[list[float] | Floats] = []
-        places: list[tuple[int, int] | Integers] = []
-        """The rows of the values: from which to which, or which."""
-        for first, event in zip(self.firsts, self.events, strict=False):
-            number = of_event(event)
-            if number is not None:
-                if places and isinstance(last := places[-1], tuple) and last[1] == first and isinstance(values[-1], list):
-                    places[-1] = last[0], first + 1
-                    values[-1].append(number)
-                else:
-                    places.append((first, first + 1))
-                    values.append([number])
-            if event.run is not None and (found := of_run(event.run)) is not None:
-                numbers, mask = found
-                places.append((first + 1, first + event.records) if mask is None else first + 1 + mask.nonzero()[0])
-                values.append(numbers if mask is None else numbers[mask])
-        return self._in_order(Column(_rows(places), joined(values, np.float64)))
-
-    def _in_order(self, column: Column) -> Column:
-        if not self.passed:
-            return column
-        order = np.argsort(self.at[column.rows], kind="stable")
-        rows = np.arange(column.rows.start, column.rows.stop) if isinstance(column.rows, slice) else column.rows
-        return Column(rows[order], column.values[order])
+        return self[row].line_of(name)
 
 
-def _rows(places: Sequence[tuple[int, int] | Integers]) -> slice | Integers:
-    """Return the rows of all ``places``, as a slice if they follow one another."""
-    ranges = [place for place in places if isinstance(place, tuple)]
-    if len(ranges) == len(places) and all(one[1] == other[0] for one, other in pairwise(ranges)):
-        return slice(ranges[0][0], ranges[-1][1]) if ranges else slice(0, 0)
-    count = sum(place[1] - place[0] if isinstance(place, tuple) else len(place) for place in places)
-    return gathered(np.int64, count, (np.arange(*place) if isinstance(place, tuple) else place for place in places))
+def _any(held: Sequence[NumberColumn], own: Rows) -> bool:
+    return any(len(values_at(column, own)[1]) for column in held)
 
 
-def _step_of(event: Event) -> int:
-    return NO_STEP if event.step is None or abs(event.step) >= LARGE else event.step
+def of_grammar(name: str) -> Callable[[Source], bool]:
+    """Return what says of a source whether a grammar reads it."""
+    return lambda source: source.grammar.id == name
 
 
-def positions(events: Iterable[Event]) -> Sequence[int]:
-    """Return the positions of all records, ascending."""
-    places = EventTable(list(events)).at
-    return (places if ascends(places) else np.sort(places, kind="stable")).data  # mostly in order
+def union(tables: Iterable[EventTable]) -> EventTable:
+    """Return all records of some tables of one log; at least one."""
+    first, *others = tables
+    return first.with_(*others)
+
+
+@cache
+def is_memory(name: str) -> bool:
+    """Return whether a metric is memory in use, in bytes."""
+    return "memory" in name and "free" not in name and name.endswith("_bytes")
 
 
 def place_of(values: Floats, value: float) -> int | None:
@@ -179,15 +950,12 @@ class Series(Mapping[str, Sequence[float]]):
     def __init__(self, names: Iterable[str] = (), table: EventTable | None = None, steady: Mask | None = None) -> None:
         """``steady`` are the rows of the steady window; None: all."""
         self._names = dict.fromkeys(names)
-        self.table, self.within = table or EventTable([]), steady
-        self._known: dict[str, Sequence[float]] = {}
+        self.table, self.within = table or EventTable(Log([], [])), steady
 
     def __getitem__(self, name: str) -> Sequence[float]:
         if name not in self._names:
             raise KeyError(name)
-        if name not in self._known:
-            self._known[name] = Joined([self.table.metric(name).values])
-        return self._known[name]
+        return cast("Sequence[float]", self.table.metric(name).values.data)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -17,7 +17,7 @@ from receipt_cli.definitions.failure_markers import Catalogue, Marker, load_cata
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.derive import Derivation, LaunchFacts, LineCounts, Options
 from receipt_cli.detect.choose import Detection
-from receipt_cli.events.model import Ledger
+from receipt_cli.events.naming import Ledger
 from receipt_cli.events.phases import Phase, split_phases
 from receipt_cli.events.streams import LogFacts
 from receipt_cli.importers.model import FIGURES, DeclaredPhase, DeclaredStatistic, ForeignRun
@@ -36,7 +36,7 @@ _SEARCHED = 512
 def derive_import(foreign: ForeignRun, log: LogFacts) -> Derivation:
     """Return the derivation of ``foreign``; ``log`` describes the document itself."""
     registry, catalogue = load_registry(), load_catalogue()
-    phases = split_phases(foreign.events)
+    phases = split_phases(foreign.table)
     summaries = _summaries(foreign, phases, registry)
     ending = _ending(foreign, phases, catalogue)
     problems = sorted(foreign.problems.first, key=lambda p: (p.line_number or 0, p.kind, p.detail))[:MAX_FIRST]

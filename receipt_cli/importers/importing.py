@@ -195,7 +195,7 @@ def _with_origin(receipt: Mapping[str, Any], foreign: ForeignRun) -> dict[str, A
     derivation["redactions"] = {}
     derivation["redactions"] = count_masks(receipt["phases"], receipt["failure"], derivation)
     result = {**receipt, "derivation": derivation}
-    if foreign.declared and not foreign.events:
+    if foreign.declared and not foreign.count:
         for summary in [result["summary"], *(phase["summary"] for phase in result["phases"])]:
             summary["steady_state"]["rule"] = RULES
     return result

@@ -148,7 +148,7 @@ def read_mlx(json_text: JsonText, document: Value) -> ForeignRun:
     _read_totals(foreign, fields, planned)
     _read_mlx_outcome(foreign, fields, planned)
     _read_header(foreign, fields)
-    foreign.matched += not foreign.events
+    foreign.matched += not foreign.count
     return foreign
 
 
@@ -157,7 +157,7 @@ def _read_steps(foreign: ForeignRun, json_text: JsonText, fields: Fields, planne
     for line, where, record in foreign.objects(json_text.array(_PATH), "/training/step_metrics"):
         values = read_record(record, _MLX_STEPS, foreign.problems, line, where)
         values.planned = planned
-        if tokens is not None and not foreign.events:
+        if tokens is not None and not foreign.count:
             foreign.add_event("header", RecordValues(facts={"tokens_per_step": tokens}), line)
         foreign.add_event("step", values, line)
 
@@ -296,7 +296,7 @@ def read_kernel_receipt(json_text: JsonText, document: Value) -> ForeignRun:
     foreign.declared.append(phase)
     _read_surface(foreign, fields)
     _read_outcome(foreign, fields)
-    foreign.matched += not foreign.events
+    foreign.matched += not foreign.count
     return foreign
 
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from receipt_cli.events.model import Event, Meaning
-from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.events.table import EventTable, Source, log_of
+from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.header.values import HeaderFact, checked
 from receipt_cli.importers.text import Document, JsonText, Record, Value
 from receipt_cli.importers.values import ProblemCounter, RecordValues
 from receipt_cli.records.envelope import NO_RANK
-from receipt_cli.scan.columns import place
+from receipt_cli.scan.columns import NumberColumn, RuleColumns, place
 
 FIGURES = ("first", "last", "min", "max", "mean", "median")
+
+
+def _exact(number: int | None) -> float:
+    """Return a count as float64; NaN if it is unknown or not exact there."""
+    return float(number) if number is not None and abs(number) <= 1 << 53 else math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +92,12 @@ class DeclaredFailure:
 
 @dataclass
 class ForeignRun:
-    """The content of one document about one run: its records as ``events``, its own statistics as ``declared``.
+    """The content of one document about one run: its records as a ``table``, its own statistics as ``declared``.
 
     ``name`` is the document's name in its format; ``beside`` are other files that were read from its folder. ``checks`` are
     declared checks. ``completed`` is None if unknown. ``matched``, ``ignored`` and ``unmatched`` count its records: the
     elements of its array, or its lines, or one for the whole document. ``stated_first``: values of ``declared`` take
-    precedence over ``events``, because the document has only a part of the records that it was made from.
+    precedence over the records, because the document has only a part of the records that it was made from.
     """
 
     format: str
@@ -99,7 +105,8 @@ class ForeignRun:
     format_version: str | None = None
     producer: str | None = None
     trainer: str | None = None
-    events: list[Event] = field(default_factory=list)
+    count: int = 0
+    """How many records were added."""
     declared: list[DeclaredPhase] = field(default_factory=list)
     header: list[HeaderFact] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
@@ -117,8 +124,8 @@ class ForeignRun:
     unmatched: int = 0
 
     def __post_init__(self) -> None:
-        self._rules: dict[tuple[str, str | None], Rule] = {}
-        self._meanings: dict[tuple[str, ...], Mapping[str, Meaning]] = {}
+        self._sources: dict[tuple[str | None, ...], Source] = {}
+        self._steps, self._planned = array("d"), array("d")
         self.grammar = Grammar(
             id=self.format, version=1, title=self.format, upstream="", trainer=self.trainer or self.format, layer="trainer",
             completion="none", rules=(), ignore=(), no_match=(), proves=(), excludes=(), sha256="", where="",
@@ -136,12 +143,29 @@ class ForeignRun:
 
     def add_event(self, kind: str, values: RecordValues, line: int, *, clock: float = math.nan, phase: str | None = None) -> None:
         """Append one record as an event of ``kind`` (an event name of grammars) on ``line``."""
-        rule = self._rules.setdefault((kind, phase), Rule(kind, kind, (), phase=phase))
-        event = Event(place(len(self.events)), line, NO_RANK, clock, self.grammar, rule, rules=(kind,))
-        event.step, event.planned = values.step, values.planned
-        event.metrics, event.unregistered, event.facts = values.metrics, values.others, values.facts
-        event.meanings = self._meanings.setdefault((kind, *values.meanings), values.meanings)  # shared by all events of a kind
-        self.events.append(event)
+        key = (kind, phase, *values.meanings, None, *values.facts)
+        if key not in self._sources:
+            facts = {name: Field(name, "text", None, frozenset(), None, None, None, ("fact", name)) for name in values.facts}
+            rule = Rule(kind, kind, (), phase=phase, fields=facts)
+            self._sources[key] = Source(self.grammar, rule, RuleColumns(), {}, {}, values.meanings)
+        source = self._sources[key]
+        row = source.columns.open_row(place(self.count), line, NO_RANK, clock)
+        for held, figures in ((source.metrics, values.metrics), (source.others, values.others)):
+            for name, value in figures.items():
+                held.setdefault(name, (NumberColumn(),))[0].append(row, value)
+        for name, fact in values.facts.items():
+            if isinstance(fact, str):
+                source.columns.texts[name].append(row, fact)
+            else:
+                source.columns.numbers[name].append(row, fact)
+        self._steps.append(_exact(values.step))
+        self._planned.append(_exact(values.planned))
+        self.count += 1
+
+    @property
+    def table(self) -> EventTable:
+        """The records."""
+        return EventTable(log_of(self._sources.values())).having(step=self._steps, planned=self._planned)
 
     def add_fact(self, pointer: str, value: object, source: str) -> None:
         """Add a fact to the header; None is ignored, and a value of the wrong type is a problem."""

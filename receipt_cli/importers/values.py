@@ -135,7 +135,7 @@ class ProblemCounter:
 
 @dataclass(slots=True)
 class RecordValues:
-    """The values of one record of a document, in base units, as in an ``events.Event``."""
+    """The values of one record of a document, in base units, as in a row of an event table."""
 
     step: int | None = None
     planned: int | None = None

@@ -7,10 +7,9 @@ file can be made, a buffer stays in memory.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from mmap import PAGESIZE, mmap
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet, finalize
@@ -291,8 +290,6 @@ def _allocate(descriptor: int, start: int, length: int) -> None:
 
 PIECE = 1 << 17
 """Numbers of a long column processed together."""
-_SHORT = 1 << 12
-"""Most numbers compared with those of another array, to avoid copying many."""
 _LARGE = 8 << 20
 """Fewest bytes of a temporary column that are worth a file."""
 
@@ -360,43 +357,7 @@ def picked(values: NDArray[Kind], rows: Integers) -> NDArray[Kind]:
     return gathered(values.dtype.type, len(rows), parts())
 
 
-def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]:
-    """Return the numbers (eight bytes each) of all ``parts``, in order; without a copy if one array holds them in order."""
-    filled = [part for part in map(np.asarray, parts) if len(part)]
-    if len(filled) == 1 and filled[0].dtype == dtype:
-        return filled[0]
-    count = sum(map(len, filled))
-    made = _in_place(filled, dtype) if 2 * max(map(len, filled), default=0) > count else None
-    return gathered(dtype, count, (piece for part in filled for piece in pieces(part))) if made is None else made
-
-
-def _in_place(parts: Sequence[NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind] | None:
-    """Return the slice of one array in which all ``parts`` follow one another, or None.
-
-    The array is the base of the longest part; the other parts are slices of it, or short and equal to its content.
-    """
-    longest = max(parts, key=len)
-    whole = longest.base
-    if not isinstance(whole, np.ndarray) or whole.strides != (8,) or longest.strides != (8,):
-        return None
-
-    def place(part: NDArray[Any]) -> int:
-        return (part.ctypes.data - whole.ctypes.data) // 8
-
-    at = start = place(longest) - sum(len(part) for part in itertools.takewhile(lambda part: part is not longest, parts))
-    end = start + sum(map(len, parts))
-    if start < 0 or end > len(whole) or whole.dtype != dtype:
-        return None
-    for part in parts:
-        shown, at = whole[at : at + len(part)], at + len(part)
-        if part.base is whole and part.strides == (8,) and place(part) == at - len(part):
-            continue
-        if len(part) > _SHORT or part.astype(dtype).tobytes() != shown.tobytes():
-            return None
-    return whole[start:end]
-
-
-def ascends(values: Integers) -> bool:
+def ascends(values: NDArray[Any]) -> bool:
     """Return whether each of ``values`` (eight bytes) is larger than the one before."""
     last = None
     for piece in pieces(values):
@@ -406,7 +367,7 @@ def ascends(values: Integers) -> bool:
     return True
 
 
-def rises(values: Integers) -> Iterator[tuple[int, Integers]]:
+def rises(values: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
     """Yield (offset, differences of successive ``values``) in pieces."""
     for part in slices(len(values) - 1):
         yield part.start, values[part.start + 1 : part.stop + 1] - values[part]

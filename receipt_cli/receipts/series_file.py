@@ -20,8 +20,7 @@ import numpy as np
 
 from receipt_cli import __version__
 from receipt_cli.derive import Derivation
-from receipt_cli.events.model import Event
-from receipt_cli.events.table import NO_STEP, EventTable
+from receipt_cli.events.table import NO_STEP, EventTable, numbers_in
 from receipt_cli.io.duckdb import Database, quoted
 from receipt_cli.numeric.array_types import Array, Floats, Mask
 from receipt_cli.records.envelope import NO_RANK
@@ -73,13 +72,13 @@ class SeriesRows:
 
     def __init__(self, derivation: Derivation) -> None:
         self.phases = [safe_text(s.phase) or None if s.phase is not None else None for s in derivation.summaries]
-        parts = [EventTable([e for e in s.series.table.events if _counts(e)]) for s in derivation.summaries]
+        parts = [_counted(summary.series.table) for summary in derivation.summaries]
         named = {name for s in derivation.summaries for name in s.metrics}
         self.metrics = sorted(named, key=lambda name: derivation.registry.by_name[name].id)
         self.others = sorted({name for s in derivation.summaries for name in s.other_metrics})
         self.names = _distinct([*self.metrics, *(f"other.{name}" for name in safe_names(self.others))])
         self.count = sum(part.count for part in parts)
-        self.kinds = sorted({e.rule.event for part in parts for e in part.events})
+        self.kinds = sorted({source.rule.event for part in parts for source in part.sources})
         self._whole = {name: np.zeros(self.count, np.int64) for name in ("phase_index", "event", "step", "line_number", "rank")}
         self._no_step = np.ones(self.count, np.bool_)
         self._values = {
@@ -95,17 +94,16 @@ class SeriesRows:
     def _put(self, first: int, phase: int, table: EventTable) -> None:
         """Set the rows of a phase, from ``first`` on, in the order of the log."""
         rows = slice(first, first + table.count)
-        order = np.argsort(table.at, kind="stable") if table.passed else np.arange(table.count)
-        places = first + np.argsort(order, kind="stable")
+        kinds = {kind: number for number, kind in enumerate(self.kinds)}
         self._whole["phase_index"][rows] = phase
-        self._whole["event"][rows] = table.spread([self.kinds.index(event.rule.event) for event in table.events])[order]
-        self._whole["rank"][rows] = table.spread([event.rank for event in table.events])[order]
-        self._whole["line_number"][rows] = table.line[order]
-        self._no_step[rows] = table.step[order] == NO_STEP
-        self._whole["step"][rows] = np.where(self._no_step[rows], 0, table.step[order])
+        self._whole["event"][rows] = table.by_source(lambda source: kinds.get(source.rule.event, -1))
+        self._whole["rank"][rows] = table.rank
+        self._whole["line_number"][rows] = table.line
+        self._no_step[rows] = table.step == NO_STEP
+        self._whole["step"][rows] = np.where(self._no_step[rows], 0, table.step)
         for (of, name), values in self._values.items():
             column = table.metric(name) if of == "metric" else table.other(name)
-            values.put(places[column.rows], column.values)
+            values.put(first + numbers_in(column.rows), column.values)
 
     def arrays(self) -> dict[str, Array]:
         """Return the columns under short names, because a log's names may contain anything.
@@ -136,8 +134,14 @@ class SeriesRows:
         ]  # fmt: skip
 
 
-def _counts(event: Event) -> bool:
-    return event.is_step or bool(event.metrics) or bool(event.unregistered)
+def _counted(table: EventTable) -> EventTable:
+    """Return the step records, and all others with a figure."""
+    counts = np.array(table.by_source(lambda source: source.is_step))
+    for name in table.metric_names():
+        counts[table.metric(name).rows] = True
+    for name in table.other_names():
+        counts[table.other(name).rows] = True
+    return table.where(counts)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

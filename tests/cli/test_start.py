@@ -16,7 +16,7 @@ UNUSED = (
     "asyncio", "charset_normalizer", "concurrent.futures.process", "duckdb", "fsspec", "git", "jsonschema", "multiprocessing",
     "psutil", "ssl", "unittest", "yaml", "zlib_ng", "zstandard",
     "receipt_cli.authoring.lint", "receipt_cli.batch", "receipt_cli.ci", "receipt_cli.comparison", "receipt_cli.emit",
-    "receipt_cli.events.compact", "receipt_cli.export", "receipt_cli.follow", "receipt_cli.gpu_profile",
+    "receipt_cli.export", "receipt_cli.follow", "receipt_cli.gpu_profile",
     "receipt_cli.header.host", "receipt_cli.header.git", "receipt_cli.header.host", "receipt_cli.history",
     "receipt_cli.importers", "receipt_cli.learn", "receipt_cli.mcp_server", "receipt_cli.report", "receipt_cli.store",
     "receipt_cli.verification", "receipt_cli.wrap",

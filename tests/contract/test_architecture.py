@@ -70,7 +70,27 @@ GROUND = {"patterns", "_compiled"}
 MOST_AT_ROOT = 6
 
 # The fast paths: the modules that may import each.
-SEAMS = {"scan.kernel": ("scan.engine", "scan.presence"), "events.compact": ("events.build",)}
+SEAMS = {"scan.kernel": ("scan.engine", "scan.presence")}
+
+# One line a module of ``events``: its classes. A record is a row of an ``EventTable``: no other class stands for one.
+CLASSES = {
+    "events.attempts": "Additions Attempts _BySteps",
+    "events.build": "ReadEvents",
+    "events.copies": "_Prints",
+    "events.counters": "Contest",
+    "events.doubts": "Hole",
+    "events.epochs": "Counted _Lengths _Running _Stretches",
+    "events.file_order": "Lane Part SeveralRuns",
+    "events.launches": "Launch _Walk",
+    "events.naming.cells": "Ledger Notes Stretch _Columns _Part",
+    "events.naming.digits": "Read _Recipe",
+    "events.phases": "Phase _Draft _Sweep",
+    "events.printed_digits": "Digits PrintedDigits",
+    "events.ranks": "RankFigures",
+    "events.starts": "Coming Known Starts Track",
+    "events.streams": "FileFacts Gathered LogFacts",
+    "events.table": "Cell Column EventTable Log Places Row Series Source _Column _Printed _Value",
+}
 
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
@@ -267,7 +287,7 @@ def test_fast_paths_have_one_importer() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "want"),
     [
-        ("analysis.rates", "from receipt_cli.events.compact.selection import compact", "by events.build alone"),
+        ("analysis.rates", "from receipt_cli.scan.kernel import reader", "by scan.engine and scan.presence alone"),
         ("scan.workers", "def f():\n    from receipt_cli.scan import kernel", "line 2: scan.kernel is imported"),
     ],
 )
@@ -290,6 +310,12 @@ def test_every_line_is_a_room_and_every_import_of_it_is_used() -> None:
     for module, (ours, _) in imports().items():
         used.get(room_of(module), set()).update(map(room_of, ours))
     assert {room: set(names.split()) - used[room] for room, names in ROOMS.items() if set(names.split()) - used[room]} == {}
+
+
+def test_a_record_is_a_row_of_the_table() -> None:
+    ours = {module: text for module, text in texts().items() if room_of(module) == "events"}
+    made = {module: re.findall(r"^class (\w+)", text, re.MULTILINE) for module, text in ours.items()}
+    assert {module: " ".join(sorted(names)) for module, names in made.items() if names} == CLASSES
 
 
 def test_few_modules_stand_at_the_root() -> None:

@@ -13,8 +13,8 @@ from benchmarks.metamorphic.__main__ import ended, of_trainers, receipts
 from benchmarks.metamorphic.pairs import differences
 from benchmarks.metamorphic.relations import Document
 from receipt_cli.derive import Plan, Reading, plan_reading
-from receipt_cli.events.model import Event, expand
 from receipt_cli.events.streams import gather
+from receipt_cli.events.table import Row
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 
@@ -34,8 +34,9 @@ def read(path: Path) -> Reading:
     return plan().read(gather(plan().engine, [Stream((source,))]))
 
 
-def printed(events: list[Event], line: int) -> list[Event]:
-    return [one for event in events for one in expand(event) if one.line == line]
+def printed(reading: Reading, line: int) -> list[Row]:
+    tables = [one.events for one in reading.parts or (reading,)]
+    return [row for table in tables for row in table.where(table.line == line)]
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -71,14 +72,14 @@ def _check_cuts(path: Path, ends: list[int], folder: Path) -> None:
         cut.write_bytes(data[:end])
         reading = read(cut)
         line = data.count(b"\n", 0, end) + 1
-        theirs = printed(list(whole.events), line)
-        for event in printed(list(reading.events), line):
+        theirs = printed(whole, line)
+        for event in printed(reading, line):
             if event.grammar.ref not in known:
                 continue
             assert any(_is_part(event, other) for other in theirs), (data[:end].splitlines()[-1], event, theirs)
 
 
-def _is_part(event: Event, other: Event) -> bool:
+def _is_part(event: Row, other: Row) -> bool:
     """True where the whole record prints each figure of the cut one."""
     steps = event.step in (None, other.step) and event.planned in (None, other.planned)
     facts = event.facts.items() <= other.facts.items()

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from receipt_cli.analysis.goodput import records, timestamps
+from receipt_cli.analysis.goodput import records
+from receipt_cli.events import counters, table
 from receipt_cli.events.naming import cells
 from receipt_cli.numeric import ordinals, spill
 
@@ -15,8 +16,8 @@ SMALL = 7
 def small_pieces() -> Iterator[None]:
     """Look at few records at a time, everywhere."""
     with ExitStack() as stack:
-        for module in (cells, ordinals, spill):
+        for module in (cells, counters, ordinals, spill, table):
             stack.enter_context(patch.object(module, "PIECE", SMALL))
-        for module in (records, timestamps):
-            stack.enter_context(patch.object(module, "MOST", SMALL))
+        stack.enter_context(patch.object(records, "MOST", SMALL))
+        stack.enter_context(patch.object(table, "BLOCK", SMALL))
         yield

@@ -41,8 +41,8 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
     Else it is what the stamps of the log enclose.
     """
     chosen = [(p, s) for p, s in zip(phases, summaries, strict=True) if stated is None or stated.phase in (None, s.phase)]
-    steps = [event for phase in phases for event in phase.step_events]
-    lines = (min(e.line for e in steps), max(e.last_line for e in steps)) if steps else (1 << 62, 0)
+    steps = [phase.step_events.line for phase in phases if len(phase.step_events)]
+    lines = (int(min(line.min() for line in steps)), int(max(line.max() for line in steps))) if steps else (1 << 62, 0)
     found = find_life(launch.events, launch.start, edges, lines, local=is_zoned(edges) is not True)
     life = found if isinstance(found, Life) else None
     problems: list[Problem] = []

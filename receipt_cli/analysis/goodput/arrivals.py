@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from receipt_cli.analysis.goodput.timestamps import Edges, Stamp, Stamps
 from receipt_cli.analysis.progress import CLOCK_DIGITS, Realised
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
-from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import NO_STEP, EventTable
 from receipt_cli.numeric.statistics import exact_median
@@ -49,11 +47,10 @@ class Came(NamedTuple):
     held: bool = False
 
 
-def how_they_came(events: Sequence[Event], arrivals: Arrivals) -> Came:
+def how_they_came(events: EventTable, arrivals: Arrivals) -> Came:
     """Return how the step records of a run came."""
-    table = EventTable([event for event in events if event.is_step])
-    order = np.argsort(table.at, kind="stable")
-    clock, step = table.clock[order], table.step[order]
+    table = events.of_sources(lambda source: source.is_step)
+    clock, step = table.clock, table.step
     gaps, same = np.diff(clock), (np.diff(clock) == 0) & (np.diff(step) != 0)
     together, pause = int(np.count_nonzero(same)), arrivals.pause_s
     apart = np.flatnonzero(gaps > 0)
@@ -64,7 +61,7 @@ def how_they_came(events: Sequence[Event], arrivals: Arrivals) -> Came:
         usual = float(clock[0]) - begun[-1] if begun and together else 0.0
     if together <= TOGETHER * len(gaps):
         return Came(LATENCY_S if usual > 2 * pause and not arrivals.entries.followed else pause)
-    line = int(table.line[order][int(same.argmax()) + 1])
+    line = int(table.line[int(same.argmax()) + 1])
     return Came(max(usual, pause), together, len(clock), line, usual > HELD * pause)
 
 
@@ -88,18 +85,12 @@ def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: flo
 
 
 def note_starts(phases: Sequence[Phase], arrivals: Arrivals) -> None:
-    """Give the later launches of a run the event that their first line would be if it named its time."""
-    for one in (one for one in arrivals.starts()[1:] if one.start is not None):
+    """Note the later launches of a run where their first lines are."""
+    for one in arrivals.starts()[1:]:
         at = place(one.records) - 1
-        for phase in phases:
-            steps = phase.step_events
-            if steps and steps[0].at < at < steps[-1].last_at:
-                rule = replace(steps[0].rule, name=EVIDENCE, event="header", fields={})
-                event = replace(
-                    steps[0], at=at, line=one.line, clock=one.start or 0.0, rule=rule, step=None, planned=None, run=None
-                )
-                event.metrics, event.counters, event.unregistered, event.facts, event.texts = {}, None, {}, {}, {}
-                phase.standalone_events.append(event)
+        for phase in phases if one.start is not None else ():
+            if phase.step_events and phase.step_events[0].at < at < phase.step_events[-1].at:
+                phase.started.append((at, one.start or 0.0))
 
 
 def by_arrival(spent: Account) -> Account:
@@ -115,9 +106,7 @@ def by_blocks(found: Realised | None, phase: Phase) -> Realised | None:
 
     That is from the last record of its first block to the last record of the last but one; None of fewer than ``BLOCKS``.
     """
-    table = EventTable(phase.steps)
-    order = np.argsort(table.at, kind="stable")
-    clock, step = table.clock[order], table.step[order]
+    clock, step = phase.steps.clock, phase.steps.step
     ends = np.flatnonzero(np.diff(clock) > 0)
     if found is None or found.step_count is None or len(ends) <= BLOCKS or NO_STEP in (step[ends[0]], step[ends[-1]]):
         return None
@@ -135,7 +124,7 @@ def held_back(came: Came, spent: Account, summaries: Sequence[Summary], launch: 
         return []
     fields = [pointer("phases", index, "summary", "checkpoints", "unsaved_time_s") for index in range(len(summaries))]
     fields += [pointer("failure", "progress", name) for name in ("silence_s", "usual_s", "stalled")]
-    marks = any(event.rule.event in ("eval", "checkpoint") for event in launch.events)
+    marks = any(source.rule.event in ("eval", "checkpoint") for source in launch.events.sources)
     if spent.goodput is not None and (marks or came.grain > FINE * spent.goodput.wall_time_s):
         fields.insert(0, pointer("goodput"))
     what = f"{came.together:,} of {came.among:,} step records came with the one before: the program holds its output back"

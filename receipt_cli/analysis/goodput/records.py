@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TypeGuard
 
 import numpy as np
 
-from receipt_cli.events.model import Event, Relay, as_retained, is_relay
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.rows import LARGE
-from receipt_cli.events.table import NO_STEP, EventTable
+from receipt_cli.events.table import LARGE, NO_STEP, EventTable
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.spill import gathered, slices
 from receipt_cli.numeric.statistics import exact_sum
@@ -40,8 +37,8 @@ class Records(EventTable):
     stand, a later attempt overtook the others (int64 [k] each).
     """
 
-    def __init__(self, events: Sequence[Event], starts: Integers, standing: Integers) -> None:
-        super().__init__(events)
+    def __init__(self, table: EventTable, starts: Integers, standing: Integers) -> None:
+        super().__init__(table.log, table.rows)
         self.starts, self.standing = starts, standing
         self.stops: Integers = np.append(starts[1:], self.count)[: len(starts)]
         self.lengths: Integers = self.stops - starts
@@ -52,7 +49,7 @@ class Records(EventTable):
     @cached_property
     def numbered(self) -> bool:
         """Whether all records have a step."""
-        return all(event.step is not None for event in self.events)
+        return not any(bool(np.isnan(self.steps[part]).any()) for part in slices(self.count))
 
     @cached_property
     def covers(self) -> Integers:
@@ -183,43 +180,24 @@ def _sums(values: Array) -> Integers:
 
 
 def are_countable(phase: Phase) -> bool:
-    """Return whether arrays hold the steps of a phase."""
-    return all(event.step is None or abs(event.step) < LARGE for event in phase.step_events)
+    """Return whether ``EventTable.step`` holds the steps of a phase."""
+    steps = phase.step_events.steps
+    return not any(bool((np.abs(steps[part]) >= LARGE).any()) for part in slices(len(steps)))
 
 
 def records_of(phase: Phase) -> Records:
     """Return all step records of a phase; a record begins another attempt if its step is not above the one before it."""
-    if not phase.superseded:
+    if phase.stands.all():
         return standing_records(phase)
-    relays = {id(relay.event): relay for relay in phase.relays}
-    parts = {id(part) for relay in phase.relays for part in (relay.retained, relay.overtaken)}
-    stands = {id(event) for event in phase.steps}
-    events = [event for event in (*phase.steps, *phase.superseded) if id(event) not in parts]
-    attempts: list[list[Event]] = []
-    last: int | None = None
-    for event in sorted([*events, *(relay.event for relay in phase.relays)], key=lambda event: event.at):
-        if not attempts or (event.step is not None and last is not None and event.step <= last):
-            attempts.append([])
-        attempts[-1].append(event)
-        last = last if event.last_step is None else event.last_step
-    return _joined(attempts, [sum(id(event) in stands for event in attempt) for attempt in attempts], relays)
+    steps = phase.every.steps
+    numbered = np.flatnonzero(~np.isnan(steps))
+    falls = numbered[1:][steps[numbered[1:]] <= steps[numbered[:-1]]]
+    starts = np.append(0, falls)
+    stands = np.add.reduceat(phase.stands, starts, dtype=np.int64)
+    return Records(phase.every, starts, starts + stands)
 
 
 def standing_records(phase: Phase) -> Records:
     """Return the step records of a phase that stand, attempt by attempt."""
-    attempts = [attempt for attempt in phase.attempts if attempt]
-    relays = {id(attempt[0]): as_retained(attempt[0]) for attempt in attempts if is_relay(attempt[0])}
-    return _joined(attempts, [len(attempt) for attempt in attempts], relays)
-
-
-def _joined(attempts: Sequence[Sequence[Event]], standing: Sequence[int], relays: Mapping[int, Relay]) -> Records:
-    """Return the records of some attempts; the first ``standing`` events of each stand. A relay is several attempts by itself."""
-    count = 0
-    starts, stands = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for attempt, number in zip(attempts, standing, strict=True):
-        relay = relays.get(id(attempt[0]))
-        first = np.zeros(1, np.int64) if relay is None else relay.starts
-        starts.append(count + first)
-        stands.append(count + first + (sum(event.records for event in attempt[:number]) if relay is None else relay.stands))
-        count += sum(event.records for event in attempt)
-    return Records([event for attempt in attempts for event in attempt], np.concatenate(starts), np.concatenate(stands))
+    starts = phase.starts
+    return Records(phase.steps, starts, np.append(starts[1:], len(phase.steps))[: len(starts)])

@@ -285,14 +285,16 @@ class _Phase:
         records = self.records
         begins = np.append(self.begin.clock, records.clock[records.stops[:-1] - 1])
         said = np.zeros(len(begins), np.bool_)
-        lines = sorted((e for e in self.phase.standalone_events if not math.isnan(e.clock)), key=lambda e: e.at)
-        places = np.array([event.at for event in lines], np.int64)
+        lines = self.phase.standalone_events.where(~np.isnan(self.phase.standalone_events.clock))
+        told = [(row.at, row.clock, row.rule.event) for row in lines]
+        told = sorted([*told, *((at, clock, "header") for at, clock in self.phase.started)])
+        places = [at for at, _, _ in told]
         low = np.searchsorted(places, records.at[records.stops[:-1] - 1], "right")
         high = np.searchsorted(places, records.at[records.starts[1:]])
         for number in np.flatnonzero(low < high).tolist():
-            between = lines[low[number] : high[number]]
-            anew = [e.clock for e in between if e.rule.event in ("header", "compile", "phase")]
-            ends = [e.clock for e in between if e.rule.event in ("checkpoint", "failure", "end")]
+            between = told[low[number] : high[number]]
+            anew = [clock for _, clock, kind in between if kind in ("header", "compile", "phase")]
+            ends = [clock for _, clock, kind in between if kind in ("checkpoint", "failure", "end")]
             begins[number + 1] = anew[0] if anew else max([float(begins[number + 1]), *ends])
             said[number + 1] = bool(anew)
         return begins, said
@@ -405,7 +407,7 @@ class _Phase:
             if is_time(value):
                 specs = (spec for spec in event.rule.fields.values() if spec.target == ("fact", "training_time_s"))
                 return value if next((spec.definition for spec in specs), None) == TRAINING_ONLY else None
-        elapsed, first = self.summary.metrics.get("elapsed_time_s"), self.records.events[0].step
+        elapsed, first = self.summary.metrics.get("elapsed_time_s"), self.records[0].step
         begins = first is not None and first <= max(1, int(self.records.strides[0]))
         if elapsed is None or elapsed.definition != TRAINING_ONLY or not begins:
             return None
@@ -429,5 +431,5 @@ class _Phase:
 
     def _waited_outside(self) -> float:
         """Return how long the first record waited for data before the wall began."""
-        whole, waited = float(self._whole_leads[0][0]), self.records.events[0].metrics.get(DATA)
+        whole, waited = float(self._whole_leads[0][0]), self.records[0].metrics.get(DATA)
         return waited * int(self.records.leads[0]) * self._outside()[0] / whole if is_time(waited) and whole else 0.0

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +16,9 @@ import numpy as np
 from receipt_cli.analysis.goodput.model import Stall, Stalls, Tally
 from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, TIME, Records, is_time
 from receipt_cli.analysis.steady import warmups
-from receipt_cli.events.model import Event, in_order
+from receipt_cli.events.launches import END
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.table import Row
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.spill import gathered, slices
 from receipt_cli.numeric.statistics import Statistic, exact_median, finite
@@ -32,7 +31,7 @@ _DURATIONS = {"eval": "eval_duration_s", "checkpoint": "checkpoint_duration_s"}
 class Mark(NamedTuple):
     """A line about an evaluation or a checkpoint: its class, and how long it took in seconds if it says so."""
 
-    event: Event
+    event: Row
     name: str
     seconds: float | None
 
@@ -59,26 +58,17 @@ class Gap(NamedTuple):
 
 def marks_of(phase: Phase, start: int) -> list[Mark]:
     """Return the marks of a phase from position ``start`` on, in log order."""
-    found = [e for e in (*in_order(phase.evals), *phase.standalone_events) if e.rule.event in _DURATIONS and e.at >= start]
-    timed = ((event, event.metrics.get(_DURATIONS[event.rule.event])) for event in sorted(found, key=lambda e: e.at))
-    return [Mark(event, event.rule.event, seconds if is_time(seconds) else None) for event, seconds in timed]
+    lines = phase.evals.with_(phase.standalone_events).of_sources(lambda source: source.rule.event in _DURATIONS)
+    timed = ((row, row.metrics.get(_DURATIONS[row.rule.event])) for row in lines.between(start, END))
+    return [Mark(row, row.rule.event, seconds if is_time(seconds) else None) for row, seconds in timed]
 
 
 def place(marks: Sequence[Mark], records: Records) -> Placed:
     """Return where ``marks``, in log order, stand among step records."""
-    places = [event.at for event in records.events]
     before: dict[int, list[Mark]] = {}
     behind: list[Mark] = []
-    for number, group in groupby(marks, lambda mark: bisect_left(places, mark.event.at)):
-        run = records.events[number - 1].run if number else None
-        rows = run.at if run is not None and run.passed else np.empty(0, np.int64)
-        for mark in group:
-            if len(rows) and mark.event.at < rows[-1]:
-                before.setdefault(records.firsts[number - 1] + 1 + int(np.searchsorted(rows, mark.event.at)), []).append(mark)
-            elif number < len(places):
-                before.setdefault(records.firsts[number], []).append(mark)
-            else:
-                behind.append(mark)
+    for mark, number in zip(marks, np.searchsorted(records.at, [mark.event.at for mark in marks]).tolist(), strict=True):
+        (before.setdefault(number, []) if number < records.count else behind).append(mark)
     return Placed(before, behind, np.array(sorted(before), np.int64))
 
 

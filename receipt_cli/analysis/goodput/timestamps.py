@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.events.model import Event
-from receipt_cli.events.rows import RowRun
+from receipt_cli.events.launches import END
 from receipt_cli.events.streams import Gathered
 from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.array_types import Floats, Integers
@@ -65,10 +64,6 @@ def skips_hour(gap: ClockSkip, usual: float) -> bool:
 JITTER = (5.0, 60.0)
 """Seconds by which a stamp may lie before an earlier line's, because what other ranks print comes late: the least in any log,
 and the most if they are below a hundredth of its time. Summer time and a clock that was set are more."""
-MOST = 1 << 17
-"""Records whose stamps are put in order together."""
-FAR = 1 << 62
-"""No position is so large."""
 _SHARE = 0.01
 _ZONED = compile_later(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?<!\d)[12]\d{9}\.\d{3,9} ")
 _SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
@@ -335,7 +330,7 @@ class _Walk:
 
 
 def find_life(
-    events: Sequence[Event], start: int, edges: Edges, steps: tuple[int, int], *, local: bool = True
+    events: EventTable, start: int, edges: Edges, steps: tuple[int, int], *, local: bool = True
 ) -> Life | ClockBack | ClockSkip | None:
     """Return from when to when the job lived whose ``events`` from position ``start`` on these are.
 
@@ -353,7 +348,7 @@ def find_life(
     return Life(walk.first, walk.latest, grain, walk.first_line < steps[0], walk.last_line)
 
 
-def find_time(events: Sequence[Event], start: int, edges: Edges, zoned: bool | None) -> LogTime | None:
+def find_time(events: EventTable, start: int, edges: Edges, zoned: bool | None) -> LogTime | None:
     """Return when a run was, by the stamps of its ``events`` from position ``start`` on and of the ``edges`` of its log.
 
     ``zoned`` says whether the log's lines name their zone; None where only some do. None where no line has a stamp, or the
@@ -373,47 +368,23 @@ def format_clock(clock: float) -> str:
     return text.rstrip("0").rstrip(".")
 
 
-def _stamps_of(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
+def _stamps_of(events: EventTable, start: int, edges: Edges) -> _Walk:
     """Return the stamps of a run: those of lines that no rule reads among them, where they may be of the same clock."""
     walk = _walk(events, start, edges if len(edges.zones) == 1 else Edges())
     return _walk(events, start, Edges()) if walk.broken else walk
 
 
-def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
+def _walk(events: EventTable, start: int, edges: Edges) -> _Walk:
     walk = _Walk()
     if edges.head.first is not None:
         walk.take_one(edges.head.first)
-    table = EventTable([event for event in events if event.at >= start])
-    for clocks, lines in (
-        _in_order(table.events) if table.passed else ((table.clock[p], table.line[p]) for p in slices(table.count))
-    ):
+    table = events.between(start, END)
+    for clocks, lines in ((table.clock[part], table.line[part]) for part in slices(table.count)):
         walk.take(clocks, lines)
     latest = edges.tail.last or edges.head.last  # where the last bytes have no stamp, the first may have the latest
     if latest is not None and latest.line > walk.last_line:
         walk.take_one(latest)
     return walk
-
-
-def _in_order(events: Sequence[Event]) -> Iterator[tuple[Floats, Integers]]:
-    """Yield stamps and lines of all records in log order, those of runs that others stand between among them, in pieces."""
-    runs = sorted((event.run for event in events if event.run is not None), key=lambda run: run.record(0)[0])
-    singles = EventTable([replace(event, run=None) for event in events])
-    for start, end in pairwise([0, *sorted({*_edges(runs)}), FAR]):
-        low, high = np.searchsorted(singles.at, [start, end])
-        parts = [(singles.at[low:high], singles.clock[low:high], singles.line[low:high])]
-        parts += [(part.at, part.clock, part.line) for run in runs if (part := run.between(start, end)) is not None]
-        places, stamps, printed = map(np.concatenate, zip(*parts, strict=True))
-        order = np.argsort(places, kind="stable")
-        yield stamps[order], printed[order]
-
-
-def _edges(runs: Iterable[RowRun]) -> Iterator[int]:
-    """Yield positions between which the runs have some ``MOST`` records."""
-    seen = 0
-    for run in runs:
-        for index in range(MOST - seen % MOST, len(run), MOST):
-            yield run.record(index)[0]
-        seen += len(run)
 
 
 _DATED = compile_later(

@@ -4,6 +4,6 @@ In: the columns of a rule as scanned. Out: columns like those of any other rule,
 or the opening lines of the blocks.
 """
 
-from receipt_cli.events.naming.cells import Notes, name_cells
+from receipt_cli.events.naming.cells import Ledger, Notes, name_cells
 
-__all__ = ["Notes", "name_cells"]
+__all__ = ["Ledger", "Notes", "name_cells"]

@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.events.model import Ledger
 from receipt_cli.events.naming.digits import read_part
-from receipt_cli.events.rows import values_at
+from receipt_cli.events.table import values_at
 from receipt_cli.grammar.model import Block, Grammar, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
@@ -25,6 +25,25 @@ from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn
 from receipt_cli.scan.extraction import Span, convert, is_other, plan_columns
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The numeric cells of the records that rules read: by key, how many are ``read`` into fields, kept under their label as
+    ``other`` metrics, and ``dropped``."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    other: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def take(self, columns: Iterable[RuleColumns]) -> None:
+        """Add the cells of the columns of rules. What only a header or an opening line names is added by who names it."""
+        for one in columns:
+            for name, numbers in one.numbers.items():
+                self.read[name] += len(numbers.values)
+            for name, numbers in one.unregistered.items():
+                self.other[name] += len(numbers.values)
+            self.dropped += one.dropped
 
 
 class Stretch(NamedTuple):

@@ -1,15 +1,12 @@
 """Bounds of the ranks and phases in a receipt."""
 
-import math
-from typing import Any, cast
-
+import numpy as np
 import pytest
 
 from receipt_cli.analysis.omissions import FEW_PHASES, MAX_FIGURES, MAX_PHASES, MAX_RANKS, largest, left_out, lowest
-from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.ranks import RankFigures
-from receipt_cli.records.envelope import NO_RANK
+from tests.tools.tables import GRAMMAR, table_of
 
 FIGURES = RankFigures(1, 1, 1, None)
 
@@ -34,7 +31,9 @@ def test_what_is_left_out_is_a_problem() -> None:
 )
 def test_phases_with_many_metrics_are_fewer(phases: int, metrics: int, shown: int) -> None:
     """The bytes of a receipt grow with the metrics of its phases."""
-    made = Phase(cast(Any, None))
-    values = {f"m{number}": 1.0 for number in range(metrics)}
-    made.attempts = [[Event(1, 1, NO_RANK, math.nan, cast(Any, None), cast(Any, None), 1, metrics=values)]]
+    steps = table_of({f"m{number}": 1.0 for number in range(metrics)})
+    none = steps[:0]
+    made = Phase(
+        GRAMMAR, None, False, False, False, 0, steps, none, none, steps, np.zeros(1, np.int64), np.ones(1, np.bool_), none,
+    )  # fmt: skip
     assert largest([made] * phases) == list(range(shown))

@@ -3,22 +3,7 @@
 import pytest
 
 from receipt_cli.analysis.recompute import StepRate, scaled
-from receipt_cli.events.model import Event
-from receipt_cli.events.table import EventTable
-from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.records.envelope import NO_RANK
-
-RULE = Rule("train_step", "step", ())
-GRAMMAR = Grammar(
-    id="toy", version=1, title="", upstream="", trainer="toy", layer="trainer", completion="none", rules=(RULE,), ignore=(),
-    no_match=(), proves=(), excludes=(), sha256="", where="",
-)  # fmt: skip
-
-
-def step(**metrics: float) -> Event:
-    event = Event(0, 1, NO_RANK, 0.0, GRAMMAR, RULE)
-    event.metrics = metrics
-    return event
+from tests.tools.tables import table_of
 
 
 @pytest.mark.parametrize(
@@ -35,12 +20,12 @@ def step(**metrics: float) -> Event:
 def test_a_rate_is_the_units_of_the_step_over_its_time(
     per_sample: float | None, constant: float | None, metrics: dict[str, float], want: float | None
 ) -> None:
-    rate, _ = StepRate(per_sample, constant).of(EventTable([step(**metrics)]))
+    rate, _ = StepRate(per_sample, constant).of(table_of(metrics))
     assert rate.values.tolist() == ([] if want is None else [want])
     assert scaled(rate, 3.0).values.tolist() == ([] if want is None else [3 * want])
 
 
 def test_amounts_are_those_of_records_with_a_rate() -> None:
-    ramp = [step(global_batch_size=size, step_time_s=1.0) for size in (2.0, 4.0, 4.0)]
-    _, amounts = StepRate(10.0, None).of(EventTable([*ramp, step(global_batch_size=8.0)]))
+    ramp = [{"global_batch_size": size, "step_time_s": 1.0} for size in (2.0, 4.0, 4.0)]
+    _, amounts = StepRate(10.0, None).of(table_of(*ramp, {"global_batch_size": 8.0}))
     assert amounts == [20.0, 40.0]

@@ -3,21 +3,16 @@
 import pytest
 
 from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Stamp, Stamps, find_life, is_zoned, read_edges
-from receipt_cli.events.build import Event
-from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.events.table import EventTable
+from tests.tools.tables import table_of
 
-RULE = Rule("train_step", "step", ())
-GRAMMAR = Grammar(
-    id="toy", version=1, title="", upstream="", trainer="toy", layer="trainer", completion="none", rules=(RULE,), ignore=(),
-    no_match=(), proves=(), excludes=(), sha256="", where="",
-)  # fmt: skip
 HEAD = b"starting\n2026-01-31 12:00:00,000 INFO begin\n2026-01-31 12:00:05,500 INFO more\n"
 NOON = 1769860800.0
 
 
-def step(line: int, clock: float) -> Event:
-    return Event(line, line, NO_RANK, clock, GRAMMAR, RULE)
+def at(*clocks: tuple[int, float]) -> EventTable:
+    """Return step records on these lines, at these times."""
+    return table_of(*({} for _ in clocks), lines=[line for line, _ in clocks], clocks=[clock for _, clock in clocks])
 
 
 def test_stamps_have_their_lines_in_the_whole_log() -> None:
@@ -54,19 +49,19 @@ def test_zones_are_told_apart(line: bytes, zoned: bool) -> None:
 
 
 def test_a_job_lives_from_its_first_stamp_to_its_last() -> None:
-    life = find_life([], 0, Edges(Stamps.of([Stamp(1, 100.0, False)]), Stamps.of([Stamp(9, 160.0, False)])), (2, 8))
+    life = find_life(at(), 0, Edges(Stamps.of([Stamp(1, 100.0, False)]), Stamps.of([Stamp(9, 160.0, False)])), (2, 8))
     assert life is not None
     assert not isinstance(life, ClockBack)
     assert (life.seconds, life.grain, life.led, life.last_line) == (60.0, 1.0, True, 9)
 
 
 def test_stamps_that_do_not_enclose_the_steps_prove_nothing() -> None:
-    assert find_life([], 0, Edges(Stamps.of([Stamp(3, 100.0, False)]), Stamps.of([Stamp(9, 160.0, False)])), (2, 8)) is None
-    assert find_life([], 0, Edges(), (2, 8)) is None
+    assert find_life(at(), 0, Edges(Stamps.of([Stamp(3, 100.0, False)]), Stamps.of([Stamp(9, 160.0, False)])), (2, 8)) is None
+    assert find_life(at(), 0, Edges(), (2, 8)) is None
 
 
 def test_edges_on_another_clock_are_left_out() -> None:
-    events = [step(2, 100.0), step(8, 160.0)]
+    events = at((2, 100.0), (8, 160.0))
     life = find_life(events, 0, Edges(Stamps.of([Stamp(1, 9000.0, True)]), Stamps.of([Stamp(9, 170.0, True)])), (2, 8))
     assert life is not None
     assert not isinstance(life, ClockBack)
@@ -74,4 +69,4 @@ def test_edges_on_another_clock_are_left_out() -> None:
 
 
 def test_a_clock_that_goes_back_is_reported() -> None:
-    assert find_life([step(2, 1000.0), step(8, 100.0)], 0, Edges(), (2, 8)) == ClockBack(8, 900.0)
+    assert find_life(at((2, 1000.0), (8, 100.0)), 0, Edges(), (2, 8)) == ClockBack(8, 900.0)

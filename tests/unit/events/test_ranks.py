@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import pytest
 
-from receipt_cli.events.ranks import sole_rank
+from receipt_cli.events.ranks import rank_of
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import NO_RANK
+from tests.tools.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("one_engine")
 
 Receipt = Callable[..., dict[str, Any]]
-
-
-LINES = count(1)
-
-
-class Record:
-    """Stands in for an event: only its rank and its line are asked for."""
-
-    rule = Rule("memory", "header", (b"memory",))
-
-    def __init__(self, rank: int) -> None:
-        self.rank = rank
-        self.line = self.last_line = next(LINES)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +27,8 @@ class Record:
     ],
 )
 def test_what_has_no_label_is_of_the_only_rank_that_is_labelled(ranks: list[int], want: list[int]) -> None:
-    assert [event.rank for event in sole_rank([Record(rank) for rank in ranks])] == want  # type: ignore[arg-type, list-item]
+    rule = Rule("memory", "header", (b"memory",))
+    assert rank_of(table_of(*({} for _ in ranks), ranks=ranks, rule=rule)).tolist() == want
 
 
 @pytest.mark.parametrize("label", ["[rank{}]: ", "{}: ", "[1,{}]<stdout>:", "2026-01-02T03:04:05Z [default{}]:"])

@@ -165,7 +165,6 @@ def test_long_columns_are_written_and_gathered(memory: str, write: object, monke
     assert (values == np.arange(300_000)).all()
     assert (spill.picked(values, odd) == odd).all()
     assert (spill.take(values, lambda piece: piece % 2 == 1, len(odd)) == odd).all()
-    assert (spill.joined([[-1.0], values, np.empty(0), values], np.float64) == [-1, *range(300_000), *range(300_000)]).all()
     del found, view, values
 
 
@@ -181,24 +180,6 @@ def test_what_is_written_is_shown_wherever_it_waits(memory: str, monkeypatch: py
             assert held.view(np.int64, 0, 1000).tolist() == wanted.tolist()
     held.grow(1 << 20)
     assert held.numbers("q", 0, 1000).tolist() == wanted.tolist()
-
-
-def test_parts_that_follow_one_another_are_joined_without_a_copy() -> None:
-    whole = np.array([-0.0, np.nan, *np.arange(1000.0), 0.0])
-    in_order = [[-0.0], [], [np.nan, 0.0], whole[3:500], whole[500:900], [898.0, 899.0]]
-    found = spill.joined(in_order, np.float64)
-    assert np.shares_memory(found, whole) and found.tobytes() == whole[:902].tobytes()
-    for other in (
-        [[0.0], [np.nan], whole[2:500]],  # another zero
-        [whole[2:500], whole[501:900]],
-        [whole[500:900], whole[2:500]],
-        [[7.0], whole],
-        [whole[2:], [1.0]],
-        [whole[::2], [1.0]],
-    ):
-        made = spill.joined(other, np.float64)
-        assert not np.shares_memory(made, whole)
-        assert made.tobytes() == np.concatenate([np.asarray(part) for part in other]).tobytes()
 
 
 def no_space(descriptor: int, start: int, length: int) -> NoReturn:

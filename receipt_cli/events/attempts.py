@@ -1,0 +1,394 @@
+"""Split the step records of a phase into the attempts that restarts make, and find which of them stand.
+
+A step counter that goes back starts another attempt, and what a later attempt printed again is superseded. Lines about one step
+are one record: the first of them, or of a bar the last.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from receipt_cli.events.counters import Contest, Figures, comes_again, contradict, is_skipped
+from receipt_cli.events.table import EventTable, Row, mask_of, numbers_in
+from receipt_cli.grammar.model import COUNTERS
+from receipt_cli.numeric.array_types import Floats, Integers, Mask
+from receipt_cli.scan.segment import count_between
+
+LATE_RECORDS = 4
+"""How many records back a second line about a step still belongs to it."""
+
+
+class Attempts(NamedTuple):
+    """The step records of a phase (n), the first of each attempt (int64 [k]), which of them stand, and contests.
+
+    A record that says more of the one before it is none of them; ``steps`` has its figures.
+    """
+
+    steps: EventTable
+    begins: Integers
+    stands: Mask
+    contests: list[Contest]
+
+
+class Additions:
+    """What lines add to the records before them, as long as a pass finds it."""
+
+    def __init__(self) -> None:
+        self._members: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
+        self._known: dict[int, tuple[dict[str, float], dict[str, float], tuple[str, ...]]] = {}
+
+    def _seen(self, row: Row) -> tuple[dict[str, float], dict[str, float], tuple[str, ...]]:
+        return self._known.get(row.number) or (row.metrics, row.unregistered, row.rules)
+
+    def rules(self, row: Row) -> tuple[str, ...]:
+        """Return the rules of the lines about a record."""
+        return self._seen(row)[2]
+
+    def figures(self, row: Row) -> Figures:
+        """Return all figures of a record."""
+        metrics, others, _ = self._seen(row)
+        return {**others, **metrics}
+
+    def joined(self, row: Row) -> set[str]:
+        """Return the figures that lines of other rules print of a record."""
+        rules = self.rules(row)[1:]
+        named = [rule for rule in row.grammar.rules if rule.name in rules] if rules else []
+        return {field.target[1] for rule in named for field in rule.fields.values()}
+
+    def same(self, one: Row, other: Row) -> bool:
+        """Return whether two records print the same (NaN equals NaN)."""
+        ours, theirs = self._seen(one), self._seen(other)
+        return _equal(ours[0], theirs[0]) and _equal(ours[1], theirs[1]) and one.facts == other.facts
+
+    def add(self, row: Row, other: Row, *, noted: bool = False) -> None:
+        """Add what another line prints to a record; what the record prints itself counts first."""
+        ours, theirs = self._seen(row), self._seen(other)
+        rules = (*ours[2], other.rule.name) if noted else ours[2]
+        self._known[row.number] = {**theirs[0], **ours[0]}, {**theirs[1], **ours[1]}, rules
+        self._members[row.number].append((other.number, noted))
+
+    def draw_again(self, row: Row, drawn: Row) -> None:
+        """Let a record of a bar be ``drawn`` again: what it prints then counts first."""
+        ours, theirs = self._seen(row), self._seen(drawn)
+        self._known[drawn.number] = {**ours[0], **theirs[0]}, {**ours[1], **theirs[1]}, ours[2]
+        self._members[drawn.number] = [(row.number, False), *self._members.pop(row.number, [])]
+
+    def to(self, table: EventTable) -> EventTable:
+        """Return a table with what was added."""
+        for noted in (True, False):
+            pairs = [(own, other) for own, held in self._members.items() for other, one in held if one is noted]
+            if pairs:
+                owners, members = np.array(pairs, np.int64).T
+                table = table.joining(owners, members, noted=noted)
+        return table
+
+
+def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
+    if left.keys() != right.keys():
+        return False
+    return all(value == right[name] or (value != value and right[name] != right[name]) for name, value in left.items())
+
+
+# --- by step -----------------------------------------------------------------------------------------------------------
+
+
+class _BySteps:
+    """The attempts of records with steps: one pass over those whose step is not beyond that of the record before."""
+
+    def __init__(self, steps: EventTable, introductions: Integers, copied: Sequence[int]) -> None:
+        self.every, self.introductions, self.copied = steps, introductions, copied
+        self.steps = _drawn_once(steps)
+        self.kept = np.ones(len(self.steps), np.bool_)
+        self.begins = [0]
+        self.additions = Additions()
+        self.contests: list[Contest] = []
+        self.drawn: list[tuple[int, int]] = []
+        """Records of bars that are drawn again, and the last drawing of each."""
+        self.seen = 0
+        self.latest: int | None = None
+
+    def found(self) -> Attempts:
+        """Return the attempts."""
+        table, places = self.steps, self.steps.steps
+        rises = places[1:] > places[:-1]
+        falls = places[1:] < places[:-1]
+        single = len({source.rule.name for source in table.sources}) < 2
+        asked = (np.flatnonzero(~rises & ~falls if single else ~rises) + 1).tolist()
+        anew = (np.flatnonzero(falls) + 1) if single else np.empty(0, np.int64)
+        done = 0
+        for index in asked:
+            if index < done:
+                continue
+            self.begins += anew[np.searchsorted(anew, self.begins[-1], "right") : np.searchsorted(anew, index)].tolist()
+            done = index
+            while done < len(table) and not self._takes(done):  # what follows is compared with the record before
+                done += 1
+            done += 1
+        begins = np.unique(np.concatenate([np.array(self.begins), anew]))
+        begins = np.searchsorted(np.flatnonzero(self.kept), begins)
+        table = self.additions.to(_as_drawn(table, *np.array(self.drawn).T) if self.drawn else table).where(self.kept)
+        return Attempts(table, begins, _standing(table.steps, begins), self.contests)
+
+    def _takes(self, index: int) -> bool:
+        """Return whether a record is one of its own; then it may begin an attempt."""
+        row = self.steps[index]
+        last = self._before(index)
+        step = self.steps.steps[index]
+        numbered = self._numbered(index)
+        if step != step or numbered is None:
+            kept = _is_new(self.additions, self.steps[last], row)
+        elif step == self.steps.steps[numbered]:
+            kept = self._same_step(index, numbered)
+        elif step > self.steps.steps[numbered]:
+            kept = True
+        else:
+            near = [self.steps[one] for one, _ in zip(self._back(index), range(LATE_RECORDS), strict=False)][::-1]
+            late = [one for one in near if one.step == row.step and row.rule.name not in self.additions.rules(one)]
+            if late:
+                self.additions.add(late[0], row, noted=True)  # another kind of line describes it after the next step began
+            else:
+                self.begins.append(index)
+            kept = not late
+        self.kept[index] = kept
+        return kept
+
+    def _numbered(self, index: int) -> int | None:
+        """Return the last record with a step of the running attempt before one."""
+        for place in range(index - 1, max(self.begins[-1], self.seen) - 1, -1):
+            if self.kept[place] and self.steps.steps[place] == self.steps.steps[place]:
+                self.latest = place
+                break
+        self.seen = index
+        return self.latest if self.latest is not None and self.latest >= self.begins[-1] else None
+
+    def _back(self, index: int) -> Iterable[int]:
+        """Yield the records of the running attempt before one, the nearest first."""
+        for place in range(index - 1, self.begins[-1] - 1, -1):
+            if self.kept[place]:
+                yield place
+
+    def _before(self, index: int) -> int:
+        return next(iter(self._back(index)))
+
+    def _same_step(self, index: int, before: int) -> bool:
+        """Return whether a record of the same step as the one before is one of its own."""
+        additions = self.additions
+        last, row = self.steps[before], self.steps[index]
+        if row.rule.name not in additions.rules(last):  # another line about the same step
+            additions.add(last, row, noted=True)
+        elif row.rule.redraw and not _end_twice(self.steps[before : before + 1], self.steps[index : index + 1])[0]:
+            additions.draw_again(last, row)
+            self.drawn.append((before, index))
+            self.kept[before] = False
+            if self.begins[-1] == before:
+                self.begins[-1] = index
+            return True
+        elif (
+            additions.same(last, row) or row.rank != last.rank or (self._complete(last, row) and not self._began_anew(last, row))
+        ):
+            additions.add(last, row)  # a companion line follows the last copy
+        elif (
+            len(additions.rules(last)) == 1
+            and not is_skipped(additions.figures(last), additions.figures(row))
+            and (self._began_anew(last, row) or self._starts_again(before, last, row))
+        ):
+            self.begins.append(index)
+            return True
+        elif row.rule.redraw or self._contradicts(last, row):
+            self.contests.append(Contest(last, row))
+        else:
+            additions.add(last, row)
+        return False
+
+    def _contradicts(self, last: Row, row: Row) -> bool:
+        figures = self.additions.figures
+        return contradict(last, row, figures(last), figures(row), self.additions.joined(last))
+
+    def _complete(self, last: Row, row: Row) -> bool:
+        """Return whether two records of one step print no figure in common: a second line goes on about the step."""
+        printed = [self.additions.figures(one).keys() - {"epoch"} for one in (last, row)]
+        return all(printed) and printed[0].isdisjoint(printed[1])
+
+    def _began_anew(self, last: Row, row: Row) -> bool:
+        """Return whether the trainer introduced itself again between two records of one step: a restart, not another rank."""
+        places = self.introductions
+        return bool(np.searchsorted(places, last.at, "right") < np.searchsorted(places, row.at))
+
+    def _starts_again(self, before: int, last: Row, row: Row) -> bool:
+        """Return whether only the first step of an attempt is printed once more, with other values and after other lines.
+
+        If the other steps too are printed several times in a row, several processes print them.
+        """
+        stands = self.contests[-1].stands if self.contests else None
+        line = self.contests[-1].other.line if stands is not None and stands.number == last.number else last.line
+        between = row.line - line - count_between(self.copied, line, row.line)
+        if before != self.begins[-1] or between < 2:
+            return False
+        places = self.every.steps
+        other = places[:-1] != self.steps.steps[before]
+        again = (places[1:] == places[:-1]) | (np.isnan(places[1:]) & np.isnan(places[:-1]))
+        return not other.any() or 2 * int(np.count_nonzero(again & other)) < int(np.count_nonzero(other))
+
+
+def _drawn_once(steps: EventTable) -> EventTable:
+    """Return the table without frames of bars that are drawn over: the record is at its last one, with the time of its first."""
+    if not any(source.rule.redraw for source in steps.sources):
+        return steps
+    codes, places = steps.column("source"), steps.steps
+    redraw = steps.by_source(lambda source: source.rule.redraw)
+    over = redraw[1:] & (codes[1:] == codes[:-1]) & (places[1:] == places[:-1])
+    over &= ~_end_twice(steps[:-1], steps[1:])
+    if not over.any():
+        return steps
+    first = np.flatnonzero(np.append(True, ~over))
+    last = np.append(first[1:], len(steps)) - 1
+    many = last > first
+    drawn = _as_drawn(steps, first[many], last[many])
+    owner_of = np.repeat(last, np.diff(first, append=len(steps)))
+    frames = np.flatnonzero(np.append(over, False))
+    rows = numbers_in(steps.rows)
+    return drawn.folded(rows[owner_of[frames]], rows[frames]).where(~np.append(over, False))
+
+
+def _as_drawn(steps: EventTable, first: Integers, last: Integers) -> EventTable:
+    """Return the table, the times and plans of the rows ``last`` those of the rows ``first``."""
+    columns = {name: np.array(steps.column(name)) for name in ("clock", "planned")}
+    for values in columns.values():
+        for one, other in zip(first.tolist(), last.tolist(), strict=True):  # in turn: a drawing may be drawn again
+            values[other] = values[one]
+    return steps.having(**columns)
+
+
+def _end_twice(one: EventTable, other: EventTable) -> Mask:
+    """Return which pairs are full bars with different losses of the same steps, each on a line of its own."""
+    counters = [(one.column(name), other.column(name)) for name in COUNTERS]
+    full: Mask = (one.line != other.line) & (counters[1][0] == counters[2][0])
+    if not full.any():
+        return full
+    for ours, theirs in counters:
+        full &= (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    ours, theirs = one.filled("loss"), other.filled("loss")
+    full &= (ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs))
+    return full
+
+
+def _standing(places: Floats, begins: Integers) -> Mask:
+    """Return which records no later attempt than theirs printed again: it began after them, or they have no place."""
+    later = np.append(np.fmin.accumulate(np.fmin.reduceat(places, begins)[::-1])[::-1][1:], np.inf)
+
+    def stands(part: slice) -> Mask:
+        attempt = np.searchsorted(begins, np.arange(part.start, part.stop), "right") - 1
+        return ~(places[part] >= later[attempt])
+
+    return mask_of(len(places), stands) if len(begins) > 1 else np.ones(len(places), np.bool_)
+
+
+def attempts_by_step(steps: EventTable, introductions: Integers, copied: Sequence[int]) -> Attempts:
+    """Return the attempts of step records some of which have a step; ``introductions`` are the positions (ascending) of lines
+    with which the trainer introduces itself, ``copied`` lines are not between others."""
+    return _BySteps(steps, introductions, copied).found()
+
+
+# --- by epoch ----------------------------------------------------------------------------------------------------------
+
+
+def attempts_by_epoch(steps: EventTable) -> Attempts:
+    """Return the attempts of records without a step: if the epoch of a rule goes back, another attempt begins."""
+    places, known = _places(steps), ~np.isnan(steps.positions)
+    count = len(steps)
+    before = np.full(count, -1)
+    """The record of the same rule and rank before each that says where it is."""
+    series = [numbers_in(rows) for _, rows in steps.series(known)]
+    for rows in series:
+        before[rows[1:]] = rows[:-1]
+    back = (before >= 0) & (places < places[before])
+    again = np.zeros(count, np.bool_)
+    if known.all() and len(series) == 1 and not (steps.positions[1:] > steps.positions[:-1]).all():
+        again[comes_again(steps.positions)] = True
+    begins, kept, additions, contests = [0], np.ones(count, np.bool_), Additions(), list[Contest]()
+    index = 0
+    for asked in np.flatnonzero(back | again | _may_say_more(steps)).tolist():
+        index = max(index, asked)
+        while index < count:
+            tail = next(place for place in range(index - 1, -1, -1) if kept[place])
+            row = steps[index]
+            if back[index] and before[index] >= begins[-1]:
+                begins.append(index)
+                break
+            if again[index] and not row.rule.redraw and row.counters == steps[tail].counters:
+                last, kept[index] = steps[tail], False
+                if contradict(last, row, additions.figures(last), additions.figures(row), additions.joined(last)):
+                    contests.append(Contest(last, row))
+                else:
+                    additions.add(last, row)
+            else:
+                kept[index] = _is_new(additions, steps[tail], row)
+            if kept[index]:
+                break
+            index += 1
+        index += 1
+    rows = np.flatnonzero(kept)
+    starts = np.searchsorted(rows, begins)
+    table = additions.to(steps).chosen(rows)
+    stands = np.ones(len(rows), np.bool_)
+    if len(starts) > 1:
+        for _, own in table.series(known[rows]):
+            mine = numbers_in(own)
+            numbers = np.searchsorted(starts, mine, "right") - 1
+            lowest = np.full(len(starts), np.inf)
+            np.minimum.at(lowest, numbers, places[rows][mine])
+            later = np.append(np.minimum.accumulate(lowest[::-1])[::-1][1:], np.inf)
+            stands[mine] = places[rows][mine] < later[numbers]
+    return Attempts(table, starts, stands, contests)
+
+
+def _places(steps: EventTable) -> Floats:
+    """Return a number of the place of each record: of its epoch and the count inside of it; they ascend with these."""
+    inside = np.array(steps.column("epoch_step"))
+    for source, rows, _ in steps.parts:
+        name = next((name for name in source.others if name.endswith("_in_epoch")), None)
+        if name is not None:
+            mine = numbers_in(rows)
+            values = steps.chosen(rows).spread(steps.chosen(rows).other(name))
+            inside[mine] = np.where(np.isnan(inside[mine]), values, inside[mine])
+    inside[np.isnan(inside)] = 0.0
+    if not inside.any():
+        return steps.positions
+    whole, part = (np.unique(each, return_inverse=True)[1] for each in (steps.positions, inside))
+    return (whole * (int(part.max()) + 1) + part).astype(np.float64)
+
+
+def _may_say_more(steps: EventTable) -> Mask:
+    """Return which records may say more of the one before, or what it says on another rank."""
+    found = np.zeros(len(steps), np.bool_)
+    same = steps.column("source")[1:] == steps.column("source")[:-1]
+    other = steps.rank[1:] != steps.rank[:-1]
+    counters = [steps.column(name) for name in COUNTERS]
+    equal = np.logical_and.reduce([(c[1:] == c[:-1]) | (np.isnan(c[1:]) & np.isnan(c[:-1])) for c in counters])
+    found[1:] = same & (other | (equal & ~np.isnan(counters[1][1:])))
+    return found
+
+
+def _is_new(additions: Additions, last: Row, row: Row) -> bool:
+    """Return whether a record, one of the two without a step, is one of its own; otherwise add what it says to the last one.
+
+    It is none if another rank printed the same just before, or if it prints other metrics of the batch that the last is of: the
+    counters, and what both print, are equal.
+    """
+    if row.step is not None or row.rule.name != last.rule.name:
+        return True
+    if row.rank != last.rank:
+        return not additions.same(row, last)
+    counters = row.counters
+    if "epoch_step" not in counters or counters != last.counters:
+        return True
+    ours, theirs = additions.figures(last), additions.figures(row)
+    shared = row.metrics.keys() & ours.keys()
+    if not theirs.keys() - ours.keys() or any(row.metrics[name] != ours[name] for name in shared):
+        return True
+    additions.add(last, row)
+    return False

@@ -1,0 +1,47 @@
+"""The runs in a log: the passes over its records, in their order. Read from top to bottom, this is what a run is.
+
+A pass decides one thing of each record, from what is printed and from what passes before it decided:
+
+1. ``ranks.rank_of``: which process printed it.
+2. ``epochs.count_epochs``: its step, if the trainer counts by epoch, and that it is a step record at all.
+3. ``copies.without_copies``, ``ranks.led_of``: whether another process printed it, too.
+4. ``step_numbers.number_steps``: its step, if only the progress bar beside it shows one.
+5. ``counters.set_aside``: whether its counter is wrong, or another writer's.
+6. ``launches.split_launches``: of which run it is.
+7. ``epochs.recounted``: its step among the records of that run.
+
+``phases.split_phases`` then decides, in one run, of which phase and of which attempt a record is: a step that goes back is a
+restart (``attempts``), unless 6 found that another run begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from receipt_cli.definitions.failure_markers import Catalogue
+from receipt_cli.events.banners import find_launches
+from receipt_cli.events.copies import without_copies
+from receipt_cli.events.counters import set_aside
+from receipt_cli.events.epochs import count_epochs, recounted
+from receipt_cli.events.launches import Launch
+from receipt_cli.events.ranks import led_of, rank_of
+from receipt_cli.events.step_numbers import number_steps
+from receipt_cli.events.table import EventTable
+from receipt_cli.io.joined_parts import Stream
+from receipt_cli.scan.segment import SegmentBody
+
+
+def find_runs(
+    table: EventTable, body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]
+) -> tuple[EventTable, list[Launch]]:
+    """Return the records of all ranks with their steps, and the runs in log order, at least one.
+
+    The log is read again if steps go back, or if it has no step and several failures. Raises ``InputError``.
+    """
+    every = count_epochs(table.having(rank=rank_of(table)))
+    kept = without_copies(every)
+    kept = set_aside(number_steps(kept.where(~led_of(kept))))
+    launches = find_launches(kept, body, catalogue, streams)
+    if len(launches) > 1:
+        launches = [launch._replace(events=recounted(launch.events)) for launch in launches]
+    return every, launches
