@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.events.counters import Contest, Figures, comes_again, contradict, is_skipped
+from receipt_cli.events.counters import Contest, Figures, comes_again, contradict, is_skipped, places_of
 from receipt_cli.events.table import EventTable, Row, mask_of, numbers_in
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
@@ -298,7 +298,7 @@ def attempts_by_step(steps: EventTable, introductions: Integers, copied: Sequenc
 
 def attempts_by_epoch(steps: EventTable) -> Attempts:
     """Return the attempts of records without a step: if the epoch of a rule goes back, another attempt begins."""
-    places, known = _places(steps), ~np.isnan(steps.positions)
+    places, known = places_of(steps), ~np.isnan(steps.positions)
     count = len(steps)
     before = np.full(count, -1)
     """The record of the same rule and rank before each that says where it is."""
@@ -307,8 +307,8 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
         before[rows[1:]] = rows[:-1]
     back = (before >= 0) & (places < places[before])
     again = np.zeros(count, np.bool_)
-    if known.all() and len(series) == 1 and not (steps.positions[1:] > steps.positions[:-1]).all():
-        again[comes_again(steps.positions)] = True
+    if known.all() and len(series) == 1 and not (places[1:] > places[:-1]).all():
+        again[comes_again(places, counted=places is not steps.positions)] = True
     begins, kept, additions, contests = [0], np.ones(count, np.bool_), Additions(), list[Contest]()
     index = 0
     for asked in np.flatnonzero(back | again | _may_say_more(steps)).tolist():
@@ -344,22 +344,6 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
             later = np.append(np.minimum.accumulate(lowest[::-1])[::-1][1:], np.inf)
             stands[mine] = places[rows][mine] < later[numbers]
     return Attempts(table, starts, stands, contests)
-
-
-def _places(steps: EventTable) -> Floats:
-    """Return a number of the place of each record: of its epoch and the count inside of it; they ascend with these."""
-    inside = np.array(steps.column("epoch_step"))
-    for source, rows, _ in steps.parts:
-        name = next((name for name in source.others if name.endswith("_in_epoch")), None)
-        if name is not None:
-            mine = numbers_in(rows)
-            values = steps.chosen(rows).spread(steps.chosen(rows).other(name))
-            inside[mine] = np.where(np.isnan(inside[mine]), values, inside[mine])
-    inside[np.isnan(inside)] = 0.0
-    if not inside.any():
-        return steps.positions
-    whole, part = (np.unique(each, return_inverse=True)[1] for each in (steps.positions, inside))
-    return (whole * (int(part.max()) + 1) + part).astype(np.float64)
 
 
 def _may_say_more(steps: EventTable) -> Mask:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.events.copies import TIMED
-from receipt_cli.events.table import EventTable, Row, Source, at_rows, chosen, numbers_in, where
+from receipt_cli.events.table import EventTable, Row, Source, chosen, numbers_in, where
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.spill import PIECE
@@ -149,7 +149,11 @@ def set_aside(table: EventTable) -> EventTable:
     found: list[tuple[str, Integers]] = []
     blocks = 0
     for _, rows in table.series(counts):
-        for kind, at, count in _blocks(at_rows(table.positions, rows)):
+        own = table.chosen(rows)
+        blocked = list(_blocks(own.positions))
+        if not blocked and (places := places_of(own)) is not own.positions:
+            blocked = [block for block in _blocks(places) if block[0] == PASTED]
+        for kind, at, count in blocked:
             blocks += 1
             if blocks >= TURNS:
                 return table
@@ -209,11 +213,29 @@ def _ascending(places: Floats) -> list[float]:
     return list(places[falls[-1] + 1 if len(falls) else 0 :].tolist())
 
 
-def comes_again(positions: Floats) -> Integers:
+def places_of(steps: EventTable) -> Floats:
+    """Return how far training is at each record (float64 [n]): its position, or if none has a step a number of its epoch and of
+    the count inside of it, which ascends with these."""
+    inside = np.array(steps.column("epoch_step"))
+    for source, rows, _ in steps.parts:
+        name = next((name for name in source.others if name.endswith("_in_epoch")), None)
+        if name is not None:
+            mine = numbers_in(rows)
+            values = steps.chosen(rows).spread(steps.chosen(rows).other(name))
+            inside[mine] = np.where(np.isnan(inside[mine]), values, inside[mine])
+    inside[np.isnan(inside)] = 0.0
+    if not inside.any() or not np.isnan(steps.steps).all():
+        return steps.positions
+    whole, part = (np.unique(each, return_inverse=True)[1] for each in (steps.positions, inside))
+    return (whole * (int(part.max()) + 1) + part).astype(np.float64)
+
+
+def comes_again(positions: Floats, *, counted: bool = False) -> Integers:
     """Return the records whose position, an epoch, is that of the one before, though an epoch tells records apart.
 
     It does if fractions of it are printed so finely that it rises with each record. Whole epochs do if only a tenth of the
-    records share one, or if each comes twice: two processes print them.
+    records share one, or if each comes twice: two processes print them. If a count inside of the epoch is printed
+    (``counted``), half of the records may share a position.
     """
     again = np.flatnonzero(positions[1:] == positions[:-1]) + 1
     if not len(again):
@@ -226,5 +248,5 @@ def comes_again(positions: Floats) -> Integers:
     if unit < 1.0:  # else it is rounded to the same digits
         return again if rises[len(rises) // 2] >= 1.5 * unit else again[:0]
     times = Counter(np.unique(positions, return_counts=True)[1].tolist())
-    alone = len(again) <= (1 - OF_POSITIONS) * len(positions)
+    alone = 2 * len(again) <= len(positions) if counted else len(again) <= (1 - OF_POSITIONS) * len(positions)
     return again if times[2] >= OF_POSITIONS * times.total() or alone else again[:0]
