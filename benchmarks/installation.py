@@ -29,12 +29,13 @@ def install(folder: Path, grammars: int, rules: int = RULES) -> None:
     target = package / "grammars"
     shutil.copytree(ROOT / "grammars", target)
     index = yaml.safe_load((target / "index.yaml").read_text())["grammars"]
-    index.sort(key=lambda entry: (entry["id"] not in (ALWAYS, NEEDED), entry["id"], entry["version"]))
-    shipped = 1 + (min(grammars, 10) if rules != RULES else grammars)  # the vocabulary, which has no rules, is always installed
+    index.sort(key=lambda entry: (entry["id"] != ALWAYS, entry["id"] != NEEDED, entry["id"], entry["version"]))
+    always = sum(entry["id"] == ALWAYS for entry in index)  # the vocabulary, which has no rules, is always installed
+    shipped = always + (min(grammars, 10) if rules != RULES else grammars)
     for entry in index[shipped:]:
         (target / entry["path"]).unlink()
     kept = index[:shipped]
-    for number in range(grammars + 1 - len(kept)):
+    for number in range(grammars + always - len(kept)):
         text = _made_up(number, rules)
         path = f"made-up-{number}/v1.yaml"
         (target / path).parent.mkdir()

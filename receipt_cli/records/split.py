@@ -161,7 +161,13 @@ _MARKED = compile_later(
 def without_marks(raw: bytes) -> bytes:
     """Return records without the marks, and the frames of spinners, that stand before a label: ``step 3 | * loss 0.5``."""
     marked = any(mark in raw and b" " + mark + b" " in raw for mark in (b"*", b"!", b"~", b">"))
-    return _MARKED.sub(b"", raw) if marked or (not raw.isascii() and (b" \xe2" in raw or b" \xf0" in raw or _spins(raw))) else raw
+    if not marked and (raw.isascii() or not (b" \xe2" in raw or b" \xf0" in raw or _spins(raw))):
+        return raw
+    return _MARKED.sub(lambda found: found[0] if _ONE_WORD.search(raw[max(0, found.start() - 64) : found.start()]) else b"", raw)
+
+
+_ONE_WORD = compile_later(rb"(?:\A|[\r\n])[\w.-]+ *\| \Z")
+"""A single word before a bar: the service that Docker Compose puts before a line, whose own beginning follows."""
 
 
 def _spins(raw: bytes) -> bool:

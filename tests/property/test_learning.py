@@ -82,7 +82,7 @@ def test_a_draft_passes_lint_and_reads_what_generic_reading_reads(made: tuple[st
     proposal = propose(str(log), "mine")
     assert lint_grammar(proposal.text, "mine.yaml") == []
     assert covers(proposal.derivation, learned_of(log.read_bytes()))
-    assert max(map(len, proposal.text.decode().split("\n"))) < 300
+    assert max(map(len, proposal.text.decode().split("\n"))) < 600  # a rule is a whole line as a pattern
 
 
 BANNERS = st.sampled_from(["start training", "Begin the training of resnet", "TRAINING HAS STARTED", "args: Namespace(lr=0.1)"])
