@@ -16,6 +16,7 @@ from receipt_cli.events.counters import Contest, Figures, comes_again, contradic
 from receipt_cli.events.table import EventTable, Row, mask_of, numbers_in
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
+from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.scan.segment import count_between
 
 LATE_RECORDS = 4
@@ -128,7 +129,7 @@ class _BySteps:
             while done < len(table) and not self._takes(done):  # what follows is compared with the record before
                 done += 1
             done += 1
-        begins = np.unique(np.concatenate([np.array(self.begins), anew]))
+        begins = distinct_values(np.concatenate([np.array(self.begins), anew]))
         begins = np.searchsorted(np.flatnonzero(self.kept), begins)
         table = self.additions.to(_as_drawn(table, *np.array(self.drawn).T) if self.drawn else table).where(self.kept)
         return Attempts(table, begins, _standing(table.steps, begins), self.contests)

@@ -30,6 +30,7 @@ from receipt_cli.events.table import (
 )
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.numeric.array_types import Integers, Mask
+from receipt_cli.numeric.arrays import distinct_values
 
 LOOKED_BACK = 64
 """Records at the end whose strides show whether the last counter is one of them."""
@@ -87,7 +88,7 @@ class Phase:
     @property
     def starts(self) -> Integers:
         """The first of ``steps`` of each attempt that has any (int64)."""
-        return np.unique(self.bounds[:-1][np.diff(self.bounds) > 0])
+        return distinct_values(self.bounds[:-1][np.diff(self.bounds) > 0])
 
     @property
     def begun(self) -> EventTable:

@@ -17,7 +17,7 @@ import numpy as np
 
 from receipt_cli.grammar.model import COUNTERS, MOMENTS, Grammar, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-from receipt_cli.numeric.arrays import last_of_each
+from receipt_cli.numeric.arrays import distinct_values, last_of_each
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.spill import PIECE, ascends, gathered, picked, scratch, slices
 from receipt_cli.numeric.spill import pieces as parts_of
@@ -164,7 +164,7 @@ def distinct(values: Array) -> list[Any]:
         if most - least < PIECE:
             counts = sum(np.bincount(values[part] - least, minlength=most - least + 1) for part in slices(len(values)))
             return list((np.flatnonzero(counts) + least).tolist())
-    return sorted(set().union(*(np.unique(values[part]).tolist() for part in slices(len(values)))))
+    return sorted(set().union(*(distinct_values(values[part]).tolist() for part in slices(len(values)))))
 
 
 # --- the log ---------------------------------------------------------------------------------------------------------
@@ -787,7 +787,7 @@ class EventTable:
         sources, the latest first: earlier drawings of them."""
         log = self.log
         sources = list(log.sources)
-        for number in np.unique(log.column("source")[owners]).tolist():
+        for number in distinct_values(log.column("source")[owners]).tolist():
             mine = log.column("source")[owners] == number
             rows, its = (numbers_in(log.own(number, each[mine])) for each in (owners, members))
             sources[number] = sources[number].folded(rows, its)
@@ -797,7 +797,7 @@ class EventTable:
         """Return the table with some of its records, at the rows ``index``, as other sources that are ``made`` of theirs."""
         log, rows = self.log, numbers_in(chosen(self.rows, index))
         codes, sources, first = np.array(log.column("source")), list(log.sources), list(log.first)
-        for number in np.unique(codes[rows]).tolist():
+        for number in distinct_values(codes[rows]).tolist():
             codes[rows[codes[rows] == number]] = len(sources)
             sources.append(made(sources[number]))
             first.append(first[number])

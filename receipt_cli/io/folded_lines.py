@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import heads_of
 
 LOOKED_AT = 64 << 10
@@ -31,11 +32,12 @@ _FOREIGN = 0.6
 """Share of the widest lines that must be followed by a rest."""
 _INSIDE = 0.2
 """Share of the widest lines that must be cut inside a word or number; the others are cut between two."""
-_NUMBER = re.compile(rb"\d(?:\.|[eE]-?)?\Z")
-_OF_NUMBER = re.compile(rb"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\d:\]])|[eE][-+]?\d+\b|[-+]\d+\b")
-_CUT = re.compile(rb"[a-zA-Z]\n[a-z_]|\d\n[\d.%]|[._/-]\n[^\W_]|\n(?:[.,:;)\]}%=/_-][\w ]|\d*e[-+]\d\d)")
+_NUMBER = compile_later(rb"\d(?:\.|[eE]-?)?\Z")
+_OF_NUMBER = compile_later(rb"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\d:\]])|[eE][-+]?\d+\b|[-+]\d+\b")
+_CUT = compile_later(rb"[a-zA-Z]\n[a-z_]|\d\n[\d.%]|[._/-]\n[^\W_]|\n(?:[.,:;)\]}%=/_-][\w ]|\d*e[-+]\d\d)")
 """Where two lines meet inside a word or a number."""
-_CONTROL = re.compile(rb"[\r\x1b]")
+_LETTER = compile_later(rb"\w")
+_CONTROL = compile_later(rb"[\r\x1b]")
 
 
 class Fold(NamedTuple):
@@ -49,7 +51,7 @@ class Fold(NamedTuple):
 
     def is_full(self, line: bytes) -> bool:
         """Return whether the line has the width at which lines are cut, and is no rule of dashes."""
-        if len(line) < self.width or _CONTROL.search(line) or not re.search(rb"\w", line):
+        if len(line) < self.width or _CONTROL.search(line) or not _LETTER.search(line):
             return False
         return len(line) == self.width or (not line.isascii() and _columns(line) == self.width)
 
