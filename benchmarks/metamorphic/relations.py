@@ -48,7 +48,7 @@ RELATIONS = (
 
 
 def figures(document: Document) -> list[tuple[Any, ...]]:
-    """Return the figures of each phase: its steps and what is known of each metric."""
+    """Return the figures of each phase that has any: its steps and what is known of each metric."""
     found: list[tuple[Any, ...]] = []
     for phase in document["phases"] or [document["summary"]]:
         if phase is None:
@@ -58,8 +58,16 @@ def figures(document: Document) -> list[tuple[Any, ...]]:
         metrics = summary["metrics"] or {}
         known = {name: value for name, value in metrics.items() if value and name not in OF_A_CLOCK}
         values = {name: tuple(value[key] for key in VALUES) for name, value in known.items()}
-        found.append((tuple(steps[key] for key in STEPS), values))
+        if steps["record_count"] or values:
+            found.append((tuple(steps[key] for key in STEPS), values))
     return found
+
+
+def _other(was: Sequence[Any] | None, became: Sequence[Any] | None) -> bool:
+    """Return whether a figure is another one; null says less, and a problem names it."""
+    if was is None or became is None:
+        return was is not became
+    return any(new is not None and new != old for old, new in zip(was, became, strict=True))
 
 
 def violation(relation: Relation, before: Sequence[Document], after: Sequence[Document]) -> str:
@@ -75,9 +83,9 @@ def violation(relation: Relation, before: Sequence[Document], after: Sequence[Do
         if len(ours) != len(theirs):
             return f"launch {number + 1}: {len(ours)} phases became {len(theirs)}"
         for (steps, values), (other, others) in zip(ours, theirs, strict=True):
-            if steps != other:
+            if _other(steps, other):
                 return f"launch {number + 1}: steps {steps} became {other}"
-            changed = sorted(name for name in values.keys() | others.keys() if values.get(name) != others.get(name))
+            changed = sorted(name for name in values.keys() | others.keys() if _other(values.get(name), others.get(name)))
             if changed:
                 name = changed[0]
                 return f"launch {number + 1}: {name} {values.get(name)} became {others.get(name)}"

@@ -59,9 +59,9 @@ WINDOW = May(
     "lines with a head are longer: fewer of them are among the last bytes of the log, whose times are looked at",
 )
 PROOF = May(
-    re.compile(r"^/checks/(?:completed|has_steps)$"),
+    re.compile(r"^/checks/(?:completed|has_steps)$|^/derivation/problems/no_step_recognised$"),
     "a check is false only by a proof, which lines of others after the training or beside an early failure take away",
-    (None,),
+    (None, True),
 )
 OBSERVED = May(re.compile(r"/derivation/observed"), "what is said is observed")
 
