@@ -96,9 +96,15 @@ def with_identity(facts: Facts, gathered: Gathered, events: EventTable) -> Facts
     return {**stated, **facts}
 
 
+def _beginnings(line: bytes) -> Iterator[int]:
+    """Yield where the text of a line may begin: at its first byte, and after each head and the blanks behind it."""
+    for at in (0, *starts(line)):
+        yield at + len(line[at:]) - len(line[at:].lstrip(b" "))
+
+
 def _stated(line: bytes) -> Iterator[tuple[str, str]]:
     """Yield the name and value of each fact that a line is about, behind each of the heads that it may have."""
-    for at in (0, *starts(line)):
+    for at in _beginnings(line):
         for name, rule in _RULES:
             if (match := rule.match(line, at)) is not None:
                 value = match[1].decode("utf-8", "replace")
@@ -107,7 +113,7 @@ def _stated(line: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _digests(line: bytes) -> Iterator[tuple[str, str]]:
-    for at in (0, *starts(line)):
+    for at in _beginnings(line):
         if (match := _DATA_DIGEST.match(line, at)) is not None:
             yield match[1].decode("utf-8", "replace").lower().replace("_", " "), match[2].decode("ascii").lower()
 

@@ -155,6 +155,7 @@ HEADS = [
     ("dataset: fineweb-edu", "name", "fineweb-edu"),
     ("Dataset: loaded", "name", None),
     ("  data_path ....................................... ['/data/pile_text_document']", "name", "/data/pile_text_document"),
+    ("[rank0]:   data_path ............................. ['/data/pile_text_document']", "name", "/data/pile_text_document"),
     ("packing: best_fit", "packing_policy", "best_fit"),
     ("packing: True", "packing_policy", None),
     ("packing_policy=first_fit", "packing_policy", "first_fit"),
