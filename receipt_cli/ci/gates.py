@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from difflib import get_close_matches
@@ -25,8 +25,30 @@ COMPOSITE = ("healthy", "proven")
 """Requirements that combine the four core checks."""
 
 
+class Limited:
+    """Mixin of a gate with a least and a largest allowed value; None: no limit."""
+
+    __slots__ = ()
+    at_least: float | None
+    at_most: float | None
+
+    @property
+    def limits(self) -> list[tuple[str, float]]:
+        """The sign and the value of each limit."""
+        return [(sign, limit) for sign, limit in (("≥", self.at_least), ("≤", self.at_most)) if limit is not None]
+
+    def wanted(self, shown: Callable[[float], str]) -> str:
+        """Return the limits in words; ``shown`` gives the words of a value."""
+        return " and ".join(f"{sign} {shown(limit)}" for sign, limit in self.limits)
+
+    def allows(self, low: float, high: float | None = None) -> bool:
+        """Return whether a value, or all values from ``low`` to ``high``, are within the limits."""
+        high = low if high is None else high
+        return (self.at_least is None or low >= self.at_least) and (self.at_most is None or high <= self.at_most)
+
+
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Limited):
     """A figure of the receipt with its least and largest allowed value, in base units; None: no limit.
 
     ``pointer`` is the figure's JSON pointer; ``name`` is the gate's name; the end of ``measure`` determines the displayed unit.
@@ -61,7 +83,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Limited):
     """A figure of the steps of a log with its limits in base units: a percentile (``p05``), or the ``spread``.
 
     The spread is the distance of the 5th and the 95th percentile, relative to the median.
@@ -79,7 +101,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Slope:
+class Slope(Limited):
     """The change of a metric per step over the last ``over`` records (None: the last half), with its limits."""
 
     metric: str
@@ -94,7 +116,7 @@ class Slope:
 
 
 @dataclass(frozen=True, slots=True)
-class LineCount:
+class LineCount(Limited):
     """How many lines of the log have a text, or match a regular expression; None: no limit."""
 
     name: str

@@ -28,23 +28,21 @@ def _quantity(gate: Quantity, measured: Measured | None, fails: bool) -> Ruling:
     def shown(value: float) -> str:
         return percent(value) if gate.statistic == "spread" else measure(gate.metric, value)
 
-    limits = [(sign, limit) for sign, limit in (("≥", gate.at_least), ("≤", gate.at_most)) if limit is not None]
-    wanted = " and ".join(f"{sign} {shown(limit)}" for sign, limit in limits)
+    wanted = gate.wanted(shown)
     if measured is None:
         return Ruling("gate", gate.name, None, fails, wanted, _NO_LOG)
     spread = gate.statistic == "spread"
     value = measured.spread(gate.metric) if spread else measured.percentile(gate.metric, float(gate.statistic[1:]))
     if value is None:
         return Ruling("gate", gate.name, None, fails, wanted, "unknown: too few values")
-    good = (gate.at_least is None or value >= gate.at_least) and (gate.at_most is None or value <= gate.at_most)
+    good = gate.allows(value)
     found = shown(value)
     return Ruling("gate", gate.name, good, not good, wanted, f"{value!r}" if found in wanted and not good else found)
 
 
 def _slope(gate: Slope, measured: Measured | None, fails: bool) -> Ruling:
     """Rule on a slope: yes or no only if the whole 95 % interval is on one side of the limit."""
-    limits = [(sign, limit) for sign, limit in (("≥", gate.at_least), ("≤", gate.at_most)) if limit is not None]
-    wanted = " and ".join(f"{sign} {limit:.4g} per step" for sign, limit in limits)
+    wanted = gate.wanted(lambda limit: f"{limit:.4g} per step")
     if measured is None:
         return Ruling("gate", gate.name, None, fails, wanted, _NO_LOG)
     slope = measured.slope(gate.metric, gate.over)
@@ -52,18 +50,17 @@ def _slope(gate: Slope, measured: Measured | None, fails: bool) -> Ruling:
         return Ruling("gate", gate.name, None, fails, wanted, "unknown: too few values")
     found = f"{slope.value:.3g} per step (95 %: {slope.low:.3g} to {slope.high:.3g}), steps {slope.first} to {slope.last}"
     beyond = (gate.at_least is not None and slope.high < gate.at_least) or (gate.at_most is not None and slope.low > gate.at_most)
-    within = (gate.at_least is None or slope.low >= gate.at_least) and (gate.at_most is None or slope.high <= gate.at_most)
+    within = gate.allows(slope.low, slope.high)
     if beyond or within:
         return Ruling("gate", gate.name, within, beyond, wanted, found)
     return Ruling("gate", gate.name, None, fails, wanted, found, "the interval leaves it open")
 
 
 def _line(gate: LineCount, found: tuple[int, int | None] | None, fails: bool) -> Ruling:
-    limits = [(sign, limit) for sign, limit in (("≥", gate.at_least), ("≤", gate.at_most)) if limit is not None]
-    wanted = "no line" if gate.at_most == 0 else " and ".join(f"{sign} {limit} lines" for sign, limit in limits)
+    wanted = "no line" if gate.at_most == 0 else gate.wanted(lambda limit: f"{limit} lines")
     if found is None:
         return Ruling("gate", gate.name, None, fails, wanted, _NO_LOG)
     count, first = found
-    good = (gate.at_least is None or count >= gate.at_least) and (gate.at_most is None or count <= gate.at_most)
+    good = gate.allows(count)
     told = f"{count} lines" if count != 1 else "1 line"
     return Ruling("gate", gate.name, good, not good, wanted, f"{told}, the first is line {first}" if first is not None else told)

@@ -188,13 +188,12 @@ def _fails(gates: Gates) -> bool:
 
 def _bound(document: Mapping[str, Any], bound: Bound, gates: Gates) -> Ruling:
     value = _number(document, bound.pointer)
-    limits = [(sign, limit) for sign, limit in (("≥", bound.at_least), ("≤", bound.at_most)) if limit is not None]
-    wanted = " and ".join(f"{sign} {measure(bound.measure, limit)}" for sign, limit in limits)
+    wanted = bound.wanted(lambda limit: measure(bound.measure, limit))
     if value is None:
         return _unanswered("bounds", bound.name, wanted, "no such figure", gates.unknown.bounds == "fail")
-    good = (bound.at_least is None or value >= bound.at_least) and (bound.at_most is None or value <= bound.at_most)
+    good = bound.allows(value)
     found = measure(bound.measure, value)
-    if not good and any(found == measure(bound.measure, limit) for _, limit in limits):
+    if not good and any(found == measure(bound.measure, limit) for _, limit in bound.limits):
         found = f"{value!r}"  # when rounded, it would equal the limit
     return Ruling("gate", bound.name, good, not good, wanted, found)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, numbered_lines
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.numeric.intervals import interval, mean_spread
@@ -91,26 +91,12 @@ class Measured:
         """Return for each text the number of lines that have it, and the first one; None if the log cannot be read again."""
         if self.file is None or not Path(self.file).is_file():
             return None
-        counts, firsts, number, rest = [0] * len(texts), list[int | None]([None] * len(texts)), 0, b""
-        source = Source(self.file)
-
-        def look(raw: bytes) -> None:
+        counts, firsts = [0] * len(texts), list[int | None]([None] * len(texts))
+        for number, raw in numbered_lines(Source(self.file), 4 * LONGEST_LINE):
             line = raw.decode("utf-8", "replace").rstrip("\r\n")[:LONGEST_LINE]
             for place, text in enumerate(texts):
                 inside = text.contains is not None and text.contains in line
                 if inside or (text.matches is not None and text.matches.search(line)):
                     counts[place] += 1
                     firsts[place] = number if firsts[place] is None else firsts[place]
-
-        try:
-            for block in source.blocks():
-                *lines, rest = (rest + block).split(b"\n")
-                for raw in lines:
-                    number += 1
-                    look(raw)
-            if rest:
-                number += 1
-                look(rest)
-        finally:
-            source.close()
         return list(zip(counts, firsts, strict=True))

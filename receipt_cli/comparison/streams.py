@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -19,7 +20,7 @@ from receipt_cli.comparison.comparable import Document
 from receipt_cli.definitions.metrics import Metric, load_registry
 from receipt_cli.errors import InputError
 from receipt_cli.events.table import NO_STEP, Column, EventTable
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, numbered_lines
 from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.numeric.precision import Printing
@@ -247,28 +248,21 @@ def _cells(file: str, looked: int, known: Collection[str], *, counted: bool) -> 
     Amounts are left out if they are ``counted`` otherwise. If there are none up to the line ``looked`` but those in ``known``,
     there are none.
     """
-    source, number, rest, count, new = Source(file), 0, b"", 0, False
-    try:
-        for block in source.blocks():
-            *lines, rest = (rest + block).split(b"\n")
-            for line in lines:
-                number += 1
-                if number > looked and not new:
-                    return
-                lowered = line.lower()
-                if len(line) > _LONGEST or not any(hint in lowered for hint in _HINTS):
+    count, new = 0, False
+    with suppress(InputError), closing(numbered_lines(Source(file), _LONGEST + 1, open_end=False)) as lines:
+        for number, line in lines:
+            if number > looked and not new:
+                return
+            lowered = line.lower()
+            if len(line) > _LONGEST or not any(hint in lowered for hint in _HINTS):
+                continue
+            for cell in _cells_of(number, line.decode("utf-8", "replace")):
+                if counted and cell.strength == "amount" and cell.label != _EPOCH_AND_BATCH:
                     continue
-                for cell in _cells_of(number, line.decode("utf-8", "replace")):
-                    if counted and cell.strength == "amount" and cell.label != _EPOCH_AND_BATCH:
-                        continue
-                    count, new = count + 1, new or cell.label not in known
-                    if count > MAX_CELLS:
-                        return
-                    yield cell
-    except InputError:
-        return
-    finally:
-        source.close()
+                count, new = count + 1, new or cell.label not in known
+                if count > MAX_CELLS:
+                    return
+                yield cell
 
 
 def _cells_of(number: int, line: str) -> Iterator[_Cell]:

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -150,9 +150,9 @@ def set_aside(table: EventTable) -> EventTable:
     blocks = 0
     for _, rows in table.series(counts):
         own = table.chosen(rows)
-        blocked = list(_blocks(own.positions))
+        blocked = list(islice(_blocks(own.positions), TURNS))
         if not blocked and (places := places_of(own)) is not own.positions:
-            blocked = [block for block in _blocks(places) if block[0] == PASTED]
+            blocked = list(islice((block for block in _blocks(places) if block[0] == PASTED), TURNS))
         for kind, at, count in blocked:
             blocks += 1
             if blocks >= TURNS:
@@ -216,6 +216,8 @@ def _ascending(places: Floats) -> list[float]:
 def places_of(steps: EventTable) -> Floats:
     """Return how far training is at each record (float64 [n]): its position, or if none has a step a number of its epoch and of
     the count inside of it, which ascends with these."""
+    if not np.isnan(steps.steps).all():
+        return steps.positions
     inside = np.array(steps.column("epoch_step"))
     for source, rows, _ in steps.parts:
         name = next((name for name in source.others if name.endswith("_in_epoch")), None)
@@ -224,7 +226,7 @@ def places_of(steps: EventTable) -> Floats:
             values = steps.chosen(rows).spread(steps.chosen(rows).other(name))
             inside[mine] = np.where(np.isnan(inside[mine]), values, inside[mine])
     inside[np.isnan(inside)] = 0.0
-    if not inside.any() or not np.isnan(steps.steps).all():
+    if not inside.any():
         return steps.positions
     whole, part = (np.unique(each, return_inverse=True)[1] for each in (steps.positions, inside))
     return (whole * (int(part.max()) + 1) + part).astype(np.float64)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import IO
 
 from receipt_cli.errors import OutputError
 from receipt_cli.io.compression import times_name
@@ -41,8 +41,15 @@ class Recorder:
             self._failed = os.path.lexists(self._times)  # meanwhile the job's own wrapper writes it
         if self._writer is None and not self._failed:
             try:
-                how: Any = {"append": True, "pause_s": self._pause_s, "now": now, "wall": time.time(), "known": self._old}
-                self._writer = TimesWriter(self._times, self._log.fileno(), **how)
+                self._writer = TimesWriter(
+                    self._times,
+                    self._log.fileno(),
+                    append=True,
+                    pause_s=self._pause_s,
+                    now=now,
+                    wall=time.time(),
+                    known=self._old,
+                )
             except OutputError:
                 self._failed = True
 

@@ -74,21 +74,17 @@ def find_fold(text: bytes) -> Fold | None:
     if not any(full):
         return None
     pairs = [pair for wide, pair in zip(full, pairwise(lines), strict=False) if wide]
-    inside = {_opening(rest) for line, rest in pairs if _is_inside(line, rest)}
-    if len(inside) < _KINDS and not any(_cuts_number(line, rest) for line, rest in pairs):
+    inside = [(line, rest) for line, rest in pairs if _CUT.search(line[-1:] + b"\n" + rest[:8])]
+    numbers = [(line, rest) for line, rest in pairs if _cuts_number(line, rest)]
+    if not numbers and len({_opening(rest) for _, rest in inside}) < _KINDS:
         return None  # the usual case
     begins = [lines[0], *(line for wide, line in zip(full, lines[1:], strict=False) if not wide)]
     fold = fold._replace(starts=frozenset(map(_opening, begins)))
-    rests = [(line, rest) for line, rest in pairs if fold.goes_on(line, rest)]
-    cut = [rest for line, rest in rests if _is_inside(line, rest)]
+    rests, cut, cut_numbers = ([rest for line, rest in some if fold.goes_on(line, rest)] for some in (pairs, inside, numbers))
     words = len(rests) >= _FOREIGN * len(pairs) and len(cut) >= _INSIDE * len(pairs)
     if words and len(set(map(_opening, cut))) >= _KINDS:
         return fold
-    return fold._replace(words=False) if any(_cuts_number(line, rest) for line, rest in rests) else None
-
-
-def _is_inside(line: bytes, rest: bytes) -> bool:
-    return _CUT.search(line[-1:] + b"\n" + rest[:8]) is not None
+    return fold._replace(words=False) if cut_numbers else None
 
 
 def _cuts_number(line: bytes, rest: bytes) -> bool:

@@ -91,6 +91,30 @@ def lines_of(text: Iterator[bytes], before: int, end: int | None, *, passed: int
             return
 
 
+def numbered_lines(
+    source: Source, longest: int | None = None, *, open_end: bool = True
+) -> Generator[tuple[int, bytes], None, None]:
+    """Yield the number, from 1, and the text of each line of ``source``, at most ``longest`` bytes of each; close the source.
+
+    A last line without a line end is given only with ``open_end``. Raises ``InputError``.
+    """
+    number, begun, size = 0, list[bytes](), 0
+    try:
+        for block in source.blocks():
+            *lines, rest = block.split(b"\n")
+            for line in lines:
+                number += 1
+                yield number, (b"".join((*begun, line)) if begun else line)[:longest]
+                begun, size = [], 0
+            if rest and (longest is None or size < longest):
+                begun.append(rest)
+                size += len(rest)
+        if begun and open_end:
+            yield number + 1, b"".join(begun)[:longest]
+    finally:
+        source.close()
+
+
 def _behind(block: bytes, count: int) -> int:
     """Return the position after ``count`` line ends."""
     rest = block.split(b"\n", count)[count]
@@ -338,8 +362,10 @@ class Source:
     @property
     def found(self) -> list[Problem]:
         """All problems of the text: of its bytes, and of its lines."""
-        detail = "" if self._fold is None else f"lines are cut at {self._fold.width} columns; they are joined"
-        return [*self.problems, *([Problem("lines_folded", None, detail, "")] if detail else [])]
+        if self._fold is None:
+            return [*self.problems]
+        detail = f"lines are cut at {self._fold.width} columns; they are joined"
+        return [*self.problems, Problem("lines_folded", None, detail, "")]
 
     @property
     def empty_lines(self) -> Sequence[int]:

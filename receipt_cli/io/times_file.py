@@ -12,12 +12,8 @@ import os
 import re
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from receipt_cli.errors import OutputError, system_errors
-
-if TYPE_CHECKING:
-    pass
 
 MAGIC = b"receipt-times/1\n"
 SEAL_BYTES = 240

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from receipt_cli.derive import Derivation
 from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.errors import UsageError
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, numbered_lines
 from receipt_cli.records.envelope import plain, without_count
 from receipt_cli.redaction.text import mask_texts, safe_text
 from receipt_cli.scan.extraction import DROPPED, convert, keep_labelled, read_record
@@ -126,24 +128,12 @@ def _cells_of(derivation: Derivation, text: bytes) -> list[CellOfLine]:
 
 def read_lines(path: str, wanted: Sequence[int]) -> dict[int, bytes]:
     """Return line number → line for the ``wanted`` lines of a log, from 1. Raises ``InputError``."""
-    missing, found, number, rest = set(wanted), dict[int, bytes](), 0, b""
-    if not missing:
-        return found
-    source = Source(path)
-    try:
-        for block in source.blocks():
-            *lines, rest = (rest + block).split(b"\n")
-            for line in lines:
-                number += 1
-                if number in missing:
-                    found[number] = line
-            if number >= max(missing):
-                return found
-    finally:
-        source.close()
-    if rest and number + 1 in missing:
-        found[number + 1] = rest
-    return found
+    if not wanted:
+        return {}
+    missing, last = set(wanted), max(wanted)
+    with closing(numbered_lines(Source(path))) as lines:
+        upto = takewhile(lambda line: line[0] <= last, lines)
+        return {number: line for number, line in upto if number in missing}
 
 
 def show_line(line: bytes) -> str:
