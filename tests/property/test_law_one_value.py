@@ -55,6 +55,33 @@ def test_a_record_that_comes_again_with_another_loss(length: int, stride: int, d
     assert (loss["last"] is None) == (at == length - 1)
 
 
+BATCHES = {
+    "script": "epoch {epoch} batch {batch} loss: {loss:.4f} lr: 0.001",
+    "ijepa": "INFO:root:[{epoch},  {batch:4d}] loss: {loss:.3f} masks: 93.6 30.0 [wd: 4.00e-02] [lr: 2.00e-04] [mem: 1.21e+04]"
+    " (514.1 ms)",
+    "wenet": "2025-05-06 11:00:03,503 DEBUG TRAIN Batch {epoch}/{batch} loss {loss:.6f} loss_att 1.5 lr 0.00000400 rank 0",
+}
+
+
+@pytest.mark.parametrize("form", BATCHES)
+@settings(max_examples=8)
+@given(data=st.data())
+def test_a_place_inside_an_epoch_that_comes_again_with_another_loss(form: str, data: st.DataObject) -> None:
+    """Of records without a step the epoch and the count inside of it are the position."""
+    epochs = data.draw(st.integers(2, 5))
+    places = [(epoch, 10 * batch) for epoch in range(1, epochs + 1) for batch in range(1, 6)]
+    lines = [BATCHES[form].format(epoch=e, batch=b, loss=4 - n / 50) for n, (e, b) in enumerate(places)]
+    at = data.draw(st.integers(0, len(places) - 1))
+    other = BATCHES[form].format(epoch=places[at][0], batch=places[at][1], loss=FOREIGN)
+    place = at + data.draw(st.integers(0, 1))
+    plain, document = receipt_of(lines), receipt_of([*lines[:place], other, *lines[place:]])
+    fields = [field for problem in document["derivation"]["problems"]["first"] for field in problem["fields"]]
+    count = document["summary"]["steps"]["record_count"]
+    assert count == len(places) or (count is None and "/phases/0/summary/steps/record_count" in fields)
+    assert_only_nulls(plain, document)
+    assert document["summary"]["metrics"]["loss"]["max"] != FOREIGN
+
+
 @settings(max_examples=8)
 @given(lengths, strides)
 def test_a_second_series_leaves_nothing(length: int, stride: int) -> None:

@@ -16,6 +16,7 @@ from receipt_cli.records.split import (
     first_end,
     last_end,
     normalise,
+    without_marks,
 )
 from receipt_cli.scan.kernel.loading import load_kernel
 
@@ -169,3 +170,16 @@ SIZES = st.sampled_from(
 def test_records_over_the_cap_are_cut(parts: list[tuple[int, bytes]], last: int) -> None:
     raw = b"".join(b"x" * size + end for size, end in parts) + b"y" * last
     assert cap_records(raw) == reference(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        (b"step 3 | * loss 0.5\n", b"step 3 | loss 0.5\n"),
+        (b"step 3, lr 0.1, ! loss 0.5\n", b"step 3, lr 0.1, loss 0.5\n"),
+        (b"trainer-0  | * number of parameters: 5\n", b"trainer-0  | * number of parameters: 5\n"),  # the service's own line
+        (b"step 3 | * loss 0.5\rtrainer | * loss 0.5\n", b"step 3 | loss 0.5\rtrainer | * loss 0.5\n"),
+    ],
+)
+def test_a_mark_before_a_label_is_left_out(raw: bytes, read: bytes) -> None:
+    assert without_marks(raw) == read
