@@ -7,7 +7,7 @@ records are retained.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -29,7 +29,7 @@ from receipt_cli.events.table import (
     where,
 )
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.numeric.array_types import Integers, Mask
+from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 
 LOOKED_BACK = 64
@@ -395,11 +395,10 @@ def _current(evals: EventTable, attempts: Attempts) -> EventTable:
     if not len(evals):
         return evals
     begun = attempts.steps.chosen(attempts.begins[1:])
-    begun = begun.where(~np.isnan(begun.steps))
-    if len(begun):  # up to the lowest step from which an attempt after them began, if there is one
-        lowest = np.append(np.minimum.accumulate(begun.steps[::-1])[::-1], np.inf)
-        limits = lowest[np.searchsorted(begun.at, evals.at, "right")]
-        evals = evals.where(np.isnan(evals.steps) | (evals.steps <= limits))
+    epochs = np.where(np.isnan(evals.steps), evals.filled("epoch"), np.nan)
+    superseded = _overtaken(evals, evals.steps, begun, begun.steps, np.greater)
+    superseded |= _overtaken(evals, epochs, begun, begun.filled("epoch"), np.greater_equal)
+    evals = evals.where(~superseded)
     left: list[int] = []
     seen: dict[tuple[str, int | None], Row] = {}
     for index in _repeated(evals):
@@ -410,6 +409,15 @@ def _current(evals: EventTable, attempts: Attempts) -> EventTable:
         else:
             seen[row.rule.name, row.step] = row
     return evals.where(~np.isin(np.arange(len(evals)), left)) if left else evals
+
+
+def _overtaken(
+    evals: EventTable, places: Floats, begun: EventTable, begins: Floats, beyond: Callable[[Floats, Floats], Mask]
+) -> Mask:
+    """Return which evaluations are ``beyond`` the lowest place at which an attempt after them begins, if one does."""
+    known = ~np.isnan(begins)
+    lowest = np.append(np.minimum.accumulate(begins[known][::-1])[::-1], np.inf)
+    return beyond(places, lowest[np.searchsorted(begun.at[known], evals.at, "right")])
 
 
 def _repeated(evals: EventTable) -> Iterator[int]:

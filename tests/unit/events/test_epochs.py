@@ -72,6 +72,20 @@ def test_an_epoch_begun_again_is_a_restart(receipt_of: Receipt) -> None:
     assert (steps["record_count"], steps["restart_count"], steps["superseded_count"]) == (15, 1, 5)
 
 
+def test_evaluations_of_superseded_epochs_are_left_out(receipt_of: Receipt) -> None:
+    """Those of an epoch that a restart trains again, though they print no step."""
+
+    def epochs(first: int, end: int, loss: float) -> list[str]:
+        return [f"Epoch {e} - Loss: {loss - e / 10:.4f}\nEvaluation Epoch {e} - Loss: {loss - e / 8:.4f}" for e in range(first, end)]
+
+    said = "\n".join([*epochs(0, 6, 4.0), "resumed from epoch 3", *epochs(4, 12, 3.9)])
+    document = receipt_of(said + "\n")
+    loss, val_loss = (document["summary"]["metrics"][name] for name in ("loss", "val_loss"))
+    assert document["summary"]["steps"]["superseded_count"] == 2
+    assert (loss["record_count"], val_loss["record_count"]) == (12, 12)
+    assert (val_loss["places"]["first_line"], val_loss["places"]["last_line"]) == (2, 29)
+
+
 def test_the_epoch_on_its_own_line_holds_for_the_bars_below(receipt_of: Receipt) -> None:
     log = "".join(f"Toy {e}/3\n" + "".join(f"{n}/4 [bar] loss {e}.{n}\r" for n in range(1, 5)) + "\n" for e in (1, 2, 3))
     document = receipt_of(log, BARS)
