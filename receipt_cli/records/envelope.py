@@ -47,7 +47,8 @@ _NO_HOST = (
     rb"|recall|rouge|run|sample|sec|seed|split|ssim|stage|step|t\d|task|test|top|train|trial|update|val|valid)[\w.]*+:)"
 )
 _NO_HOST_NAME = rb"(?=[\w-]{0,64}[\d.-])" + _NO_HOST.removesuffix(rb"[\w.]*+:)") + rb"[\w.-]*+ )"
-_NAMED = rb"(?:[\w.<>:/-]{1,100} +[|-] {1,2})?"
+_NAME = rb"[\w.<>:/-]{1,100} +[|-] {1,2}"
+_NAMED = rb"(?:" + _NAME + rb")?"
 _NAMED_BEHIND = rb"(?!(?i:train|training|val|valid|validation|test|testing|eval|evaluation) )" + _NAMED
 _NO_ERROR = rb"(?![\w.]{1,400}(?:Error|Exception|Interrupt|Exit|Warning|(?<=\.)py: error): )"
 _DOTTED = rb"(?:" + _NO_ERROR + rb"[a-z_]\w{0,60}(?:\.\w{1,60}){1,6}: )?"
@@ -94,7 +95,7 @@ _HEADS = (
     rb"\[[\w.]{1,80}:\d{1,7}(?:, rank=(?P<olmo>\d{1,7}))?\] ",  # OLMo
     rb"\[[A-Za-z_][\w.]{0,100}\](?:(?=\[" + _LEVEL + rb"\])| (?=" + _DATE + rb"))",  # [module][INFO] - , [titan] 2026-..
     rb"(?:[\w./-]{1,120}:\d{1,7} )?>> ",  # Transformers, LLaMA-Factory
-    rb"[|-] +" + _NAMED + _LEVEL + rb" *(?:[|-] +(?:" + _NAMED_BEHIND + rb")?)?",  # - name - INFO - , | INFO | a:b:12 -
+    rb"[|-] +(?:" + _NAME + rb"){0,3}" + _LEVEL + rb" *(?:[|-] +(?:" + _NAMED_BEHIND + rb")?)?",  # - name - INFO - , | INFO | a:b:12 -
     _LEVEL + rb":" + _DATE + _CLOCK + rb":",  # ERROR:2026-03-26 21:59:41,526:
     _LEVEL
     + rb"(?::"
