@@ -1948,6 +1948,58 @@ static PyObject *native_plain(PyObject *module, PyObject *raw) {
     return records;
 }
 
+#define HAS(p, room, text) ((room) >= sizeof text - 1 && memcmp(p, text, sizeof text - 1) == 0)
+
+/* Return whether one of _NONFINITE_SIGNS of records/split.py is at p; `before` is the byte before it. */
+static int is_sign(const byte *p, size_t room, byte before) {
+    switch (*p) {
+    case '#':
+        return HAS(p, room, "#QNAN") || HAS(p, room, "#SNAN") || HAS(p, room, "#IND") || HAS(p, room, "#INF");
+    case 'n':
+        return HAS(p, room, "nan(") || HAS(p, room, "nan.") || (before == '(' && HAS(p, room, "nan)")) || HAS(p, room, "nfinity");
+    case 'N':
+        return HAS(p, room, "NaN.") || HAS(p, room, "NaN(") || HAS(p, room, "NAN");
+    case '+':
+        return HAS(p, room, "+inf") || HAS(p, room, "+Inf");
+    case 'I':
+        return HAS(p, room, "Inf");
+    }
+    return 0;
+}
+
+static int has_sign(const byte *p, size_t length) {
+    size_t at = 0;
+#ifdef LANES
+    for (; length - at >= LANES + 2; at += LANES) {
+        const Lanes small = {32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32};
+        Lanes one = lanes_at(p + at), two = lanes_at(p + at + 1), three = lanes_at(p + at + 2) | small, first = one | small;
+        Lanes nan = (Lanes)((first == 'n') & ((two | small) == 'a') & (three == 'n'));
+        Lanes inf = (Lanes)(((one == 'I') & (two == 'n') & (three == 'f')) | ((one == '+') & ((two | small) == 'i')));
+        size_t i;
+        if (!any_lane(nan | inf | (Lanes)(one == '#') | (Lanes)((one == 'n') & (two == 'f') & (three == 'i')))) continue;
+        for (i = at; i < at + LANES; i++)
+            if (is_sign(p + i, length - i, i > 0 ? p[i - 1] : 0)) return 1;
+    }
+#endif
+    for (; at < length; at++)
+        if (is_sign(p + at, length - at, at > 0 ? p[at - 1] : 0)) return 1;
+    return 0;
+}
+
+PyDoc_STRVAR(spells_doc, "spells(raw): whether a number that is not finite may be spelled otherwise than nan, inf and -inf.");
+
+static PyObject *native_spells(PyObject *module, PyObject *raw) {
+    char *text;
+    Py_ssize_t size;
+    int found;
+    (void)module;
+    if (PyBytes_AsStringAndSize(raw, &text, &size) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    found = has_sign((const byte *)text, (size_t)size);
+    Py_END_ALLOW_THREADS
+    return PyBool_FromLong(found);
+}
+
 /* ---- packed lines: what Unpacker of io/envelopes.py makes of an object around a line, where that is certain ---- */
 
 #define MOST_KEYS 48
@@ -2471,6 +2523,7 @@ static PyMethodDef native_methods[] = {
     {"cut_line", native_cut_line, METH_VARARGS, cut_line_doc},
     {"unpack", native_unpack, METH_VARARGS, unpack_doc},
     {"plain", native_plain, METH_O, plain_doc},
+    {"spells", native_spells, METH_O, spells_doc},
     {"likely", native_likely, METH_VARARGS, likely_doc},
     {"decimal", native_decimal, METH_VARARGS, decimal_doc},
     {NULL, NULL, 0, NULL},

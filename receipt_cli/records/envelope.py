@@ -95,7 +95,8 @@ _HEADS = (
     rb"\[[\w.]{1,80}:\d{1,7}(?:, rank=(?P<olmo>\d{1,7}))?\] ",  # OLMo
     rb"\[[A-Za-z_][\w.]{0,100}\](?:(?=\[" + _LEVEL + rb"\])| (?=" + _DATE + rb"))",  # [module][INFO] - , [titan] 2026-..
     rb"(?:[\w./-]{1,120}:\d{1,7} )?>> ",  # Transformers, LLaMA-Factory
-    rb"[|-] +(?:" + _NAME + rb"){0,3}" + _LEVEL + rb" *(?:[|-] +(?:" + _NAMED_BEHIND + rb")?)?",  # - name - INFO - , | INFO | a:b:12 -
+    # - name - INFO - , | INFO | a:b:12 - , - train.py - main - INFO -
+    rb"[|-] +(?:" + _NAME + rb"){0,3}" + _LEVEL + rb" *(?:[|-] +(?:" + _NAMED_BEHIND + rb")?)?",
     _LEVEL + rb":" + _DATE + _CLOCK + rb":",  # ERROR:2026-03-26 21:59:41,526:
     _LEVEL
     + rb"(?::"

@@ -27,6 +27,7 @@ from receipt_cli.records.split import (
     first_end,
     invalid_records,
     last_end,
+    may_spell,
     short_bars,
     spell_nonfinite,
     without_marks,
@@ -84,6 +85,7 @@ class Engine:
         self.native = native = load_kernel() if by_layout else None
         self.kernel = KernelReader(native, self.prefilter.literals) if native is not None else None
         self._plain: Any = native.plain if native is not None else plain
+        self._may_spell: Any = native.spells if native is not None else may_spell
         self._likely: Any = native.likely if native is not None else None
 
     def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
@@ -260,7 +262,7 @@ class Engine:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single cut record."""
         raw, found = _capped(raw, length, body)
         first = body.records
-        buffer = spell_nonfinite(without_marks(self._plain(raw)))
+        buffer = spell_nonfinite(without_marks(self._plain(raw)), self._may_spell)
         if buffer is not raw:
             body.count_nuls(raw)
         if self.kernel is not None:

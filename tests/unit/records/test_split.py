@@ -15,6 +15,7 @@ from receipt_cli.records.split import (
     display_lines,
     first_end,
     last_end,
+    may_spell,
     normalise,
     without_marks,
 )
@@ -71,6 +72,17 @@ def test_line_numbers_hold(raw: bytes) -> None:
 @given(NOISE)
 def test_the_kernel_leaves_the_same(raw: bytes) -> None:
     assert NATIVE is not None and NATIVE.plain(raw) == plain(raw)
+
+
+SIGNS = st.lists(
+    st.sampled_from([b"n", b"N", b"a", b"A", b"nan", b"NaN", b"NAN", b"inf", b"Inf", b"infinity", b"I", b"f", b"+", b"-", b"(", b")", b".", b"#", b"#IND", b"1.#QNAN", b" ", b"config", b"0", b"\xff", b"x" * 15])  # noqa: E501
+).map(b"".join)  # fmt: skip
+
+
+@pytest.mark.skipif(NATIVE is None, reason="there is no compiled kernel")
+@given(SIGNS)
+def test_the_kernel_finds_the_same_spellings(raw: bytes) -> None:
+    assert NATIVE is not None and NATIVE.spells(raw) == may_spell(raw)
 
 
 BLANK = [
