@@ -382,7 +382,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     behind = body.records - 1 - (max(steps) >> POSITION_BITS) if steps else None
     own += training_unread(engine, grammars, at_end, behind)
     own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
-    problems = _problems(body, [*reading.gathered.problems, *own])
+    problems = _problems(body, [*reading.gathered.problems, *own], reading.told.more)
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
     return Derivation(
         log=log,
@@ -487,10 +487,10 @@ def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:
     return log_tail(last_bytes_before(reading.gathered.streams[0], reading.launches[number + 1].line), cut=number > 0)
 
 
-def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[Counter[str], tuple[Problem, ...]]:
+def _problems(body: SegmentBody, more: Sequence[Problem], orphans: int) -> tuple[Counter[str], tuple[Problem, ...]]:
     if body.nul_count:
         more = [*more, Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", "")]
-    kinds = body.problems.kinds + Counter(problem.kind for problem in more)
+    kinds = body.problems.kinds + Counter(problem.kind for problem in more) + Counter(block_row_without_opening=orphans)
     return kinds, first_of_each([*(problem for _, problem in body.problems.first), *more], MAX_FIRST)
 
 

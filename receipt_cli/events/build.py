@@ -15,16 +15,19 @@ from receipt_cli.scan.segment import SegmentBody
 
 
 class ReadEvents(NamedTuple):
-    """All records, problems of naming them (table rows without a header), and the counts of all numeric cells."""
+    """All records, problems of naming them (table rows without a header), how many more rows of blocks have no opening line,
+    and the counts of all numeric cells."""
 
     table: EventTable
     problems: list[Problem]
+    more: int
     ledger: Ledger
 
 
 def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar]) -> ReadEvents:
     """Return the events that ``grammars`` read, in log order."""
     problems: list[Problem] = []
+    more = 0
     read: list[tuple[Grammar, Rule, RuleColumns]] = []
     ledger = Ledger()
     for grammar in grammars:
@@ -32,5 +35,7 @@ def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar]) 
         scanned = [(rule, columns) for rule in grammar.rules if (columns := engine.columns(body, grammar, rule)) is not None]
         ledger.take(columns for _, columns in scanned)
         read += [(grammar, rule, name_cells(notes, rule, columns)) for rule, columns in scanned]
-        problems += notes.problems
-    return ReadEvents(EventTable(log_of(Source.of(*each) for each in read)), problems, ledger)
+        found, beyond = notes.problems()
+        problems += found
+        more += beyond
+    return ReadEvents(EventTable(log_of(Source.of(*each) for each in read)), problems, more, ledger)

@@ -20,7 +20,7 @@ from receipt_cli.grammar.model import Block, Grammar, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.problems import EXCERPT_BYTES, Problem
+from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn
 from receipt_cli.scan.extraction import Span, convert, is_other, plan_columns
@@ -160,15 +160,24 @@ class Notes:
         """Lines that are ``copied`` are not between the rows of a block."""
         self.grammar, self.ledger, self.copied = grammar, ledger, copied
         self.found: list[Problem] = []
-        self.orphans: dict[int, Problem] = {}
+        self.orphans: list[Orphans] = []
         self.joined: Cells[int] = Cells("q")
         """Positions of the rows that joined a block: what one rule has no block for may be a row of another's."""
 
-    @property
-    def problems(self) -> list[Problem]:
-        """What is wrong, and the rows without a block."""
-        joined = set(self.joined) if self.orphans else ()
-        return [*self.found, *(problem for at, problem in self.orphans.items() if at not in joined)]
+    def problems(self) -> tuple[list[Problem], int]:
+        """Return what is wrong and the first rows without a block, and how many more of these there are.
+
+        A row that no block of several rules has is one of the last of them.
+        """
+        seen: Integers = np.array(self.joined.whole()) if self.orphans else np.empty(0, np.int64)
+        first: list[Problem] = []
+        count = 0
+        for orphans in reversed(self.orphans):
+            alone = ~np.isin(orphans.at, seen)
+            count += int(np.count_nonzero(alone))
+            first += orphans.problems(alone)
+            seen = np.concatenate([seen, orphans.at])
+        return [*self.found, *first], count - len(first)
 
     def unreadable(self, rule: Rule, name: str, text: str, line: int) -> None:
         """Note a value of a field that cannot be read."""
@@ -179,9 +188,27 @@ class Notes:
         """Note a row of a table that does not fit the header before it."""
         self.found.append(Problem("table_row_without_header", line, f"{rule.name}: cells do not fit the header", ""))
 
-    def orphan(self, rule: Rule, key: str, at: int, line: int) -> None:
-        """Note a row at ``at`` that has no block of this rule."""
-        self.orphans[at] = Problem("block_row_without_opening", line, f"{rule.name}: {key[:64]!r}", "")
+    def orphan(self, orphans: Orphans) -> None:
+        """Note rows that have no block of a rule."""
+        if len(orphans.at):
+            self.orphans.append(orphans)
+
+
+class Orphans(NamedTuple):
+    """Rows (n) that have no block of a rule: their positions and lines (int64 [n]), and the key of each among ``keys``."""
+
+    rule: Rule
+    at: Integers
+    line: Integers
+    keys: Sequence[str]
+    key: Integers
+
+    def problems(self, mask: Mask) -> list[Problem]:
+        """Return the first problems of some of the rows."""
+        return [
+            Problem("block_row_without_opening", line, f"{self.rule.name}: {self.keys[key][:64]!r}", "")
+            for line, key in zip(*(column[mask][:MAX_FIRST].tolist() for column in (self.line, self.key)), strict=True)
+        ]
 
 
 PIECE = 1 << 17
@@ -376,9 +403,9 @@ def _name_blocks(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
         blocks, openings = place_rows(spec, rows, notes.copied)
         block = blocks[rows.texts]
         held = block >= 0
-        for text in np.flatnonzero(~held).tolist():
-            row = rows.texts[text]
-            notes.orphan(rule, keys[rows.keys[text]], int(rows.at[row]), int(rows.line[row]))
+        alone = np.flatnonzero(~held)
+        alone = alone[np.diff(rows.texts[alone], append=-1) != 0]  # the last text of each row
+        notes.orphan(Orphans(rule, rows.at[rows.texts[alone]], rows.line[rows.texts[alone]], keys, rows.keys[alone]))
         notes.joined.extend_array(rows.at[rows.texts[held]])
         first, same = _without_repeated(pairs, texts.start, block, rows.keys, len(keys), held)
         complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
