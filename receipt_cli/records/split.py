@@ -144,7 +144,8 @@ _NONFINITE = compile_later(
 
 def may_spell(raw: bytes) -> bool:
     """Return whether a number in the records may be one that ``spell_nonfinite`` spells."""
-    return any(sign in raw for sign in _NONFINITE_SIGNS)
+    lowered = raw.lower()  # most records have none of these three
+    return (b"nan" in lowered or b"inf" in lowered or b"#" in raw) and any(sign in raw for sign in _NONFINITE_SIGNS)
 
 
 def spell_nonfinite(raw: bytes, may: Callable[[bytes], bool] = may_spell) -> bytes:
@@ -169,9 +170,20 @@ def without_marks(raw: bytes) -> bytes:
     marked = any(mark in raw and b" " + mark + b" " in raw for mark in (b"*", b"!", b"~", b">"))
     if not marked and (raw.isascii() or not (b" \xe2" in raw or b" \xf0" in raw or _spins(raw))):
         return raw
-    return _MARKED.sub(lambda found: found[0] if _ONE_WORD.search(raw[max(0, found.start() - 64) : found.start()]) else b"", raw)
+    pieces: list[bytes] = []
+    done = until = 0
+    for place in _MARK.finditer(raw):  # a search for what precedes a mark would look at every byte
+        found = _MARKED.match(raw, place.start()) if place.start() >= until else None
+        if found is None:
+            continue
+        until = found.end()
+        if _ONE_WORD.search(raw[max(0, found.start() - 64) : found.start()]) is None:
+            pieces.append(raw[done : found.start()])
+            done = until
+    return b"".join([*pieces, raw[done:]]) if pieces else raw
 
 
+_MARK = compile_later(rb"[*!~>\xe2\xf0]")
 _ONE_WORD = compile_later(rb"(?:\A|[\r\n])[\w.-]+ *\| \Z")
 """A single word before a bar: the service that Docker Compose puts before a line, whose own beginning follows."""
 
