@@ -174,8 +174,9 @@ def begins_program(lines: Mapping[int, bytes], last: int, until: int) -> bool:
 
 def _words(text: bytes) -> list[tuple[bytes, ...]]:
     """Return the words of each record of a text, without its heads; warnings and records without words are left out."""
-    records = (record for record in _BREAK.split(plain(text + b"\n")) if not _WARNING.search(record))
-    return [words for record in records if (words := tuple(_WORD.findall(behind_heads(record))))]
+    records = ((record, behind_heads(record)) for record in _BREAK.split(plain(text + b"\n")))
+    told = (own for record, own in records if not (_WARNING.search(record) or _WARNING.search(own)))
+    return [words for own in told if (words := tuple(_WORD.findall(own)))]
 
 
 RAISED = frozenset({"traceback", "import_error", "cuda_oom", "cuda_error"})
@@ -186,6 +187,8 @@ OPENING = 10
 """First records of a log in which the start of its program must show."""
 SILENT = 20
 """Lines before a failure among which a trainer with steps would have printed one."""
+KINDS = 10
+"""Kinds that must be among them: a few lines that others repeat, as heartbeats, are no program's."""
 LONGEST = 400
 """Most lines of a traceback."""
 _BEGINS = compile_later(
@@ -212,9 +215,10 @@ def shows_beginning(events: EventTable, lines: Mapping[int, bytes], failure: int
 
 
 def _is_silent(lines: Mapping[int, bytes], failure: int) -> bool:
-    """Return whether at least ``SILENT`` lines precede the first traceback."""
+    """Return whether at least ``SILENT`` lines of ``KINDS`` kinds precede the first traceback."""
     before = takewhile(lambda number: _FRAME.search(lines[number]) is None, (n for n in lines if n < failure))
-    return sum(1 for number in before if lines[number].strip()) >= SILENT
+    told = [lines[number] for number in before if lines[number].strip()]
+    return len(told) >= SILENT and len({words for line in told for words in _words(line)}) >= KINDS
 
 
 def fails_at_start(lines: Mapping[int, bytes], failure: int) -> bool:

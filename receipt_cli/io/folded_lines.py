@@ -6,7 +6,8 @@ A cut line is joined to the next one; all its parts but the last become empty. T
 - A number is cut: a line of the greatest width ends in a number, and the next one begins with its rest.
 - Words are cut: most lines of the greatest width are followed by beginnings that no other line has, of several kinds.
 
-The next line is a rest if it begins as no line begins that follows a shorter one.
+The next line is a rest if it begins as no line begins that follows a shorter one. Heads that each line has were put there after
+the cut, by a collector or a launcher: lines are looked at behind them, and a rest is joined without its own.
 """
 
 from __future__ import annotations
@@ -48,6 +49,17 @@ class Fold(NamedTuple):
     """How lines begin that follow a shorter line."""
     words: bool
     """Whether words are cut, too; else only rests of numbers are joined."""
+    heads: int = 0
+    """How many heads each line has, but for empty ones: none of them is part of what was cut."""
+    blanks: int = 0
+    """How many blanks end the last of these heads; further ones are those of a rest."""
+
+    def behind(self, line: bytes) -> bytes:
+        """Return a line without the heads that each line has; empty if it lacks one of them."""
+        if not self.heads:
+            return line
+        heads = heads_of(line)[: self.heads]
+        return line[heads[-1].end - heads[-1].blanks + self.blanks :] if len(heads) == self.heads else b""
 
     def is_full(self, line: bytes) -> bool:
         """Return whether the line has the width at which lines are cut, and is no rule of dashes."""
@@ -65,11 +77,14 @@ class Fold(NamedTuple):
 def find_fold(text: bytes) -> Fold | None:
     """Return how the lines of a log are cut, by its first whole lines; None if they are not."""
     lines = [line.removesuffix(b"\r") for line in text.split(b"\n")[:-1]]
+    heads, blanks = _heads_of_each(lines)
+    fold = Fold(0, frozenset(), words=True, heads=heads, blanks=blanks)
+    lines = [fold.behind(line) for line in lines if line] if heads else lines
     plain = [line for line in lines if not _CONTROL.search(line)]
     width = max((len(line) for line in plain if line.isascii()), default=0)
     if width < NARROWEST or any(len(line) > width and _columns(line) > width for line in plain):
         return None
-    fold = Fold(width, frozenset(), words=True)
+    fold = fold._replace(width=width)
     full = [fold.is_full(line) for line in lines]
     if not any(full):
         return None
@@ -85,6 +100,18 @@ def find_fold(text: bytes) -> Fold | None:
     if words and len(set(map(_opening, cut))) >= _KINDS:
         return fold
     return fold._replace(words=False) if cut_numbers else None
+
+
+def _heads_of_each(lines: Sequence[bytes]) -> tuple[int, int]:
+    """Return how many heads each line has, at least, but for empty ones; and how many blanks end the last of these."""
+    found = []
+    for line in filter(None, lines):
+        if not (heads := heads_of(line)):
+            return 0, 0  # the usual case
+        found.append((line, heads))
+    fewest = min((len(heads) for _, heads in found), default=0)
+    lasts = ((line, heads[fewest - 1]) for line, heads in found)
+    return fewest, min((last.blanks for line, last in lasts if last.end < len(line)), default=0)
 
 
 def _cuts_number(line: bytes, rest: bytes) -> bool:
@@ -114,6 +141,7 @@ class FoldedLines:
         """Numbers of the lines that became empty, ascending from 1."""
         self._held = b""
         self._before: tuple[bytes, bytes] | None = None  # a full line, and all of its line so far
+        self._between = 0  # empty lines behind it, which have no head as others have
         self._lines = 0
 
     def feed(self, block: bytes) -> bytes:
@@ -135,13 +163,13 @@ class FoldedLines:
     @property
     def kept_lines(self) -> int:
         """Number of line ends in the text held back."""
-        return self._held.count(b"\n") + (self._before is not None)
+        return self._held.count(b"\n") + (self._before is not None) + self._between
 
     def rest(self, end: bytes = b"") -> tuple[bytes, FoldedLines]:
         """Return the text held back as if the log ended with ``end``, and what was found until there; changes nothing."""
         held = self._held + end
         done = FoldedLines(self.fold, known=True)
-        done.emptied, done._before, done._lines = self.emptied[:], self._before, self._lines
+        done.emptied, done._before, done._between, done._lines = self.emptied[:], self._before, self._between, self._lines
         if not self.known:
             done.fold = find_fold(held[: held.rfind(b"\n", 0, LOOKED_AT) + 1])
         if done.fold is None:
@@ -150,10 +178,10 @@ class FoldedLines:
         last = held[held.rfind(b"\n") + 1 :]
         if done._before is not None:
             line, whole = done._before
-            if done.fold.goes_on(line, last):
+            if done.fold.goes_on(line, rest := done.fold.behind(last)):
                 done.emptied.append(done._lines + 1)
-                last, whole = whole.removesuffix(b"\r") + last, b""
-            text += whole + b"\n"
+                last, whole = whole.removesuffix(b"\r") + rest, b""
+            text += whole + b"\n" * (1 + done._between)
         return text + last, done
 
     def _joined(self, text: bytes) -> bytes:
@@ -161,14 +189,18 @@ class FoldedLines:
         assert self.fold is not None
         made: list[bytes] = []
         for line in text.split(b"\n")[:-1]:
-            whole, bare = line, line.removesuffix(b"\r")
+            whole, own = line, self.fold.behind(line)
+            bare = own.removesuffix(b"\r")
             if self._before is not None:
+                if self.fold.heads and not line:
+                    self._between += 1
+                    continue
                 last, before = self._before
                 if self.fold.goes_on(last, bare):
                     self.emptied.append(self._lines + 1)
-                    whole, before = before.removesuffix(b"\r") + line, b""
-                made.append(before + b"\n")
-                self._lines += 1
+                    whole, before = before.removesuffix(b"\r") + own, b""
+                made.append(before + b"\n" * (1 + self._between))
+                self._lines, self._between = self._lines + 1 + self._between, 0
             if self.fold.is_full(bare) and len(whole) < LONGEST:
                 self._before = bare, whole
             else:
