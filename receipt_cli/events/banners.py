@@ -16,7 +16,7 @@ from receipt_cli.events.table import EventTable
 from receipt_cli.io.joined_parts import Stream, joined
 from receipt_cli.io.source import Source
 from receipt_cli.patterns import compile_later
-from receipt_cli.records.envelope import NO_RANK, behind_heads, form_of_heads, plain
+from receipt_cli.records.envelope import NO_RANK, behind_heads, form_of_heads, head_ends, plain
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.segment import SegmentBody
 
@@ -35,6 +35,7 @@ _COMMAND = compile_later(
     rb"(?:python[\d.]{0,5}|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh) \S"
 )
 _TRACEBACK = b"Traceback (most recent call last):"
+_ERROR = compile_later(rb"\b(?:ERROR|CRITICAL|FATAL)\b")
 _DIGITS = compile_later(rb"\d+")
 _LETTER = compile_later(rb"[^\W\d_]")
 
@@ -99,7 +100,7 @@ def _part_failed_starts(
     if again is None:
         return launches
     [lines] = _lines_of(again, [(source.lines_before, min(last, source.lines_before + MOST_LINES))])
-    shapes = _shapes(lines)
+    shapes = [b"" if _is_logged_error(line) else shape for shape, line in zip(_shapes(lines), lines, strict=True)]
     until = first - 1 - source.lines_before
     opening = _opening(shapes, until)
     head = {shape for shape in shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until] if shape}
@@ -127,6 +128,11 @@ def _part_failed_starts(
 def is_command(line: bytes) -> bool:
     """True for a line that shows a command behind a shell's prompt, or as ``set -x`` does."""
     return _COMMAND.match(line) is not None
+
+
+def _is_logged_error(line: bytes) -> bool:
+    """Return whether a logger printed a line as an error: no program begins with it, and it may go on behind it."""
+    return _ERROR.search(line[: max(head_ends(line), default=0)]) is not None
 
 
 def _opening(shapes: Sequence[bytes], until: int) -> bytes:

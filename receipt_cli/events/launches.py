@@ -19,7 +19,7 @@ import numpy as np
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Key, Known, Starts, Track, introduces, runs_named
-from receipt_cli.events.table import EventTable, Row
+from receipt_cli.events.table import EventTable, Row, distinct
 from receipt_cli.grammar.model import MOMENTS
 from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.records.envelope import NO_RANK
@@ -162,6 +162,7 @@ class _Walk:
         self.done = {at >> POSITION_BITS for at in _at(body, {SAID_DONE})}
         self.restarts = _at(body, [m.id for m in found if m.role == "restart" or m.id == PREEMPTED])
         self.starts = Starts(events)
+        self.of_ranks = len(distinct(events.rank)) > 1
         self.named = runs_named(events)
         self.signs: dict[int, str] = {}
         self.contested: list[int] = []
@@ -258,9 +259,12 @@ class _Walk:
             yield self.pending
 
     def _begins_again(self, event: Row) -> bool:
-        """True where a benchmark says that a run begins, and the running one has begun before: it, or that rank of it."""
+        """True where a benchmark says that a run begins, and the running one has begun before: it, or that rank of it.
+
+        The one label of a log is that of its launcher, whose processes may each say it.
+        """
         for order, time in _beginnings(event):
-            ranks = {rank for rank, place, _ in self.begun if place == order} - {NO_RANK}
+            ranks = {rank for rank, place, _ in self.begun if place == order and self.of_ranks} - {NO_RANK}
             later = all(past < time for *_, past in self.begun)
             if later and (event.rank in ranks or any(place > order for _, place, _ in self.begun)):
                 return True
