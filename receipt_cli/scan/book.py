@@ -11,7 +11,7 @@ from receipt_cli.problems import EXCERPT_BYTES, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank, starts
 from receipt_cli.records.place import form_of, is_indented, read_host
 from receipt_cli.scan.candidates import Tried
-from receipt_cli.scan.columns import place
+from receipt_cli.scan.columns import Shown, place
 from receipt_cli.scan.extraction import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, convert, keep_labelled, read_record
 from receipt_cli.scan.extraction.model import clean_text, join_cells
 from receipt_cli.scan.forms import JUDGED, note_forms, readable, without_words
@@ -201,7 +201,7 @@ class Entry:
         for key, number in event.unregistered.items():
             columns.unregistered[key].append(row, number)
         for name, digits in decimals_in(self.record, rule, event).items():
-            columns.add_digits(name, digits)
+            columns.add_digits(name, digits, Shown(1, at, at))
 
     def _report(self, at: int, kind: str, detail: str) -> None:
         self.problems.append((at, Problem(kind, self.line, detail, excerpt(self.printed))))

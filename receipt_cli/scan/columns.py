@@ -6,7 +6,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,22 @@ POSITION_BITS = 17
 def place(record: int, offset: int = 0) -> int:
     """Return the sortable position of an event: the ordinal of its record, then its offset inside."""
     return (record << POSITION_BITS) | offset
+
+
+class Shown(NamedTuple):
+    """The records that show some number of decimals: how many, and the positions of the first and of the last."""
+
+    number: int
+    first: int
+    last: int
+
+    def with_(self, other: Shown, shift: int = 0) -> Shown:
+        """Return both; the positions of ``other`` begin after ``shift``."""
+        first, last = other.first + shift, other.last + shift
+        return Shown(self.number + other.number, min(self.first, first), max(self.last, last))
+
+
+NONE_SHOWN = Shown(0, 1 << 62, -1)
 
 
 class NumberColumn:
@@ -134,11 +150,9 @@ class RuleColumns:
     dropped: Counter[str] = field(default_factory=Counter)
     unread: dict[str, TextColumn] = field(default_factory=lambda: defaultdict(TextColumn))
     """Texts of number fields that are not numbers."""
-    printed: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
-    """By number column: the distinct counts of decimals its texts show in base units, ascending.
-
-    A None comes first and stands for a text that leaves the count open.
-    """
+    printed: dict[str, dict[int | None, Shown]] = field(default_factory=lambda: defaultdict(dict))
+    """By number column: the counts of decimals its texts show in base units, each with its records; None: a text leaves the
+    count open."""
 
     def __len__(self) -> int:
         return len(self.at)
@@ -151,11 +165,10 @@ class RuleColumns:
         self.clock.append(clock)
         return len(self.at) - 1
 
-    def add_digits(self, name: str, *digits: int | None) -> None:
-        """Note the numbers of decimals that values of column ``name`` show."""
-        known = self.printed.get(name, ())
-        if not {*digits} <= {*known}:
-            self.printed[name] = tuple(sorted({*known, *digits}, key=lambda number: (number is not None, number or 0)))
+    def add_digits(self, name: str, digits: int | None, shown: Shown, shift: int = 0) -> None:
+        """Note that records show so many decimals in column ``name``; their positions begin after ``shift``."""
+        known = self.printed[name]
+        known[digits] = known.get(digits, NONE_SHOWN).with_(shown, shift)
 
     def settle(self) -> None:
         """Count the cells of count-only columns and drop these columns."""
@@ -178,8 +191,9 @@ class RuleColumns:
         for name, texts in other.unread.items():
             self.unread[name].extend(texts, rows)
         self.dropped += other.dropped
-        for name, digits in other.printed.items():
-            self.add_digits(name, *digits)
+        for name, printed in other.printed.items():
+            for digits, shown in printed.items():
+                self.add_digits(name, digits, shown, place(records))
         for ours, after in ((self.headers, other.headers), (self.cells, other.cells), (self.pairs, other.pairs)):
             ours.extend(after, rows)
 
@@ -215,8 +229,9 @@ def interleaved(parts: Sequence[RuleColumns]) -> RuleColumns:
                 getattr(whole, group)[name].append(place_of, text)
     for part in parts:
         whole.dropped += part.dropped
-        for name, digits in part.printed.items():
-            whole.add_digits(name, *digits)
+        for name, printed in part.printed.items():
+            for digits, shown in printed.items():
+                whole.add_digits(name, digits, shown)
     return whole
 
 

@@ -39,6 +39,9 @@ _TIME_WORDS = frozenset(
 """Words of times and bars, which vary from record to record."""
 QUOTED = '{"'
 """Stands for the words before a record that is inside a string of a JSON object: quoted, whatever the others are."""
+CITED = ":"
+"""Ends the words before a record that a search found in a file: its name, and the line's number."""
+_CITED = compile_later(rb"[\w./~-]{0,200}\.(?:log|txt|out|err|jsonl?|csv|md)[:-](?:\d{1,9}[:-])?")
 SERVICE = "|"
 _SERVICE = compile_later(rb"([A-Za-z][\w.-]*) +\| \Z")
 """A possible service name of Docker Compose, or the first word of a table row."""
@@ -169,6 +172,8 @@ def _lead(record: bytes, begin: int, start: int) -> str:
         and (service := next((found for end in ends if (found := _SERVICE.search(record, begin, end))), None)) is not None
     ):
         return service[1].decode("ascii")[: MAX_LEAD - 1] + SERVICE
+    if _CITED.match(text):
+        return " ".join(word.decode("ascii") for word in words)[: MAX_LEAD - 1] + CITED
     return (" ".join(word.decode("ascii") for word in words) + ('"' if quoted and words else ""))[:MAX_LEAD]
 
 

@@ -16,9 +16,23 @@ from receipt_cli.definitions.units import find_ratio
 from receipt_cli.grammar.model import COUNTERS, Field, Grammar, Rule
 from receipt_cli.numeric.column import Cells
 from receipt_cli.patterns import compile_later
-from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn, interleaved
+from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, Shown, TextColumn, interleaved
 from receipt_cli.scan.extraction.model import convert
-from receipt_cli.scan.forms import GLUED, GROUPED, JUDGED, MARK, OTHER, PART, QUOTED, SERVICE, UNREAD, Form, is_curve, read_form
+from receipt_cli.scan.forms import (
+    CITED,
+    GLUED,
+    GROUPED,
+    JUDGED,
+    MARK,
+    OTHER,
+    PART,
+    QUOTED,
+    SERVICE,
+    UNREAD,
+    Form,
+    is_curve,
+    read_form,
+)
 from receipt_cli.scan.segment import Doubt, RuleKey, SegmentBody
 
 RARE = 10
@@ -107,10 +121,18 @@ def names_of_rules(body: SegmentBody) -> dict[RuleKey, set[str]]:
 
 
 def _without_foreign(groups: list[_Group], rule: Rule, key: RuleKey, doubts: list[Doubt]) -> list[_Group]:
-    """Return the groups that belong to the rule by their leading words (law 1), none of records quoted in JSON objects."""
-    if quoted := [group.columns for group in groups if group.form.lead == QUOTED]:
-        doubts.append(Doubt.of("foreign_record", key, quoted, words=QUOTED))
-        groups = [group for group in groups if group.form.lead != QUOTED]
+    """Return the groups that belong to the rule by their leading words (law 1).
+
+    None of records quoted in JSON objects, and none that a search found in a file if others are printed without its name.
+    """
+    others = {lead for lead in (group.form.lead for group in groups) if lead == QUOTED or lead.endswith(CITED)}
+    if others == {group.form.lead for group in groups}:
+        others &= {QUOTED}
+    doubts += [
+        Doubt.of("foreign_record", key, [group.columns for group in groups if group.form.lead == lead], words=lead)
+        for lead in sorted(others)
+    ]
+    groups = [group for group in groups if group.form.lead not in others]
     counts = Counter[str]()
     for group in groups:
         counts[group.form.lead] += len(group.columns)
@@ -202,6 +224,7 @@ def _drop(groups: Sequence[_Group], name: str, kind: str, key: RuleKey, doubts: 
     for group in groups:
         group.columns.numbers.pop(name, None)
         group.columns.unregistered.pop(name, None)
+        group.columns.printed.pop(name, None)
 
 
 def _has_decimal_commas(groups: Sequence[_Group], name: str) -> bool:
@@ -228,6 +251,8 @@ def _with_decimal_commas(group: _Group, name: str, spec: Field) -> _Group:
     if left.values:
         columns.unread[name] = left
     columns.numbers.pop(name, None)
+    if values:
+        columns.printed[name] = {None: Shown(len(columns), columns.at[0], columns.at[-1])}
     for row in sorted(values):
         columns.numbers[name].append(row, values[row])
     return _Group(form, columns)
@@ -363,6 +388,7 @@ def _leave_out_shorter(
         if _most_digits([group.columns], name) < max(most, default=0):
             _drop([group], name, "record_cut", key, body.doubts)
             body.rules[key].numbers.pop(name, None)
+            body.rules[key].printed.pop(name, None)
 
 
 def _is_whole(group: _Group, name: str) -> bool:

@@ -56,10 +56,15 @@ def test_a_log_that_breaks_off_is_truncated_only_if_nothing_follows(plan: int, d
 
 
 @FEW
-@given(last=st.sampled_from(["iter 3: lo", "iter 4", "  0%|   | 0/5", "", "x.py:3: UserWarning: slow", "12.5"]))
-def test_a_cut_record_or_a_warning_closes_nothing(last: str) -> None:
-    lines = {n: f"iter {n}: loss 2.5".encode() for n in range(3)}
-    assert not closes({**lines, 3: last.encode()}, 2)
+@given(
+    last=st.sampled_from(
+        ["iter 3: lo", "iter 4", "  0%|   | 0/5", "", "x.py:3: UserWarning: slow", "  warnings.warn('slow'", "12.5"]
+    ),
+    head=st.sampled_from(["", "2026-05-06T07:08:09.123456789Z stdout F ", "[rank0]: "]),
+)
+def test_a_cut_record_or_a_warning_closes_nothing(last: str, head: str) -> None:
+    lines = {n: f"{head}iter {n}: loss 2.5".encode() for n in range(3)}
+    assert not closes({**lines, 3: head.encode() + last.encode()}, 2)
     assert closes({**lines, 3: last.encode(), 4: b"saved the best of them"}, 2)
     assert not closes({0: b"saved the best of them", **{n: lines[n] for n in (1, 2)}, 4: b"saved the best of them"}, 2)
 

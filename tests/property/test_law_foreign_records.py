@@ -81,3 +81,29 @@ def test_a_record_in_a_string_of_a_json_object_is_quoted(count: int, escaped: bo
     path.write_text("".join(json.dumps({"path": "a.log", "note": f'then "{text}"' if escaped else text}) + "\n" for text in note))
     with pytest.raises(ReceiptError, match="no grammar recognises"):
         receipt_cli.read(path)
+
+
+@pytest.mark.parametrize("cite", ["old/run.log:{}:", "runs/a.out:", "./notes.txt:{}: ", "../b.log-{}-"])
+@pytest.mark.parametrize("name", ["nanogpt/char-ok", "script/rows"])
+def test_lines_that_a_search_found_in_a_file_are_no_records_however_few_the_others_are(
+    name: str, cite: str, tmp_path: Path
+) -> None:
+    first = SEARCHED[name].format(9000, HIGH)
+    others = [SEARCHED[name].format(10 * n, f"{4 - n / 9:.4f}") for n in range(8)]
+    path = tmp_path / "run.log"
+    path.write_text("".join(f"{line}\n" for line in [*(cite.format(40 + n) + first for n in range(4)), *others]))
+    summary = receipt_cli.read(path).receipt.to_dict()["summary"]
+    assert [summary["steps"][key] for key in ("first", "last", "record_count", "restart_count")] == [0, 70, 8, 0]
+    assert summary["metrics"]["loss"]["max"] == 4.0
+
+
+SEARCHED = {
+    "nanogpt/char-ok": "iter {}: loss {}, time 98.12ms, mfu 21.40%",
+    "script/rows": "round {} of 900 | loss {} | lr 2.0e-04",
+}
+
+
+def test_a_log_that_a_search_made_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "found.txt"
+    path.write_text("".join(f"run.log:{40 + n}:iter {n}: loss {4 - n / 9:.4f}, time 98.12ms, mfu 21.40%\n" for n in range(8)))
+    assert receipt_cli.read(path).receipt.to_dict()["summary"]["steps"]["record_count"] == 8

@@ -1,5 +1,6 @@
 """Law 4: ``has_steps`` is false only if the log proves it; a log that nobody understood says nothing of steps."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,10 @@ def bar(name: str) -> str:
     return f"{name}:  50%|█████     | 1/2 [00:10<00:10, 10.0s/it]\n{name}: 100%|██████████| 2/2 [00:20<00:00, 10.1s/it]\n"
 
 
-CONFIGURED = "".join(f"option_{n} = value of {n}\n" for n in range(24))
+OPTIONS = ("size", "depth", "width", "kind", "place", "name")
+CONFIGURED = "".join(
+    f"{name} {other} = {n}\n" for n, (name, other) in enumerate(product(("option", "flag", "path", "use"), OPTIONS))
+)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +80,10 @@ CONFIGURED = "".join(f"option_{n} = value of {n}\n" for n in range(24))
         (BEGUN + "device is: cuda:0\n" + FAILED, False),
         ("Collecting torch==2.1.0\n  Using cached torch-2.1.0.whl (2.4 MB)\n" + FAILED, False),
         (CONFIGURED + FAILED, False),
+        (
+            "".join(f"heartbeat {n}\nqueue is empty\n" for n in range(40)) + FAILED,
+            None,
+        ),  # of others: the program may have run long
         (IMPORT, False),
         (FAILED, None),  # what was before it may have been cut off
         ("model ready\n" + FAILED, None),

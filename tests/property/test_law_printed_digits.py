@@ -13,7 +13,7 @@ from receipt_cli.comparison.load import make_run
 from receipt_cli.comparison.rerun import Side, reproducibility
 from receipt_cli.comparison.streams import read_streams
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.receipts.production import Product, Request, produce
+from receipt_cli.receipts.production import Product, Request, produce, produce_all
 from receipt_cli.scan.kernel.loading import VARIABLE
 
 LINE = "iter {0}: loss {1}, time {2}ms, mfu {3}%\n"
@@ -73,3 +73,33 @@ def test_a_coarser_print_of_the_same_values_is_equal(tmp_path: Path) -> None:
 def test_an_exponent_leaves_the_digits_open(tmp_path: Path) -> None:
     assert digits(read(tmp_path, ["4.1e-02", "3.9e-02", "3.55e-02"])) is None
     assert digits(read(tmp_path, ["4.10", "nan", "3.90"])) == {"least": 2, "greatest": 2}
+
+
+@pytest.mark.parametrize("kernel", ["1", "0"])
+@given(
+    foreign=st.sampled_from(["3.141", "3.14159265", "3.1", "3"]),
+    head=st.sampled_from(["[rank3]: ", "Teacher ", "old/run.log:12:"]),
+    at=st.integers(0, 12),
+    digits_of=st.lists(st.integers(3, 6), min_size=12, max_size=12),
+)
+def test_a_record_that_a_law_leaves_out_has_no_digits(
+    kernel: str, foreign: str, head: str, at: int, digits_of: list[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """They are those of the records that count, or nothing is said of them."""
+    lines = [LINE.format(10 * n, f"{3 - n / 7:.{most}f}", "21.00", "2.00") for n, most in enumerate(digits_of)]
+    lines.insert(at, head + LINE.format(10 * min(at, 11), foreign, "21.00", "2.00"))
+    path = tmp_path_factory.mktemp("digits") / "run.log"
+    path.write_text("".join(lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, kernel)
+        product = produce(Request(path=str(path)))
+    assert product.document["summary"]["metrics"]["loss"]["record_count"] == 12
+    assert digits(product) in (None, {"least": min(digits_of), "greatest": max(digits_of)})
+
+
+def test_each_of_two_runs_has_its_own_digits(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    runs = ("".join(LINE.format(10 * n, f"{3 - n / 7:.{most}f}", "21.00", "2.00") for n in range(9)) for most in (2, 5))
+    path.write_text("max_iters = 80\n".join(["", *runs]))
+    found = [digits(product) for product in produce_all(Request(path=str(path)))]
+    assert found == [{"least": n, "greatest": n} for n in (2, 5)]

@@ -224,8 +224,8 @@ def verdict_of(kind: Kind, before: Stated, after: Stated) -> Verdict:
             changed[path] = (was, became)
     new = tuple(sorted(kind for kind, _ in after.problems - before.problems if kind != "generic_reading"))
     foreign = [float(number) for number in (HIGH, LOW, FAR)]
-    shown = {path: both for path, both in changed.items() if any(_same(both[1], number) for number in foreign)}
     rest = {path: both for path, both in changed.items() if kind.may is None or not kind.may.search(path)}
+    shown = {path: both for path, both in rest.items() if any(_same(both[1], number) for number in foreign)}
     silent = {path: both for path, both in rest.items() if both[1] is not None}
     restarts = all(re.search(r"restart_count|superseded_count|steps_monotonic|/launches", path) for path in silent)
     lost = any(path.endswith("/loss/record_count") and _less(both) for path, both in changed.items())
@@ -266,6 +266,8 @@ _FEWER = r"record_count$|/(?:mean|median)$|/steps/superseded_count$"
 _LESS = _FEWER + "|nonfinite_count"
 _LOST = _FEWER + r"|/(?:metrics|other_metrics|derived)/(?!loss/)"
 """What may change where a record is lost, which may hold the least or the greatest of another figure."""
+_DIGITS = r"printed_digits/(?:least|greatest)$"
+"""What a number printed otherwise, or one less, changes of its column."""
 _AGAIN = r"^(?!/summary/(?:steps|metrics/loss)/(?:first|last|record_count)$)"
 """What may change where records are printed again."""
 
@@ -483,7 +485,7 @@ def counter_again(log: Log, draw: random.Random) -> Lines | None:
     return log.instead(moved)
 
 
-@kind("times in seconds instead of milliseconds from the middle on")
+@kind("times in seconds instead of milliseconds from the middle on", may="_s/" + _DIGITS)
 def seconds(log: Log, draw: random.Random) -> Lines | None:
     def convert(found: re.Match[bytes]) -> bytes:
         return str(float(found[1]) / 1000).encode() + found[2] + b"s"
@@ -506,7 +508,7 @@ def _spelled(log: Log, loss: str) -> Lines:
     return log.instead({record.at: record.made(loss)})
 
 
-@kind("a middle loss with a comma that parts thousands", may=_FEWER + "|/loss/max$")
+@kind("a middle loss with a comma that parts thousands", may=_LOST + "|/loss/max$|" + _DIGITS)
 def thousands(log: Log, draw: random.Random) -> Lines | None:
     return None if b"," in _spaced(log) else _spelled(log, "4,083.1906")
 
@@ -531,17 +533,17 @@ def decimal_commas_half(log: Log, draw: random.Random) -> Lines | None:
     return None if b"," in _spaced(log) else _from_middle(log, _decimal)
 
 
-@kind("a middle loss that is not finite, in any spelling", may=_LOST + "|nonfinite_count|finite_losses|/failure")
+@kind("a middle loss that is not finite, in any spelling", may=_LOST + "|nonfinite_count|finite_losses|/failure|" + _DIGITS)
 def nonfinite(log: Log, draw: random.Random) -> Lines:
     return _spelled(log, draw.choice(NONFINITE))
 
 
-@kind("a middle loss that is absent", may=_LESS)
+@kind("a middle loss that is absent", may=_LOST + "|nonfinite_count|" + _DIGITS)
 def absent(log: Log, draw: random.Random) -> Lines:
     return _spelled(log, draw.choice(ABSENT))
 
 
-@kind("an evaluation in the form of the records behind every fifth one")
+@kind("an evaluation in the form of the records behind every fifth one", may=r"/metrics/(?:val|test)_loss/")
 def evaluations(log: Log, draw: random.Random) -> Lines:
     words, lines = draw.choice(SETS), list(log.lines)
     for record in reversed(log.records[::5]):

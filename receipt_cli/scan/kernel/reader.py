@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from receipt_cli.numeric.ordinals import ordinals_from
 from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
 from receipt_cli.scan.book import Outcome, PlacedProblems, miss
-from receipt_cli.scan.columns import RuleColumns
+from receipt_cli.scan.columns import RuleColumns, Shown
 from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.kernel.program import MARKER, OF_DIGITS, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
@@ -107,7 +109,7 @@ class KernelReader:
             known.rank.extend_bytes(rank)
             known.clock.extend_bytes(clock)
             for number, values, rows in columns:
-                self._settle_column(known, number, before, values, rows)
+                self._settle_column(known, number, before, at, values, rows)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
         marks, buffer, count = self._names.marks.listed, self._buffer, len(places)
@@ -122,17 +124,23 @@ class KernelReader:
             shown.append((ordinals[index], message.partition(b"\r")[0] if b"\r" in message else message, mark.code))
         hits.add_all(ordinals, lines, ranks, forms, shown)
 
-    def _settle_column(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
-        """Add values at ``rows``, or from row ``before`` on if ``rows`` is None."""
+    def _settle_column(
+        self, known: RuleColumns, number: int, before: int, at: bytes, values: bytes, rows: bytes | None
+    ) -> None:  # fmt: skip
+        """Add values at ``rows``, or from row ``before`` on if ``rows`` is None; ``at``: the positions of these rows."""
         _, group, name = self._names.columns.listed[number]
         columns = getattr(known, group)
         if group in ("numbers", "unregistered"):
             columns[name].extend_bytes(values, rows, before)
             return
         if group == "printed":
-            for text in {*array("q", values)}:
+            texts, places = np.frombuffer(values, np.int64), np.frombuffer(at, np.int64)
+            places = places[: len(texts)] if rows is None else places[np.frombuffer(rows, np.int64) - before]
+            for text in set(texts.tolist()):
+                mine = places[texts == text]
+                shown = Shown(len(mine), int(mine[0]), int(mine[-1]))
                 for field, digits in json.loads(self._names.texts.listed[text]).items():
-                    known.add_digits(field, digits)
+                    known.add_digits(field, digits, shown)
             return
         if rows is None:
             rows = array("q", range(before, before + len(values) // 8)).tobytes()

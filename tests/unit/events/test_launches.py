@@ -246,6 +246,7 @@ HEAD, FAILURE = failed_start(1)[: failed_start(1).index("Traceback")], failed_st
         ("\n" * 7 + failed_start(1) + failed_start(2), [18, 29]),
         (HEAD + HEAD + FAILURE + FAILURE, [18]),  # two processes
         (FAILURE * 3, [4]),  # nothing but tracebacks
+        (("ERROR:root:no tracker is installed\n" + FAILURE) * 3, [5]),  # a logger prints them
         (HEAD + FAILURE + "".join(HEAD.splitlines(keepends=True)[:3]) + FAILURE, [11]),  # too little comes again
         (
             failed_start(1) + "[default] Worker group FAILED. 2/3 attempts left; will restart worker group\n" + failed_start(2),
@@ -288,7 +289,7 @@ def benchmark(at: int, seed: int, ranks: tuple[str, ...] = ("",), *, stopped: bo
     return "".join([*lines, mllog("run_stop", at + 61_234, rank=ranks[0], status="success") if stopped else ""])
 
 
-@pytest.mark.parametrize("ranks", [("",), (" 0: ", " 1: "), ("", "")])
+@pytest.mark.parametrize("ranks", [("",), (" 0: ", " 1: "), ("", ""), (" 0: ", " 0: ")])
 def test_a_benchmark_says_when_its_run_begins_and_ends(ranks: tuple[str, ...], receipt_of: Receipt) -> None:
     document = receipt_of(benchmark(0, 11, ranks))
     assert launches(document) == (1, 1, 1)

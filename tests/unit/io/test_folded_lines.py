@@ -58,6 +58,20 @@ def test_cut_lines_are_joined_and_each_line_keeps_its_number(width: int, end: st
     assert len(emptied) == len(parts) - len(HEAD) - len(STEPS)
 
 
+@pytest.mark.parametrize(
+    "head", ["2026-05-06T07:08:09.{:09}Z stdout F ", "[default0]:", "0: ", "2026-05-06 07:08:09,{:03} - train - INFO - "]
+)
+@pytest.mark.parametrize("width", [66, 80])
+def test_lines_that_were_cut_before_a_collector_put_heads_on_them_are_joined(width: int, head: str) -> None:
+    whole = [*HEAD, *STEPS]
+    lines = [head.format(number) + part for number, part in enumerate(cut(whole, width))]
+    found, emptied = joined([text(lines)])
+    assert len(emptied) == len(lines) - len(whole)
+    assert [line[len(head.format(0)) :] for line in told(found)] == whole
+    spread = [line for part in lines for line in (part, "")]  # a collector's parts of one line leave empty ones
+    assert told(joined([text(spread)])[0]) == told(found)
+
+
 @pytest.mark.parametrize("width", range(50, 60))
 def test_of_one_kind_of_record_numbers_are_joined(width: int) -> None:
     """The same words are cut in every record, which proves nothing; a number that goes on in the next line does."""
