@@ -376,7 +376,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     stepless = not unread and proves_no_step(every, ending) and _failed_at_start(reading, number, ending, first_and_last())
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
     lost = lost or unread_losses(body.doubts, read_by)
-    checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost)
+    cut = at_end[-1][0] if at_end and not reading.gathered.tail(None)[0].endswith(b"\n") else None
+    checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost, cut=cut)
     metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
     steps = [int(phase.steps.at[-1]) for phase in every if phase.steps]
     behind = body.records - 1 - (max(steps) >> POSITION_BITS) if steps else None

@@ -56,10 +56,17 @@ CELLS = May(
 )
 WINDOW = May(
     re.compile(r"/summary/time/(?:first|last)$|^/failure/progress/silence_s$"),
-    "lines with a head are longer: fewer of them are among the last bytes of the log, whose times are looked at",
+    "lines with a head are longer: fewer of them are among the first and last bytes of the log, whose times are looked at",
+)
+STATED = May(
+    re.compile(r"^/header/data/"),
+    "lines with a head are longer: fewer of them are among the first bytes of the log, whose statements are looked at",
+    (None, MISSING),
 )
 PROOF = May(
-    re.compile(r"^/checks/(?:completed|has_steps)$|^/derivation/problems/no_step_recognised$"),
+    re.compile(
+        r"^/checks/(?:completed|has_steps)$|^/derivation/problems/no_step_recognised$|^(?:/phases/\d+)?/summary/steps/record_count$"
+    ),
     "a check is false only by a proof, which lines of others after the training or beside an early failure take away",
     (None, True),
 )
@@ -120,6 +127,9 @@ def inventions(before: Sequence[Document] | str, after: Sequence[Document] | str
         return []
     found = []
     reasons = {(document["failure"] or {}).get("reason") for document in before} | _CUT
+    reasons |= {"nan_loss" for document in before if document["checks"]["finite_losses"] is False}  # what is left of two reasons
+    reasons |= {"killed"} if "host_oom" in reasons else set()
+    reasons |= {"cuda_error"} if "cuda_oom" in reasons else set()
     ranges = _ranges(before)
     checked = {check for document in before for check in document["checks"].items()}
     for document in after:

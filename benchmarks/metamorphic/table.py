@@ -40,6 +40,7 @@ from benchmarks.metamorphic.sameness import (
     OBSERVED,
     PROOF,
     SHOWN,
+    STATED,
     WHO,
     WINDOW,
     Compared,
@@ -64,6 +65,7 @@ Found = Sequence[Document] | str
 _STAMPED: tuple[str, ...] = ("CRI", "docker json", "JSON", "Loki", "Cloud", "journal", "RFC", "ts", "timestamp")
 _STAMPED += ("Python logging", "loguru", "GitHub", "GitLab", "Buildkite")
 _LOGGERS = ("Python logging", "loguru", "Ray")
+_LONGER = ("srun", "torchrun", "Ray", "mpirun --tag", "pdsh", "compose", "kubectl --prefix", "colour", "basic")
 _NAMING = ("journal", "RFC 3164", "RFC 5424", "srun", "torchrun", "Ray", "mpirun", "pdsh")
 
 
@@ -211,7 +213,7 @@ _PARTED = May(
 def _allowed(name: str) -> tuple[May, ...]:
     """Return what may differ behind the head ``name``."""
     chosen = [(CLOCK, _STAMPED), (DOUBT, _LOGGERS), (SHOWN, _LOGGERS), (PROOF, _LOGGERS), (WHO, _NAMING), (CELLS, ("ts -s %.s",))]
-    chosen += [(WINDOW, ("Ray", "kubectl --prefix"))]
+    chosen += [(WINDOW, _LONGER), (STATED, (*_LONGER, *_STAMPED))]
     return tuple(may for may, names in chosen if any(part in name for part in names))
 
 

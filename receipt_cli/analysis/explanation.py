@@ -173,7 +173,8 @@ def _root_error(line: int, lines: Sequence[tuple[int, bytes]]) -> tuple[str, int
 def _frames(failure: MarkerMatch, body: SegmentBody) -> list[Frame]:
     """Return the frames of the traceback that ends with ``failure``: those of its rank after the nearest head.
 
-    Without a head (the log may lack it, or a bar may precede it) the close frames before ``failure`` count.
+    Without a head (the log may lack it, or a bar may precede it) the close frames before ``failure`` count. Frames without a
+    label are of another traceback if they precede labelled ones.
     """
     hits, heads = body.markers.get(FRAME), body.markers.get(HEAD)
     if hits is None:
@@ -186,11 +187,14 @@ def _frames(failure: MarkerMatch, body: SegmentBody) -> list[Frame]:
         begin = -1
     places = {at: (rank, line) for at, rank, line in zip(hits.at, hits.rank, hits.line, strict=True)}
     found: list[Frame] = []
-    below = failure.line
+    below, latest = failure.line, NO_RANK
     for at, text, _ in reversed(hits.texts):
         rank, line = places[at]
         if at >= failure.at or rank not in (failure.rank, NO_RANK):
             continue
+        if rank == NO_RANK != latest:
+            break
+        latest = rank
         if at <= begin or (begin < 0 and below - line - count_between(body.copied, line, below) > APART):
             break
         below = line

@@ -53,8 +53,8 @@ _BEGIN = compile_later(rb"([^\d\r\n]*?[A-Za-z]{3}[^\d\r\n]*)\d")
 """How a record begins, up to its first number."""
 _FIGURES = frozenset(b"%c" % byte for byte in b"0123456789.")
 _TAIL = compile_later(rb"#|\.[A-Za-z#]|[A-Za-z_]\w*")
-_HEAD = compile_later(rb"-\d|\[[A-Za-z]")
-"""A possible start of another record's head: a date, whose digits look like the number's, or a bracket."""
+_HEAD = compile_later(rb"-\d|\[(?:[A-Za-z]|\d\d:\d\d|\d{4}-)")
+"""A possible start of another record's head: a date, whose digits look like the number's, or a bracket before a word or time."""
 _UNIT = compile_later(
     rb"[ \t]?((?:[kKMGT]|[kKMGT]i)?(?:B|[A-Za-z]{1,9}/(?:s|sec|second|min)|FLOPS?)|ns|us|ms|s|secs?|seconds?|min|h)(?![\w/])"
 )
@@ -157,8 +157,8 @@ def _read_whole(record: bytes, rule: Rule, event: Extraction) -> None:
 
 def _lead(record: bytes, begin: int, start: int) -> str:
     """Return the words between the envelope, or the previous record on the line, and a record."""
-    ends = [begin, *(end for end in head_ends(record) if begin < end <= start)]
-    text = record[ends[-1] : start]
+    ends = [begin, *(end for end in head_ends(record) if begin < end and not record[start:end].strip())]
+    text = record[ends[-1] : start]  # a blank of the envelope may be the match's
     if in_json_string(text):
         return QUOTED
     bar = _BAR.match(text) if b"%|" in text else None

@@ -103,6 +103,13 @@ def test_a_cut_traceback_proves_nothing_about_memory(frames: int, named: bool) -
 
 
 @FEW
+@given(said=st.sampled_from(["out of memory", "invalid argument"]), kept=st.integers(1, 12), ended=st.booleans())
+def test_an_error_whose_next_line_is_cut_proves_nothing_about_memory(said: str, kept: int, ended: bool) -> None:
+    log = "| max_sequence_length T | 1024 |\n[CUDA ERROR] at file train_gpt2.cu:265:\n" + said[:kept] + ("\n" if ended else "")
+    assert receipt_of(log)["checks"]["no_oom"] is (True if ended and said[:kept] not in said[-3:] else None)
+
+
+@FEW
 @given(code=st.sampled_from([0, 1, 137]), end=st.booleans())
 def test_an_exit_code_of_zero_alone_completes_nothing(code: int, end: bool) -> None:
     log = "max_iters = 6\n" + "".join(STEP.format(n, 4 - n / 1000) for n in range(7 if end else 3))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import receipt_cli
 from receipt_cli.errors import ReceiptError
 from tests.tools.examples import costly
-from tests.tools.injections import HEALTHY, HIGH, KINDS, LOW, SCRIPTS, Log, healthy_logs, read_stated, verdict_of
+from tests.tools.injections import FIXTURES, HEALTHY, HIGH, KINDS, LOW, SCRIPTS, Log, healthy_logs, read_stated, verdict_of
 
 SHIPPED = [name for name in HEALTHY if name != "litgpt/tinyllama-2023"]
 TABLES = ("script/columns",)
@@ -107,3 +107,19 @@ def test_a_log_that_a_search_made_is_read(tmp_path: Path) -> None:
     path = tmp_path / "found.txt"
     path.write_text("".join(f"run.log:{40 + n}:iter {n}: loss {4 - n / 9:.4f}, time 98.12ms, mfu 21.40%\n" for n in range(8)))
     assert receipt_cli.read(path).receipt.to_dict()["summary"]["steps"]["record_count"] == 8
+
+
+@pytest.mark.parametrize("head", ["[rank0]: ", "(Worker pid=7) ", "[INFO] ", "[pod/a/b] "])
+def test_a_head_before_an_indented_record_is_no_foreign_word(head: str, tmp_path: Path) -> None:
+    """Some lines have another head behind it: where it is the last one its blank may be the record's."""
+    lines = (FIXTURES / "ultralytics" / "detect-8.1-bars-cpu.log").read_text("utf-8").split("\n")
+    found = []
+    for number, lead in enumerate(["", head]):
+        path = tmp_path / f"{number}.log"
+        path.write_text("\n".join(f"{lead}{STAMP * bool(n % 9)}{line}" for n, line in enumerate(lines)))
+        found.append(read_stated(path))
+    verdict = verdict_of(KINDS["message"], *found)
+    assert (verdict.word, verdict.problems) == ("unchanged", ())
+
+
+STAMP = "2026-05-06 07:08:09,123 - train - INFO - "

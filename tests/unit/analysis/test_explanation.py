@@ -98,6 +98,16 @@ def test_a_rank_has_its_frames_where_the_head_is_not_in_the_log(tagged: str) -> 
         assert receipt_of(STEPS + text)["failure"]["exception"]["frame"] is not None
 
 
+def test_frames_without_a_label_are_no_frames_of_a_rank() -> None:
+    """Each of several processes printed a caught error; of the traceback of rank 4 the head is lost."""
+    caught = (
+        'Traceback (most recent call last):\n  File "/src/log.py", line 7, in <module>\n    import x\nModuleNotFoundError: no x\n'
+    )
+    own = '[rank4]:   File "/src/step.py", line 30, in step\n[rank4]:     raise ValueError\n[rank4]: ValueError: not finite\n'
+    frame = receipt_of(caught * 2 + STEPS + own)["failure"]["exception"]["frame"]
+    assert (frame["file"], frame["line"]) == ("/src/step.py", 30)
+
+
 @pytest.mark.parametrize("head", ["Rank 0 Epoch 1/2:   0%|          | 0/93 [00:00<?, ?it/s]", "[rank0]: ", ""])
 def test_a_frame_is_found_whatever_stands_before_the_head(head: str) -> None:
     assert receipt_of(STEPS + head + KEY)["failure"]["exception"]["frame"]["line"] == 4
