@@ -35,7 +35,7 @@ STALL_RATIO, STALL_SECONDS = 10, 300
 """A silence is a stall if it exceeds ``STALL_RATIO`` usual gaps between records, and ``STALL_SECONDS``."""
 PACE_RECORDS = 100
 ROOT_ERRORS = 4
-"""Most lines from an exception to the first of its root errors."""
+"""Most lines from an exception to the first of its root errors, of which another process may print each, too."""
 _LISTED = compile_later(r"\d{1,4} root error\(s\) found\.")
 _ROOT_ERROR = compile_later(r"\(0\) ([A-Z_]{2,40}: .*\S)")
 _TYPE = compile_later(r"((?:[A-Za-z_]\w{0,100}\.){0,12}[A-Za-z_]\w{0,100})(?:: ([^\r\n]*))?\s*\Z")
@@ -160,10 +160,11 @@ def _exception(failure: MarkerMatch, body: SegmentBody, lines: Sequence[tuple[in
 
 def _root_error(line: int, lines: Sequence[tuple[int, bytes]]) -> tuple[str, int] | None:
     """Return text and line of the first root error that TensorFlow lists directly after the exception of ``line``."""
-    listed = False
+    listed, seen = False, set[str]()
     for number, raw in lines:
-        if line < number <= line + ROOT_ERRORS:
+        if line < number and len(seen) < ROOT_ERRORS:
             text = _without_prefix(raw).strip()
+            seen.add(text)
             listed = listed or _LISTED.match(text) is not None
             if listed and (found := _ROOT_ERROR.match(text)) is not None:
                 return found[1], number

@@ -543,7 +543,7 @@ def absent(log: Log, draw: random.Random) -> Lines:
     return _spelled(log, draw.choice(ABSENT))
 
 
-@kind("an evaluation in the form of the records behind every fifth one", may=r"/metrics/(?:val|test)_loss/")
+@kind("an evaluation in the form of the records behind every fifth one", may=r"/metrics/(?:val|test)_loss/|/other_metrics/eval/")
 def evaluations(log: Log, draw: random.Random) -> Lines:
     words, lines = draw.choice(SETS), list(log.lines)
     for record in reversed(log.records[::5]):

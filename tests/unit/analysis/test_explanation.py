@@ -80,9 +80,10 @@ def test_the_message_says_why(end: str, kind: str, message: str | None, frame: t
             ("INVALID_ARGUMENT:  size 15", 3),
         ),
         ("  (0) INVALID_ARGUMENT:  size 15\n", ("Graph execution error:", 0)),
-        ("2 root error(s) found.\n\n\n\n  (0) INVALID_ARGUMENT:  size 15\n", ("Graph execution error:", 0)),
+        ("2 root error(s) found.\nof\nno\nuse\n  (0) INVALID_ARGUMENT:  size 15\n", ("Graph execution error:", 0)),
+        ("\n\n2 root error(s) found.\n2 root error(s) found.\n  (0) OUT_OF_RANGE: 5\n", ("OUT_OF_RANGE: 5", 5)),
     ],
-    ids=["listed", "not announced", "too far"],
+    ids=["listed", "not announced", "too far", "each line twice"],
 )
 def test_the_first_root_error_is_the_message(after: str, want: tuple[str, int]) -> None:
     end = HEAD + '  File "/src/train.py", line 9, in main\nerrors_impl.InvalidArgumentError: Graph execution error:\n'
