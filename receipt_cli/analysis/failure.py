@@ -245,6 +245,7 @@ def _match(marker: Marker, body: SegmentBody, progress: Progress, rank: int | No
         chosen = len(hits.at) - 1 if chosen is not None else None
     if marker.id == INTERRUPTED and chosen is not None:  # what was interrupted tells more than the launcher that says so
         raised = {at for at, text, _ in hits.texts if text.strip().startswith("KeyboardInterrupt")}
+        raised -= {at for at in raised if progress.got_over(at, marker)}
         chosen = next((i for i in own if i >= chosen and hits.at[i] in raised), chosen)
     index = own[0] if chosen is None else chosen
     at = hits.at[index]

@@ -100,7 +100,7 @@ def _part_failed_starts(
     if again is None:
         return launches
     [lines] = _lines_of(again, [(source.lines_before, min(last, source.lines_before + MOST_LINES))])
-    shapes = [b"" if _is_logged_error(line) else shape for shape, line in zip(_shapes(lines), lines, strict=True)]
+    shapes = [b"" if _is_logged_error(line) else shape for shape, line in zip(_shapes(lines), _plain(lines), strict=True)]
     until = first - 1 - source.lines_before
     opening = _opening(shapes, until)
     head = {shape for shape in shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until] if shape}
@@ -170,10 +170,14 @@ def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list
 
 def _shapes(lines: Sequence[bytes]) -> list[bytes]:
     """Return the text of each line behind its heads with all numbers alike; empty without a letter."""
-    records = [record.strip(b"\r") for record in plain(b"\n".join([*lines, b""])).split(b"\n")[:-1]]
+    records = _plain(lines)
     forms = map(form_of_heads, records)
     asked = zip(records, forms, strict=True)
     return [_shape_of.__wrapped__(record) if form is None else _shape_of(form) for record, form in asked]
+
+
+def _plain(lines: Sequence[bytes]) -> list[bytes]:
+    return [record.strip(b"\r") for record in plain(b"\n".join([*lines, b""])).split(b"\n")[:-1]]
 
 
 @lru_cache(maxsize=4096)

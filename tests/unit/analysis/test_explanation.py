@@ -277,3 +277,6 @@ def test_what_was_interrupted_comes_before_the_launcher_that_says_so() -> None:
     ]
     assert (failure["reason"], failure["line_number"], failure["message"]) == ("interrupted", 25, "KeyboardInterrupt")
     assert receipt_of(STEPS + launcher)["failure"]["line_number"] == 21
+    assert (
+        receipt_of(STEPS + launcher + "  - KeyboardInterrupt\n")["failure"]["line_number"] == 21
+    )  # a mention interrupts nothing

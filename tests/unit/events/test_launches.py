@@ -247,6 +247,7 @@ HEAD, FAILURE = failed_start(1)[: failed_start(1).index("Traceback")], failed_st
         (HEAD + HEAD + FAILURE + FAILURE, [18]),  # two processes
         (FAILURE * 3, [4]),  # nothing but tracebacks
         (("ERROR:root:no tracker is installed\n" + FAILURE) * 3, [5]),  # a logger prints them
+        (("\x1b[31mERROR:root:no tracker is installed\x1b[0m\n" + FAILURE) * 3, [5]),
         (HEAD + FAILURE + "".join(HEAD.splitlines(keepends=True)[:3]) + FAILURE, [11]),  # too little comes again
         (
             failed_start(1) + "[default] Worker group FAILED. 2/3 attempts left; will restart worker group\n" + failed_start(2),
