@@ -23,6 +23,7 @@ from receipt_cli.io.atomic import write_atomically
 from receipt_cli.io.file_kinds import read_file
 from receipt_cli.io.source import Progress
 from receipt_cli.receipts.production import Product, read_given
+from receipt_cli.receipts.sidecars import check_sidecar, sidecar_kind
 from receipt_cli.scan.workers import AUTO
 from receipt_cli.verification.attestation import attest as sign
 from receipt_cli.verification.attestation import check, statement
@@ -206,14 +207,16 @@ def migrate(file: FilePath, *, to: str | None = None, output: FilePath | None = 
 def validate(files: Paths) -> list[Finding]:
     """Return the findings on documents, by schema and by rules between fields; only notes, or none, mean valid.
 
+    A file of times or of samples beside a log is judged by its schema, too, and by the log; a note says what it is.
     A file that cannot be read, or has an unknown version, gives an error finding.
     """
     found: list[Finding] = []
     refused: list[Finding] = []
     for file in as_paths(files):
         try:
-            rows = [(x.pointer, x.rule, x.severity, x.reason) for x in validate_bytes(read_file(file), file, compiled=False)]
-            found += [Finding(_row(file, *row), refusal=None) for row in rows]
+            data = read_file(file)
+            check = validate_bytes(data, file, compiled=False) if sidecar_kind(data) is None else check_sidecar(data, file)
+            found += [Finding(_row(file, x.pointer, x.rule, x.severity, x.reason), refusal=None) for x in check]
         except ReceiptError as error:
             reason = f"{error.message}: {error.why}" if error.why else error.message
             what = ("/schema_version", "unknown_version") if isinstance(error, DataError) else ("", "unreadable")

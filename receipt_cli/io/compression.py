@@ -312,6 +312,11 @@ def times_name(log: str) -> str:
     return f"{unpacked(log)}.times"
 
 
+def samples_name(log: str) -> str:
+    """Return the name of the file beside this log that says what the GPUs did."""
+    return f"{unpacked(log)}.gpu"
+
+
 def running_name(log: str) -> str:
     """Return the name of the note that lies beside this log while its job runs."""
     return f"{PurePath(unpacked(log)).stem}.running.json"

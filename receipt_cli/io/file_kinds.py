@@ -39,6 +39,8 @@ _MAGIC = {
     b"SQLite format 3\0": FileKind("an SQLite database", "receipt import {0}, if it is MLflow's"),
     b"PAR1": FileKind("a Parquet file", "receipt report STORE --series-from FOLDER"),
     b":W&B": FileKind("a run file of W&B", "receipt import {0}"),
+    b"receipt-times/1\n": FileKind("the file of times beside a log", "receipt parse LOG, or receipt schema check {0}"),
+    b'{"version": "receipt-gpu/': FileKind("the file of samples beside a log", "receipt parse LOG, or receipt schema check {0}"),
     b"%PDF-": FileKind("a PDF", "receipt parse LOG, the text that the job printed"),
     b"\x89PNG\r\n": _IMAGE,
     b"\xff\xd8\xff": _IMAGE,

@@ -32,11 +32,28 @@ _MOST_CARRIED = 4 << 20
 
 
 class LaunchTimes(NamedTuple):
-    """One launch: the bytes of the log before it, and its start and end in seconds since 1970; None if unknown."""
+    """One launch: the bytes of the log before it, how many of the last of these have no time, and the longest pause.
+
+    ``begun_ms`` and ``ended_ms`` are in milliseconds since 1970; if it was ``followed``, the first is when that began. The end
+    is None if it is unknown.
+    """
 
     offset: int
-    start: float | None
-    end: float | None
+    begun_ms: int
+    followed: bool = False
+    skipped: int = 0
+    pause_ms: int = 0
+    ended_ms: int | None = None
+
+    @property
+    def start(self) -> float | None:
+        """When its command was started, in seconds since 1970; None if unknown."""
+        return None if self.followed else self.begun_ms / 1000.0
+
+    @property
+    def end(self) -> float | None:
+        """When its command ended, in seconds since 1970; None if unknown."""
+        return None if self.ended_ms is None else self.ended_ms / 1000.0
 
 
 class Started(NamedTuple):
@@ -96,15 +113,15 @@ def decode_entries(entries: bytes) -> Entries | None:
             if skipped:
                 offsets.append(np.array([offset], np.int64))
                 clocks.append(np.array([np.nan]))
-            launches.append(LaunchTimes(offset, now / 1000.0 if mark[2] == LAUNCH else None, None))
             at += 5
             if at >= len(numbers):
                 return None
+            launches.append(LaunchTimes(offset, now, mark[2] == FOLLOWED, skipped, int(numbers[at])))
             pause = max(pause, int(numbers[at]))
             at += 1
         elif len(mark) >= 3 and mark[2] == END and now is not None:
             now += int(spans_of(numbers[at : at + 1])[0])
-            launches[-1] = launches[-1]._replace(end=now / 1000.0)
+            launches[-1] = launches[-1]._replace(ended_ms=now)
             at += 3
         else:
             return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import shutil
 import subprocess
 import threading
@@ -18,12 +17,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-VERSION = "receipt-gpu/1"
+from receipt_cli.io.samples_file import QUIET, head_line, sample_line
+
 _QUERY = ("--query-gpu=utilization.gpu,memory.used,power.draw", "--format=csv,noheader,nounits")
 _MIB = 1 << 20
 _TIMEOUT_S = 10.0
-QUIET = 0.05
-"""Share of a sampled period below which a device does nothing."""
 
 
 class Device(NamedTuple):
@@ -163,9 +161,11 @@ def summarise(samples: Sequence[tuple[float, Sequence[Device], int | None]]) -> 
 class Sampler:
     """Samples in a thread of its own, which begins with the first call of ``begin``."""
 
-    def __init__(self, path: Path, look: Look, every_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Write to ``path`` what ``look`` returns ``every_s``."""
-        self.path = path
+    def __init__(
+        self, path: Path, look: Look, every_s: float, clock: Callable[[], float] = time.monotonic, *, append: bool = False
+    ) -> None:
+        """Write to ``path`` what ``look`` returns ``every_s``; with ``append`` after the launches that are there."""
+        self.path, self._append = path, append
         self._look, self._every_s, self._clock = look, every_s, clock
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -186,7 +186,8 @@ class Sampler:
 
     def _run(self) -> None:
         with contextlib.suppress(OSError), self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"version": VERSION, "started_ms": round(1000 * time.time())}) + "\n")
+            file.truncate(_whole_bytes(self.path) if self._append else 0)
+            file.write(head_line(round(1000 * time.time())))
             start = self._clock()
             while True:
                 self.sample(file.write, start)
@@ -200,7 +201,12 @@ class Sampler:
             devices, host = self._look(), host_memory()
             at = self._clock() - start
             self.samples.append((at, devices, host))
-            write(json.dumps({"ms": round(1000 * at), "host_bytes": host, "gpus": devices}, separators=(",", ":")) + "\n")
+            write(sample_line(round(1000 * at), host, devices))
+
+
+def _whole_bytes(path: Path) -> int:
+    """Return the size of the whole lines of a file: the last line of a sampler that was killed may have no end."""
+    return path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
 
 
 def host_memory() -> int | None:

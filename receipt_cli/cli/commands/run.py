@@ -41,7 +41,7 @@ from receipt_cli.errors import InputError, ReceiptError, UsageError
 from receipt_cli.evidence.reading import slurm_evidence
 from receipt_cli.follow.hooks import STALL_S, Hooks
 from receipt_cli.io.atomic import check_new, write_atomically
-from receipt_cli.io.compression import times_name
+from receipt_cli.io.compression import samples_name, times_name
 from receipt_cli.receipts.production import (
     Product,
     Request,
@@ -139,13 +139,14 @@ def run(
         looks: list[Callable[[], None]] = []
         if hooks is not None and on_stall is not None and not device:
             looks.append(_Silence(files.log, grammar, hooks).look)
-        sampler = None if device or not sample else _sampler(files.log, notes)
+        sampler = None if device or not sample else _sampler(files.log, append, notes)
         if sampler is not None:
             looks.append(sampler.begin)
         look = partial(_each, looks) if looks else None
         beside = None if device or stamp or no_times else files.log.with_name(times_name(files.log.name)).absolute()
-        if beside is None and existing == "overwrite" and not device:
-            files.log.with_name(times_name(files.log.name)).unlink(missing_ok=True)
+        if existing == "overwrite" and not device:
+            for old in (samples_name, *((times_name,) if beside is None else ())):
+                files.log.with_name(old(files.log.name)).unlink(missing_ok=True)
         kept = Kept(beside, append, stamp)
         ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None, look, kept)
     except NotStarted as error:
@@ -297,13 +298,13 @@ def _each(looks: Iterable[Callable[[], None]]) -> None:
         look()
 
 
-def _sampler(log: Path, notes: list[str]) -> Sampler | None:
+def _sampler(log: Path, append: bool, notes: list[str]) -> Sampler | None:
     """Return what samples this machine into the file beside ``log``; None, and a note, if no GPU answers."""
     look = find_devices(os.environ)
     if look is None:
         notes.append("--sample: neither NVML nor nvidia-smi answers, so nothing is sampled")
         return None
-    return Sampler(log.with_name(f"{log.name}.gpu").absolute(), look, SAMPLE_S)
+    return Sampler(log.with_name(samples_name(log.name)).absolute(), look, SAMPLE_S, append=append)
 
 
 class _Silence:

@@ -13,6 +13,7 @@ from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ExitCode, InputError
 from receipt_cli.io.file_kinds import read_file
+from receipt_cli.receipts.sidecars import check_sidecar, read_sidecar, sidecar_kind
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.render.document import render_document
 
@@ -28,13 +29,16 @@ def show(
 ) -> None:
     """Show a receipt, or a document of another kind.
 
-    A receipt looks as `receipt parse` shows it. Exits 1 when the document is not valid; what can be read of it is shown
-    all the same.
+    A receipt looks as `receipt parse` shows it; of a file of times or samples beside a log --json prints what it says.
+    Exits 1 when the document is not valid; what can be read of it is shown all the same.
 
     Example: receipt show run.receipt.json
     """
     file = Path(receipt_file(given, store))
     data = read_file(file)
+    if sidecar_kind(data) is not None:
+        _show_sidecar(data, file, json_output)
+        return
     try:
         findings = validate_bytes(data, str(file))
     except InputError as error:  # most likely a log
@@ -47,4 +51,15 @@ def show(
         write_stdout(render_document(document, style=style(color), full=full))
     if has_errors(findings):
         note([f"{file} is not valid: receipt schema check {file}"])
+        sys.exit(ExitCode.NO)
+
+
+def _show_sidecar(data: bytes, file: Path, json_output: bool) -> None:
+    """Print what a file beside a log says."""
+    if json_output:
+        write_json(read_sidecar(data, str(file)))
+        return
+    found = check_sidecar(data, str(file))
+    write_stdout("".join(f"{finding.pointer}{': ' * bool(finding.pointer)}{finding.reason}\n" for finding in found))
+    if has_errors(found):
         sys.exit(ExitCode.NO)

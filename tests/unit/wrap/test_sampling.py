@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.io.samples_file import read_samples
 from receipt_cli.wrap.sampling import Device, Sampled, Sampler, find_devices, summarise
 
 SMI = """#!/bin/sh
@@ -110,3 +111,14 @@ def test_a_sampler_writes_lines_and_survives_failures(tmp_path: Path) -> None:
     assert json.loads(head)["version"] == "receipt-gpu/1"
     assert len(lines) == found.sample_count
     assert json.loads(lines[0])["gpus"] == [[0.5, 10, 20.0]]
+
+
+def test_a_sampler_goes_on_after_whole_lines_or_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "job.log.gpu"
+    for append, launches in ((False, 1), (True, 2), (False, 1)):
+        sampler = Sampler(path, lambda: [Device(0.5, 10, 20.0)], 30.0, append=append)
+        sampler.begin()
+        sampler.end()
+        found, wrong = read_samples(path.read_bytes())
+        assert (wrong, len(found["launches"]), found["cut_bytes"]) == (None, launches, 0)
+        path.write_bytes(path.read_bytes() + b'{"ms":5')
