@@ -20,7 +20,7 @@ from receipt_cli.analysis.failure import Ending, complete_ending, judge
 from receipt_cli.analysis.flops import phase_facts
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, by_blocks, edges_of, held_back, how_they_came, note_starts
-from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
+from receipt_cli.analysis.goodput.model import GPU_IDLE, OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
 from receipt_cli.analysis.identity import Facts, with_identity
 from receipt_cli.analysis.omissions import (
@@ -99,6 +99,13 @@ class TimesFacts(NamedTuple):
         return cls(arrivals.sha256, arrivals.size_bytes, arrivals.entries.pause_ms)
 
 
+class SamplesFacts(NamedTuple):
+    """A file of samples: its digest and size in bytes."""
+
+    sha256: str
+    size_bytes: int
+
+
 class LineCounts(NamedTuple):
     """Number of records by treatment; the sum is the log's ``record_count``."""
 
@@ -146,6 +153,8 @@ class Derivation:
     log_time: LogTime | None = None
     times: TimesFacts | None = None
     """The file of times, if that is where the times of the records are from."""
+    samples: SamplesFacts | None = None
+    """The file of samples of GPUs, if goodput has a class from it."""
 
 
 def derive(
@@ -344,7 +353,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     diagnose(summaries, ranks, ending)
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
-        spent = account(phases, summaries, launch, edges, options.wall)
+        samples = None if arrivals is None or came is None or came.held else arrivals.samples
+        spent = account(phases, summaries, launch, edges, options.wall, samples)
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges) if arrivals is None else True)
     held: Sequence[Problem] = ()
     if came is not None:
@@ -352,6 +362,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         for summary, phase in zip(summaries, phases, strict=True) if came.held else ():
             summary.realised = by_blocks(summary.realised, phase)
         held = held_back(came, spent, summaries, launch)
+    sampled = None
+    if arrivals is not None and arrivals.samples is not None and spent.goodput is not None and GPU_IDLE in spent.goodput.parts:
+        sampled = SamplesFacts(arrivals.samples.sha256, arrivals.samples.size_bytes)
     took = find_time_to_train(launch.events)
     for summary in summaries:
         summary.time, summary.time_to_train_s = when, took
@@ -389,6 +402,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         log=log,
         log_time=None if when is not None and primary is not None else reading.log_time,
         times=None if arrivals is None else TimesFacts.of(arrivals),
+        samples=sampled,
         options=options,
         detection=reading.detection,
         summaries=tuple(summaries),

@@ -1115,6 +1115,10 @@ class GoodputBadputS(View):
     def wasted_progress(self) -> float | None:
         """Steps that a restart overtook."""
     @property
+    def gpu_idle(self) -> float | None:
+        """Steps in which no GPU did anything, by the samples in derivation.samples: below 5 % in the sample that ends a
+        pause. Absent without samples of nearly all steps, or if none shows a GPU that works."""
+    @property
     def idle(self) -> float | None:
         """What is left."""
 
@@ -1138,6 +1142,9 @@ class GoodputParts(View):
     @property
     def wasted_progress(self) -> Badput:
         """What is known of wasted_progress; WASTED_PROGRESS_FROM_DISRUPTION in ml-goodput-measurement."""
+    @property
+    def gpu_idle(self) -> Badput | None:
+        """What is known of gpu_idle, which ml-goodput-measurement does not have; there if derivation.samples is."""
     @property
     def idle(self) -> Badput:
         """What is known of idle; OTHER in ml-goodput-measurement."""
@@ -1361,6 +1368,10 @@ class Derivation(View):
     def times(self) -> DerivationTimes | None:
         """The file beside the log that tells when each line arrived (receipt-times/1), if the times in this receipt are
         from it; null or absent if the log has stamps of its own, or no such file fits it."""
+    @property
+    def samples(self) -> DerivationSamples | None:
+        """The file beside the log that tells what the GPUs did (receipt-gpu/1), if goodput has the class gpu_idle from
+        it; absent if not."""
     @property
     def check_lines(self) -> Mapping[str, int | None] | None:
         """The line that decided each check, by the name of the check; null where no single line does."""
@@ -1680,3 +1691,11 @@ class DerivationTimes(View):
     @property
     def resolution_ms(self) -> float:
         """Milliseconds within which lines may have one time though they came one after the other."""
+
+class DerivationSamples(View):
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the file."""
+    @property
+    def size_bytes(self) -> int:
+        """Number of its bytes."""

@@ -24,7 +24,7 @@ from receipt_cli.batch.labels import BY_STEM, Labels
 from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Manner, Report, Task
 from receipt_cli.batch.worker import MANNER, definitions_fingerprint, derive_receipt, identify
 from receipt_cli.errors import ExitCode, ReceiptError
-from receipt_cli.io.compression import times_name
+from receipt_cli.io.compression import samples_name, times_name
 from receipt_cli.store.files import Quarantined, Store
 from receipt_cli.store.fingerprints import Known, KnownLog, PackedRows
 from receipt_cli.store.places import place_files, write_place
@@ -294,13 +294,16 @@ _NOBODY = Log("", "", False, 0, "", False)
 
 
 def _with_times(sha256: str, log: Log) -> str:
-    """Return the digest of all that a receipt of a log depends on: of the log alone, or with that of the times beside it."""
+    """Return the digest of all that a receipt of a log depends on: of the log alone, or with those of the files beside it."""
     folder, name = os.path.split(log.path)
-    try:
-        with open(os.path.join(folder, times_name(name)), "rb") as file:
-            return hashlib.sha256(f"{sha256} {hashlib.file_digest(file, 'sha256').hexdigest()}".encode()).hexdigest()
-    except (OSError, ValueError):
-        return sha256
+    digests = [sha256]
+    for beside in (times_name(name), samples_name(name)):
+        try:
+            with open(os.path.join(folder, beside), "rb") as file:
+                digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+        except (OSError, ValueError):
+            break
+    return sha256 if len(digests) == 1 else hashlib.sha256(" ".join(digests).encode()).hexdigest()
 
 
 def _failure(answer: object) -> Failure:

@@ -34,7 +34,7 @@ from receipt_cli.header.collect import collect_header, renew_log_facts
 from receipt_cli.header.document import log_facts
 from receipt_cli.header.header_file import read_header_file
 from receipt_cli.io.atomic import make_folder
-from receipt_cli.io.compression import header_name, receipt_names, times_name, unpacked
+from receipt_cli.io.compression import header_name, receipt_names, samples_name, times_name, unpacked
 from receipt_cli.io.discovery import is_log_text, read_head
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
@@ -283,9 +283,9 @@ def _derive_copy(task: Task, log: Log) -> _Made:
     with _at_hand(log, _siblings(log)) as path, TemporaryDirectory(prefix="receipt-") as folder:
         copy = os.path.join(folder, os.path.basename(path))
         shutil.copyfile(path, copy)
-        beside = times_name(os.path.basename(path))
-        with suppress(FileNotFoundError):
-            shutil.copyfile(os.path.join(os.path.dirname(path), beside), os.path.join(folder, beside))
+        for beside in (times_name(os.path.basename(path)), samples_name(os.path.basename(path))):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(os.path.join(os.path.dirname(path), beside), os.path.join(folder, beside))
         kept = captured(Store(Path(task.store)), Source(copy).measure().sha256, [path])
         reading = _read(copy, kept.options, task.manner)
         size = reading.gathered.log.size_bytes
@@ -356,7 +356,7 @@ def _write_series(store: Store, documents: Sequence[Document], derivations: Sequ
 
 def _siblings(log: Log) -> list[str]:
     name = os.path.basename(log.path)
-    return [*receipt_names(name), header_name(name), times_name(name)]
+    return [*receipt_names(name), header_name(name), times_name(name), samples_name(name)]
 
 
 @contextmanager

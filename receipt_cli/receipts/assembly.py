@@ -12,7 +12,7 @@ from receipt_cli import __version__
 from receipt_cli.analysis.bottleneck import BOTTLENECK_RULE
 from receipt_cli.analysis.explanation import Explanation
 from receipt_cli.analysis.failure import MarkerMatch
-from receipt_cli.analysis.goodput.model import CLASSES, GOODPUT_RULE, Goodput
+from receipt_cli.analysis.goodput.model import GOODPUT_RULE, Goodput
 from receipt_cli.analysis.memory import MEMORY_RULE
 from receipt_cli.analysis.progress import Checkpoints
 from receipt_cli.analysis.spikes import SPIKES_RULE, Spikes
@@ -189,7 +189,7 @@ def _spikes(spikes: Spikes | None) -> Document | None:
 def _goodput(goodput: Goodput | None) -> Document | None:
     if goodput is None:
         return None
-    parts = {name: goodput.parts[name] for name in CLASSES}
+    parts = goodput.parts
     return {
         "goodput_ratio": goodput.goodput_ratio,
         "wall_time_s": goodput.wall_time_s,
@@ -326,6 +326,7 @@ def _derivation(derivation: Derivation) -> Document:
             "kinds": dict(sorted(kinds.items())),
         },
         **({"times": derivation.times._asdict()} if derivation.times is not None else {}),
+        **({"samples": derivation.samples._asdict()} if derivation.samples is not None else {}),
         "check_lines": dict(derivation.check_lines),
         "observed": [_match(s) for s in _in_order(derivation.ending.matches)],
     }

@@ -30,6 +30,7 @@ from receipt_cli.header.collect import collect_header
 from receipt_cli.header.document import log_facts
 from receipt_cli.header.header_file import header_document, read_header_file
 from receipt_cli.header.values import TIMESTAMP_FORMAT, text
+from receipt_cli.io.compression import samples_name, times_name
 from receipt_cli.io.discovery import arrange, find_logs
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Progress, Source
@@ -157,15 +158,21 @@ def find_paths(given: Sequence[str]) -> tuple[list[str], int]:
 
 
 def open_streams(
-    paths: Sequence[str], names: Sequence[str] | None = None, *, progress: Progress | None = None, times: bool = True
+    paths: Sequence[str],
+    names: Sequence[str] | None = None,
+    *,
+    progress: Progress | None = None,
+    times: bool = True,
+    samples: bool = True,
 ) -> list[Stream]:
     """Return the streams of a log's files; ``names`` as for ``arrange``.
 
-    With ``times``, a single file takes the times of its records from the file beside it, if there is one. Raises ``InputError``.
+    With ``times``, a single file takes the times of its records from the file beside it, if there is one, and with ``samples``
+    what the GPUs did. Raises ``InputError``.
     """
     if len(paths) == 1:
         source = Source(paths[0], progress)
-        source.listener = find_arrivals(paths[0]) if times else None
+        source.listener = find_arrivals(paths[0], samples=samples) if times else None
         return [Stream((source,), (Path(paths[0]).name,))]
     streams: list[Stream] = []
     for files in arrange(paths, names):
@@ -178,6 +185,16 @@ def times_note(streams: Sequence[Stream]) -> list[str]:
     """Return a note if the file of times beside a log that was read does not fit it."""
     heard = [part.listener for stream in streams for part in stream.parts]
     return [f"{one.name} is not used: {one.problem}" for one in heard if isinstance(one, Arrivals) and not one.fits]
+
+
+def missing_notes(streams: Sequence[Stream], *, times: bool, samples: bool) -> list[str]:
+    """Return a note for the first file beside a log that a receipt depends on and that is not there."""
+    part = streams[0].parts[0]
+    if times and part.listener is None:
+        return [f"{times_name(part.path)} is missing: the receipt has its times from that file"]
+    if samples and isinstance(part.listener, Arrivals) and part.listener.samples is None:
+        return [f"{samples_name(part.path)} is missing: the receipt has the idle time of its GPUs from that file"]
+    return []
 
 
 def _options(request: Request, captured: Document | None) -> tuple[Options, list[str]]:

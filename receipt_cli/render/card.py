@@ -619,7 +619,7 @@ class _Card:
                 guessed = "~" if text(goodput, "parts", name, "how") == "inferred" else ""
                 label = _LOST.get(name) or say(name.replace("_", " "), self.style)
                 lost.append(Text(f"{label} {guessed}{clock(seconds)}"))
-        idle = real(self.document, "run", "sampled", "gpu_idle_s")
+        idle = real(self.document, "run", "sampled", "gpu_idle_s") if "gpu_idle" not in mapping(goodput, "parts") else None
         return [*lost, *([Text(f"GPUs idle ~{clock(idle)}")] if idle else [])]
 
     def _lived(self) -> float | None:
@@ -756,7 +756,7 @@ class _Card:
         return whole(self.document, "derivation", "log", "line_count")
 
 
-_LOST = {"data_loading": "data", "initialization": "start", "wasted_progress": "repeated steps"}
+_LOST = {"gpu_idle": "GPUs idle", "data_loading": "data", "initialization": "start", "wasted_progress": "repeated steps"}
 
 
 def steps(value: float) -> str:

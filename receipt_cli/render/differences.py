@@ -70,6 +70,7 @@ def _json(value: object) -> str:
 _REASONS = {
     "log": "another log: its bytes are not those that the receipt was derived from",
     "times": "another file of times beside the log than the recorded one, or none",
+    "samples": "another file of samples beside the log than the recorded one, or none",
     "grammar": "another grammar: the recorded one is not known here; one that does not ship: --grammar FILE",
     "markers": "another catalogue of failure markers than the recorded one ships with this release",
     "registry": "another metric registry than the recorded one ships with this release",

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from receipt_cli.errors import InputError, system_errors
-from receipt_cli.io.compression import times_name
+from receipt_cli.io.compression import samples_name, times_name
 from receipt_cli.io.times_file import COARSE, END, EXACT_MS, FOLLOWED, LAUNCH, LONG_CODE, LONG_MS, STEPS, Seal, sealed_entries
 from receipt_cli.numeric.array_types import Array, Floats, Integers
 from receipt_cli.numeric.column import Cells
 from receipt_cli.records.split import redraws_by_backspaces
 from receipt_cli.scan.columns import POSITION_BITS
+from receipt_cli.scan.samples import Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -153,9 +154,9 @@ def _numbers(data: bytes) -> Integers | None:
 class Arrivals:
     """The times of a log's records. It hears the log while it is read, and counts the records that came with each entry."""
 
-    def __init__(self, data: bytes, name: str = "") -> None:
-        """Take the bytes of the file of times ``name``."""
-        self.name = name
+    def __init__(self, data: bytes, name: str = "", samples: Samples | None = None) -> None:
+        """Take the bytes of the file of times ``name``, and the samples of GPUs beside it."""
+        self.name, self.samples = name, samples
         self.sha256, self.size_bytes = sha256(data).hexdigest(), len(data)
         sealed = sealed_entries(data)
         entries = None if sealed is None else decode_entries(sealed[1])
@@ -281,13 +282,21 @@ class Arrivals:
         return lines + int(np.searchsorted(self._redrawn[0], lines))
 
 
-def find_arrivals(path: str) -> Arrivals | None:
-    """Return the times in the file beside the log at ``path``, None without one. Raises ``InputError`` if it cannot be read."""
-    beside = os.path.join(os.path.dirname(path), times_name(os.path.basename(path)))
-    if path == "-" or not os.path.isfile(beside):
+def find_arrivals(path: str, *, samples: bool = True) -> Arrivals | None:
+    """Return the times in the file beside the log at ``path``, with the ``samples`` of GPUs if they are there, too.
+
+    None without times. Raises ``InputError`` if a file cannot be read.
+    """
+    folder, name = os.path.split(path)
+    times, gpus = (os.path.join(folder, beside(name)) for beside in (times_name, samples_name))
+    if path == "-" or not os.path.isfile(times):
         return None
-    with system_errors(InputError, "cannot read the times of the log", beside), open(beside, "rb") as file:
-        return Arrivals(file.read(), os.path.basename(beside))
+    found = None
+    if samples and os.path.isfile(gpus):
+        with system_errors(InputError, "cannot read the samples of the GPUs", gpus), open(gpus, "rb") as file:
+            found = Samples(file.read())
+    with system_errors(InputError, "cannot read the times of the log", times), open(times, "rb") as file:
+        return Arrivals(file.read(), os.path.basename(times), found)
 
 
 def arrivals_of(source: Source, body: SegmentBody, steps: Iterable[RuleColumns]) -> Arrivals | None:

@@ -96,6 +96,7 @@ RUN = (
     Column("badput_data_loading_s", REAL, "Wall time lost to waiting for data.", "goodput.badput_s.data_loading"),
     Column("badput_initialization_s", REAL, "Wall time before the first step.", "goodput.badput_s.initialization"),
     Column("badput_wasted_progress_s", REAL, "Wall time of steps superseded by a restart.", "goodput.badput_s.wasted_progress"),
+    Column("badput_gpu_idle_s", REAL, "Wall time of steps in which no GPU did anything.", "goodput.badput_s.gpu_idle"),
     Column("badput_idle_s", REAL, "Wall time that nothing explains.", "goodput.badput_s.idle"),
     Column("goodput_evidence", TEXT, "Evidence for the wall time.", "goodput.evidence"),
     Column("job_wall_time_s", REAL, "Wall time of the job as its wrapper measured it.", "run.wall_time_s"),

@@ -22,12 +22,12 @@ from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import renew_log_facts
 from receipt_cli.header.document import log_facts
 from receipt_cli.importers.importing import import_document
-from receipt_cli.io.compression import times_name, unpacked
+from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Progress, Source
 from receipt_cli.receipts.assembly import Document, assemble, derived_bytes, derived_part
-from receipt_cli.receipts.production import find_paths, open_streams, times_note
+from receipt_cli.receipts.production import find_paths, missing_notes, open_streams, times_note
 from receipt_cli.redaction.text import mask_texts
 
 
@@ -49,6 +49,8 @@ class Recorded:
     tool_version: str
     times: str | None = None
     """Digest of the file of times, if the receipt has times from one."""
+    samples: str | None = None
+    """Digest of the file of samples, if the receipt has a class of lost time from one."""
 
     @classmethod
     def of(cls, derivation: Mapping[str, Any]) -> Recorded:
@@ -61,6 +63,7 @@ class Recorded:
             files=tuple(RecordedFile(file["name"], file["sha256"]) for file in derivation["log"].get("files", ())),
             tool_version=derivation["tool_version"],
             times=(derivation.get("times") or {}).get("sha256"),
+            samples=(derivation.get("samples") or {}).get("sha256"),
         )
 
     def forced(self, own: Sequence[Grammar] = ()) -> Grammar | None:
@@ -92,6 +95,7 @@ class Recorded:
 INPUTS = {
     "log": ("/derivation/log/sha256", "/derivation/log/files/{}/sha256"),
     "times": ("/derivation/times", "/derivation/times/sha256", "/derivation/times/size_bytes"),
+    "samples": ("/derivation/samples", "/derivation/samples/sha256", "/derivation/samples/size_bytes"),
     "grammar": tuple(f"/derivation/grammars/{{}}/{part}" for part in ("id", "version", "sha256")),
     "markers": ("/derivation/markers/version", "/derivation/markers/sha256"),
     "registry": ("/derivation/registry/version", "/derivation/registry/sha256"),
@@ -239,9 +243,9 @@ def _derive(
     if newest and forced is not None:
         forced = replace(recorded, options=replace(recorded.options, grammar=forced.id), grammars=()).forced(own)
     choice = None if newest else recorded.choice(own)
-    streams = open_streams(paths, names, progress=progress, times=recorded.times is not None)
-    if recorded.times is not None and not any(part.listener for stream in streams for part in stream.parts):
-        notes.append(f"{times_name(paths[0])} is missing: the receipt has its times from that file")
+    times, samples = recorded.times is not None, recorded.samples is not None
+    streams = open_streams(paths, names, progress=progress, times=times, samples=samples)
+    notes += missing_notes(streams, times=times, samples=samples)
     try:
         reading = read_log(streams, recorded.options, workers=workers, using=forced, choice=choice, site=site)
         notes += [*times_note(streams), *(["the log changed while it was read"] if reading.gathered.changed else [])]

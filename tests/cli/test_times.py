@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.timeless import KILL, SCRIPTS, Piece
+from receipt_cli.io.samples_file import head_line, sample_line
 from receipt_cli.io.times_file import HEAD_BYTES, TimesWriter
 from receipt_cli.receipts.production import Product, Request, produce
 from receipt_cli.render.card import render_card
@@ -171,6 +172,34 @@ def test_a_receipt_is_a_function_of_the_log_and_its_times(
     assert (done.code, "job.log.times is missing" in done.stderr) == (1, True)
 
 
+def sampled(folder: Path, seconds: float) -> None:
+    """Write samples of a GPU that does nothing half of the time."""
+    lines = [head_line(round(1000 * WALL))]
+    lines += [sample_line(100 * number, None, [[0.9 * (number % 2), 1, 1.0]]) for number in range(round(10 * seconds) + 2)]
+    (folder / "job.log.gpu").write_text("".join(lines))
+
+
+def test_a_receipt_is_a_function_of_the_samples_that_it_names(
+    tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wall = sum(play(tmp_path, SCRIPTS["plain"]()).values())
+    invoke("parse", "job.log", "-o", "without.json")
+    sampled(tmp_path, wall)
+    card = invoke("parse", "job.log", "-o", "with.json").stdout.decode()
+    assert "GPUs idle ~4.4" in card
+    beside = tmp_path / "job.log.gpu"
+    text = beside.read_bytes()
+    assert [invoke("verify", name, "job.log").code for name in ("without.json", "with.json")] == [0, 0]
+    beside.write_bytes(text.replace(b"0.9", b"0.8", 1))
+    done = invoke("verify", "with.json", "job.log", "--json")
+    assert (done.code, json.loads(done.stdout)["other"]) == (1, ["samples"])
+    beside.unlink()
+    done = invoke("verify", "with.json", "job.log")
+    assert (done.code, "job.log.gpu is missing" in done.stderr) == (1, True)
+    assert invoke("verify", "without.json", "job.log").code == 0
+
+
 def test_a_receipt_without_times_is_verified_without_them(
     tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,16 +222,18 @@ def test_an_archive_uses_times_and_notices_new_ones(tmp_path: Path, invoke: Invo
     play(logs, SCRIPTS["plain"]())
     shutil.move(logs / "job.log.times", tmp_path / "kept")
 
-    def goodput() -> float | None:
+    def ratio() -> float | None:
         assert invoke("store", "build", logs, "--store", store, "--workers", "1").code == 0
         newest = max(store.glob("receipts/*/*.json"), key=lambda path: int(path.name.split(".")[-2]))
         found = json.loads(newest.read_bytes())["goodput"]
         return None if found is None else found["goodput_ratio"]
 
-    assert goodput() is None
+    assert ratio() is None
     shutil.move(tmp_path / "kept", logs / "job.log.times")
-    assert goodput() == pytest.approx(0.93, abs=0.03)
-    assert goodput() == pytest.approx(0.93, abs=0.03)
+    assert ratio() == pytest.approx(0.93, abs=0.03)
+    assert ratio() == pytest.approx(0.93, abs=0.03)
+    sampled(logs, 9.6)
+    assert ratio() == pytest.approx(0.47, abs=0.03)
 
 
 def test_tee_passes_bytes_on_and_keeps_their_times(tmp_path: Path, process: Invoke) -> None:

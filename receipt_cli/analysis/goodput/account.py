@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Tally, Wall
+from receipt_cli.analysis.goodput.model import CLASSES, GPU_IDLE, Goodput, Part, Range, Stalls, Tally, Wall
 from receipt_cli.analysis.goodput.step_time_account import Begin, Work, work_of
 from receipt_cli.analysis.goodput.steps import SLACK, is_doubtful, listed
 from receipt_cli.analysis.goodput.timestamps import ClockBack, ClockSkip, Edges, Life, find_life, format_clock, is_zoned
@@ -15,6 +15,7 @@ from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.phases import Phase
 from receipt_cli.problems import Problem
+from receipt_cli.scan.samples import Samples
 
 STAMPS = "log_timestamps"
 EXACT = 1e-12
@@ -24,7 +25,11 @@ ROUNDING = 0.005
 _OVERLAPPING = ("checkpoint", "eval", "data_loading")
 """What runs beside other work where the parts are more than the wall, the likeliest first; of the others the wall holds less
 than their figures say."""
-_FITTED = (*_OVERLAPPING, "compilation", "initialization", "wasted_progress")
+_FITTED = (*_OVERLAPPING, "compilation", "initialization", "wasted_progress", GPU_IDLE)
+SAMPLED = 0.9
+"""Share of the time between step records that samples have to be of."""
+LEAST_SAMPLES = 10
+"""Samples of the steps of which fewer prove nothing."""
 
 
 class Account(NamedTuple):
@@ -34,11 +39,18 @@ class Account(NamedTuple):
     problems: Sequence[Problem] = ()
 
 
-def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launch, edges: Edges, stated: Wall | None) -> Account:
+def account(
+    phases: Sequence[Phase],
+    summaries: Sequence[Summary],
+    launch: Launch,
+    edges: Edges,
+    stated: Wall | None,
+    samples: Samples | None = None,
+) -> Account:
     """Say where the wall time of a run went.
 
     A wall that the caller states counts, whatever the log says: stamps see a job only from its first line to its last.
-    Else it is what the stamps of the log enclose.
+    Else it is what the stamps of the log enclose. ``samples`` of the GPUs, by the same clock, tell which steps did nothing.
     """
     chosen = [(p, s) for p, s in zip(phases, summaries, strict=True) if stated is None or stated.phase in (None, s.phase)]
     steps = [phase.step_events.line for phase in phases if len(phase.step_events)]
@@ -61,7 +73,7 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
     wall = stated.seconds if stated is not None else life.seconds if life is not None else 0.0
     if not wall > 0:
         return Account(None, problems)
-    goodput = _parts(chosen, launch, life, wall, stated)
+    goodput = _parts(chosen, launch, life, wall, stated, samples)
     if goodput is None and stated is not None:
         detail = "no step times fit the stated wall time"
         problems.append(Problem("wall_without_step_times", None, detail, ""))
@@ -69,7 +81,12 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
 
 
 def _parts(
-    chosen: Sequence[tuple[Phase, Summary]], launch: Launch, life: Life | None, wall: float, stated: Wall | None
+    chosen: Sequence[tuple[Phase, Summary]],
+    launch: Launch,
+    life: Life | None,
+    wall: float,
+    stated: Wall | None,
+    samples: Samples | None,
 ) -> Goodput | None:
     tally = Tally(life.grain if life is not None else 0.0)
     whole = life is not None and (stated is None or (stated.phase is None and stated.seconds >= life.seconds * (1 - SLACK)))
@@ -80,7 +97,7 @@ def _parts(
     works: list[Work] = []
     evidence: dict[str, None] = {}
     for phase, summary in chosen:
-        work = work_of(phase, summary, begin, life.grain if life is not None else 0.0, life is not None, tally)
+        work = work_of(phase, summary, begin, life.grain if life is not None else 0.0, life is not None, tally, samples)
         if work is None:
             return None
         works.append(work)
@@ -88,12 +105,16 @@ def _parts(
             evidence[work.evidence] = None
         if summary.record_count:
             begin = Begin(launch.start, last_line=until)
+    classes: tuple[str, ...] = CLASSES
+    if samples is not None and _tells(samples, works):
+        works = [_without_quiet(work, tally) for work in works]
+        classes = (*CLASSES[:-1], GPU_IDLE, CLASSES[-1])
     step_time = math.fsum(work.seconds for work in works)
     grain = life.grain if life is not None else 1.0
     if step_time > wall * (1 + SLACK) + 2 * grain:
         return None
     step_time = min(step_time, wall)
-    parts = _fitted({name: tally.part(name) for name in CLASSES}, step_time, wall, max(2 * grain, ROUNDING * wall))
+    parts = _fitted({name: tally.part(name) for name in classes}, step_time, wall, max(2 * grain, ROUNDING * wall))
     known = "mixed" if len(evidence) > 1 else next(iter(evidence))
     phase_name = stated.phase if stated is not None else None
     source = stated.evidence if stated is not None else STAMPS
@@ -103,6 +124,26 @@ def _parts(
     ratio = min(1.0, step_time / wall)
     limits = Range(None if low is None else min(low, ratio), most)
     return Goodput(ratio, wall, step_time, source, phase_name, known, parts, limits, _stalls(works))
+
+
+def _tells(samples: Samples, works: Sequence[Work]) -> bool:
+    """Return whether the samples tell what the GPUs did in the steps: they are of nearly all, and show that these use GPUs."""
+    timed = [work for work in works if work.seconds > 0]
+    quiet = [work.quiet for work in timed if work.quiet is not None]
+    if not quiet or len(quiet) < len(timed):
+        return False
+    known, whole = (math.fsum(getattr(one, name) for one in quiet) for name in ("sampled", "whole"))
+    many, busy = samples.count_in(quiet[0].begin, quiet[-1].end)
+    return busy > 0 and many >= LEAST_SAMPLES and known >= SAMPLED * whole
+
+
+def _without_quiet(work: Work, tally: Tally) -> Work:
+    """Return the work without the steps in which no GPU did anything, which are added to ``tally``."""
+    if work.quiet is None:
+        return work
+    seconds = min(work.seconds, work.quiet.seconds)
+    tally.add(GPU_IDLE, seconds, measured=False, count=work.quiet.gap_count)
+    return work.less(seconds)
 
 
 def _stalls(works: Sequence[Work]) -> Stalls | None:
@@ -121,7 +162,7 @@ def _fitted(parts: dict[str, Part], step_time: float, wall: float, slack: float)
     taken = [step_time, *(part.seconds for part in parts.values() if part.seconds is not None)]
     beyond = math.fsum([*taken, -wall])
     rounding = beyond <= slack
-    names = [name for name in _FITTED if parts[name].seconds]
+    names = [name for name in _FITTED if name in parts and parts[name].seconds]
     if rounding:
         names.sort(key=lambda name: (parts[name].how != "inferred", -(parts[name].seconds or 0.0)))
     for name in names:

@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 GOODPUT_RULE = "goodput/1"
 CLASSES = ("checkpoint", "eval", "compilation", "data_loading", "initialization", "wasted_progress", "idle")
+GPU_IDLE = "gpu_idle"
+"""The class of steps in which no GPU did anything, before ``idle``; only of runs whose GPUs were sampled."""
 OF_COMMAND = "receipt_run"
 """Evidence of a wall time that ``receipt run`` measured around its command."""
 How = Literal["measured", "inferred", "unknown"]
@@ -65,7 +67,7 @@ class Range(NamedTuple):
 
 
 class Goodput(NamedTuple):
-    """Where the wall time went, in seconds; ``parts`` by class, in the order of ``CLASSES``.
+    """Where the wall time went, in seconds; ``parts`` by class, in the order of ``CLASSES``, and ``GPU_IDLE``.
 
     ``stalls`` is None where the step records have no stamps.
     """

@@ -30,16 +30,32 @@ from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import NO_STEP
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.statistics import Statistic
+from receipt_cli.scan.samples import Samples
 
 TIMED = ("step_times", "trainer_total")
 """Evidence of a step time that holds no wait for the samples that inference makes: trainers print that beside it."""
 RATIOS = ("dispatch_wait_ratio", "data_time_ratio", "generation_time_ratio")
 
 
+class Quiet(NamedTuple):
+    """Steps in which no GPU did anything: their seconds, and in how many gaps between records.
+
+    ``sampled`` of ``whole`` seconds between records were sampled, from ``begin`` to ``end``.
+    """
+
+    seconds: float
+    gap_count: int
+    sampled: float
+    whole: float
+    begin: float
+    end: float
+
+
 class Work(NamedTuple):
     """The seconds in steps that stand, at least and at most, what they rest on, and the stalls between them.
 
-    ``least`` is None where nothing bounds them from below; ``stalls`` where the records have no stamps.
+    ``least`` is None where nothing bounds them from below; ``stalls`` where the records have no stamps; ``quiet`` if nobody
+    knows where the steps are.
     """
 
     seconds: float
@@ -48,6 +64,7 @@ class Work(NamedTuple):
     most: float = 0.0
     stalls: Sequence[Found] | None = None
     gaps: int = 0
+    quiet: Quiet | None = None
 
     def known(self) -> Work:
         """Return the same with the seconds as both bounds."""
@@ -139,14 +156,17 @@ class Begin(NamedTuple):
     last_line: int | None = None
 
 
-def work_of(phase: Phase, summary: Summary, begin: Begin, grain: float, stamped: bool, tally: Tally) -> Work | None:
+def work_of(
+    phase: Phase, summary: Summary, begin: Begin, grain: float, stamped: bool, tally: Tally, samples: Samples | None = None
+) -> Work | None:
     """Return the time of the steps of a phase and add what it lost to ``tally``; None where its steps have no time.
 
     A phase that has no steps has none to time: ``Work`` of 0 seconds. Without ``stamped`` the stamps prove nothing.
+    ``samples`` are of its GPUs, by the clock of its stamps.
     """
     if not are_countable(phase):
         return None
-    return _Phase(phase, summary, begin, grain if stamped else math.nan, tally).work()
+    return _Phase(phase, summary, begin, grain if stamped else math.nan, tally).work(samples)
 
 
 class _Phase:
@@ -168,7 +188,7 @@ class _Phase:
             self.times = self.times if credible else None
         self.pace = find_pace(self.records, self.placed, grain) if self.times is None and not math.isnan(grain) else None
 
-    def work(self) -> Work | None:
+    def work(self, samples: Samples | None) -> Work | None:
         """Return the time of the steps; see ``work_of``."""
         records = self.records
         if not records.count:
@@ -188,7 +208,30 @@ class _Phase:
         if work is None:
             return None
         found = wait_for_data(work, records, self.summary, self._waited_outside, self.tally)
-        return found._replace(stalls=self.stalls, gaps=records.gaps)
+        quiet = None if samples is None else self._quiet(samples, work, work.seconds - found.seconds)
+        return found._replace(stalls=self.stalls, gaps=records.gaps, quiet=quiet)
+
+    def _quiet(self, samples: Samples, work: Work, waited: float) -> Quiet | None:
+        """Return the steps in which no GPU did anything; None if the time of the steps is not that between the records.
+
+        Only gaps that hold nothing but steps count: without evaluations, checkpoints, stalls and warm-ups, which have classes of
+        their own. So have the ``waited`` seconds of waiting for data.
+        """
+        records, clock = self.records, self.records.clock
+        if work.evidence not in ("step_times", "log_timestamps") or math.isnan(self.grain):
+            return None
+        held = [one.stall.line_number for one in (*(self.stalls or ()), *self.late)]
+        at = np.setdiff1d(np.arange(1, records.count), [*records.starts, *self.placed.at, *self._ordinary.extras.at])
+        at = at[records.stands(at) & ~np.isin(records.line[at], held) & ~np.isnan(clock[at] - clock[at - 1])]
+        if not len(at):
+            return None
+        spans = clock[at] - clock[at - 1]
+        beside = np.maximum(0.0, spans - self._ordinary.of(records, at)) if self.times is not None else np.zeros(len(at))
+        sampled, idle = samples.within(clock[at - 1], clock[at])
+        lost = np.maximum(0.0, idle - beside)
+        seconds = max(0.0, math.fsum(lost.tolist()) - waited)
+        whole, known = math.fsum(spans.tolist()), math.fsum(sampled.tolist())
+        return Quiet(seconds, int(np.count_nonzero(lost)), known, whole, float(clock[at[0] - 1]), float(clock[at[-1]]))
 
     # --- between the records ---------------------------------------------------------------------------------------
 

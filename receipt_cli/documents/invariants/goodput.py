@@ -38,6 +38,11 @@ def _add_up(document: Document, goodput: Document) -> Broken:
 
 
 def _known(document: Document, goodput: Document) -> Broken:
+    sampled, has = document["derivation"].get("samples") is not None, "gpu_idle" in goodput["badput_s"]
+    if has is not sampled or has is not ("gpu_idle" in goodput["parts"]):
+        what = "though no file of samples is named" if has else "is missing: a file of samples is named"
+        yield "/goodput/badput_s/gpu_idle", what
+        return
     for name, part in goodput["parts"].items():
         at = pointer("goodput", "parts", name)
         unknown = goodput["badput_s"][name] is None
@@ -110,7 +115,7 @@ def _time(document: Document) -> Broken:
 GOODPUT_RULES: tuple[Rule, ...] = (
     Rule("goodput_ratio", ("goodput",), _with_parts(_ratio)),
     Rule("goodput_adds_up", ("goodput",), _with_parts(_add_up)),
-    Rule("goodput_known", ("goodput",), _with_parts(_known)),
+    Rule("goodput_known", ("goodput", "derivation"), _with_parts(_known)),
     Rule("goodput_range", ("goodput",), _with_parts(_range)),
     Rule("goodput_stalls", ("goodput", "derivation"), _with_parts(_stalls)),
     Rule("time_in_order", PHASES, _time),
