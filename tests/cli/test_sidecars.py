@@ -24,6 +24,16 @@ def satisfied(kind: str, document: Any) -> bool:
     return Draft202012Validator(get_schema(kind, "1.0")[1]).is_valid(document)
 
 
+SAMPLED = """
+import pathlib, time
+print("step 1 loss 2", flush=True)
+beside = pathlib.Path("job.log.gpu")
+while not beside.exists() or beside.read_text().count("gpus") < {number}:
+    time.sleep(0.01)
+"""
+"""A command that ends after it was sampled so often."""
+
+
 def rules(done: Done) -> list[str]:
     return [row["rule"] for row in json.loads(done.stdout)]
 
@@ -48,12 +58,9 @@ def test_a_job_of_receipt_run_leaves_sound_files(tmp_path: Path, process: Invoke
     (tmp_path / "nvidia-smi").write_text(SMI)
     (tmp_path / "nvidia-smi").chmod(0o755)
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": "0,1"}
-    for more in ((), ("--append",)):
-        done = process(
-            *("run", "-q", "--sample", "--log", "job.log", *more, "--", sys.executable, "-c", "print('step 1 loss 2')"),
-            cwd=tmp_path,
-            env=env,
-        )
+    for number, more in ((1, ()), (2, ("--append",))):
+        command = (sys.executable, "-c", SAMPLED.format(number=number))
+        done = process("run", "-q", "--sample", "--log", "job.log", *more, "--", *command, cwd=tmp_path, env=env)
         assert done.code == 0, done.stderr
     for kind, name in (("times", "job.log.times"), ("samples", "job.log.gpu")):
         document = json.loads(process("show", name, "--json", cwd=tmp_path).stdout)
