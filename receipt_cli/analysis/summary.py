@@ -287,10 +287,11 @@ def _progress(
 
     Only the log's ``facts`` count: a statement is no evidence of what happened.
     """
-    steps, life = phase.steps, _life(phase, known_grain)
+    steps = phase.steps
+    timed, life = (steps, _life(phase.step_events, None)) if known_grain is None else _arrived(phase, known_grain)
     grain = None if life is None else life.grain
     summary.step_times = step_times(phase, standing, summary.series, summary.metrics.get("step_time_s"), grain)
-    summary.realised = realise(steps, facts, summary.metrics, life)
+    summary.realised = realise(timed, facts, summary.metrics, life)
     world, mfu = world_size(facts), summary.metrics.get("mfu_ratio")
     whole = not summary.restart_count and not summary.steady.excluded_implausible and None not in (summary.first, summary.last)
     known = Evidence(
@@ -303,9 +304,14 @@ def _progress(
     summary.checkpoints = find_checkpoints(phase, median, grain)
 
 
-def _life(phase: Phase, grain: float | None) -> Life | None:
-    """Return the time span of a phase's step records by their timestamps; None if these do not show it."""
-    steps = phase.step_events
+def _arrived(phase: Phase, grain: float) -> tuple[EventTable, Life | None]:
+    """Return the step records that somebody saw coming, and their time span: the first of a log may be older than that."""
+    steps, every = (table.where(~np.isnan(table.clock)) for table in (phase.steps, phase.step_events))
+    return steps, _life(every, grain)
+
+
+def _life(steps: EventTable, grain: float | None) -> Life | None:
+    """Return the time span of step records by their timestamps; None if these do not show it."""
     if not steps:
         return None
     found = find_life(steps, 0, Edges(grain=grain), (steps[0].line, steps[-1].line), local=grain is None)

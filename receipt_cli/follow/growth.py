@@ -27,7 +27,7 @@ from receipt_cli.io.folded_lines import FoldedLines
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.pipe import widen
 from receipt_cli.io.source import BLOCK, SPOOLED, Source
-from receipt_cli.scan.arrivals import Arrivals, find_arrivals
+from receipt_cli.scan.arrivals import Arrivals, Coming, find_arrivals
 from receipt_cli.scan.segment import Segment
 
 PIECE = 8 << 20
@@ -51,6 +51,10 @@ class Tail(ABC):
     def lost(self) -> str | None:
         """Return how the file was replaced or rewritten, or None; after that, the new file is read from its start."""
         return None
+
+    def size(self) -> int:
+        """Return the bytes that the log has now, and had before anybody saw them come."""
+        return 0
 
     def written_at(self) -> float:
         """Return the time of the last bytes read, in seconds since 1970."""
@@ -107,6 +111,10 @@ class FileTail(Tail):
             self._offset += len(block)
             self._seam = (self._seam + block[-SEAM:])[-SEAM:]
         return blocks
+
+    def size(self) -> int:
+        """Return the size of the file."""
+        return os.fstat(self._descriptor).st_size
 
     def written_at(self) -> float:
         """Return the time at which the file was last written to."""
@@ -216,8 +224,9 @@ class Followed(Source):
 class Growth:
     """The fold of the part of a log read so far."""
 
-    def __init__(self, path: str, plan: Plan, *, once: bool, workers: int | None = None) -> None:
-        """``once`` as in ``Followed``; ``workers`` are for the second reading of an unrecognised log."""
+    def __init__(self, path: str, plan: Plan, *, once: bool, workers: int | None = None, coming: Coming | None = None) -> None:
+        """``once`` as in ``Followed``; ``workers`` are for the second reading of an unrecognised log; ``coming``: its times."""
+        self._coming = coming
         self.source = Followed(path, once=once)
         self._stream = Stream((self.source,), (Path(path).name,))
         self._plan = plan
@@ -237,10 +246,12 @@ class Growth:
         """Line ends read."""
         return self._stretch.body.lines + self._stretch.head_end.count(b"\n") + self._folded.kept_lines + self._copied.kept_lines
 
-    def add(self, blocks: Sequence[bytes]) -> None:
-        """Append blocks. Raises as ``Followed.add``."""
+    def add(self, blocks: Sequence[bytes], now: float = 0.0) -> None:
+        """Append blocks, which were read at ``now`` of the monotonic clock. Raises as ``Followed.add``."""
         for block in blocks:
             self.source.add(block)
+        if self._coming is not None:
+            self._coming.add(blocks, now)
         whole = (self._folded.feed(self._unpacker.feed(block)) for block in blocks)
         self._stretch = self._with(self._stretch, list(map(self._copied.feed, whole)))
 
@@ -256,11 +267,12 @@ class Growth:
     def _with(self, stretch: Segment, blocks: Sequence[bytes]) -> Segment:
         return self._plan.engine.merge(stretch, self._plan.engine.scan(blocks))
 
-    def snapshot(self) -> Reading:
+    def snapshot(self, *, timed: bool = False) -> Reading:
         """Return the reading of the log as if it ended here; it may grow afterwards. Raises ``ReceiptError``.
 
-        Only an unrecognised log is read again.
+        Only an unrecognised log is read again. If ``timed``, records without stamps have the time at which they were read.
         """
+        self.source.listener = self._coming.until_now() if timed and self._coming is not None else None
         return self._read(self._with(_copied(self._stretch), self._rest()))
 
     def finish(self, *, times: bool = True) -> Reading:

@@ -18,6 +18,7 @@ from receipt_cli.follow.loop import Stop
 from receipt_cli.follow.recording import begin_recording
 from receipt_cli.follow.watch import SHARE, Snapshot, Watch
 from receipt_cli.io.discovery import find_logs
+from receipt_cli.scan.arrivals import Coming
 
 State: TypeAlias = Literal["waiting", "running", "stalled", "failed", "nan", "done", "unreadable"]
 MAX_JOBS = 500
@@ -59,11 +60,12 @@ class _Job:
             tail.close()
             raise InputError("is a pipe", where=path, try_=f"receipt parse {path} --follow")
         self._tail = tail
-        self._growth = self._grown()
+        self._growth = self._grown(tail)
         self._recorder = begin_recording(path, LOOK_S)
 
-    def _grown(self) -> Growth:
-        return Growth(self.path, self._plan, once=False, workers=1)
+    def _grown(self, tail: FileTail) -> Growth:
+        coming = Coming(tail.size(), LOOK_S, time.monotonic(), time.time())
+        return Growth(self.path, self._plan, once=False, workers=1, coming=coming)
 
     def show(self, state: Snapshot) -> None:
         self.snapshot = state
@@ -81,14 +83,14 @@ class _Job:
         try:
             lost = self._tail.lost()
             if lost is not None:
-                self._growth = self._grown()
+                self._growth = self._grown(self._tail)
                 self._watch.again()
                 if self._recorder is not None:
                     self._recorder.abandon()
                     self._recorder = None
             blocks = self._tail.read()
             if blocks:
-                self._growth.add(blocks)
+                self._growth.add(blocks, time.monotonic())
             if self._recorder is not None:
                 self._recorder.add(blocks, time.monotonic())
             self._written = self._tail.written_at()

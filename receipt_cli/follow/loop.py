@@ -16,6 +16,7 @@ from receipt_cli.derive import Plan, Reading
 from receipt_cli.follow.growth import Growth, Tail, open_tail
 from receipt_cli.follow.recording import Recorder, begin_recording
 from receipt_cli.follow.watch import Watch
+from receipt_cli.scan.arrivals import Coming
 
 PATIENCE = 3
 """Number of signals after which the program ends at once, without a receipt."""
@@ -141,7 +142,7 @@ def follow(
     ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
     """
     with closing(open_tail(path)) as tail, _watched(until.pid) as process, Stop() as stop:
-        job = _Job(path, plan, until, workers, tail, process, stop)
+        job = _Job(path, plan, until, workers, tail, process, stop, timed=times and watch is not None)
         job.recorder = begin_recording(path, LOOK_S) if times and not tail.waits_on else None
         try:
             job.read(watch)
@@ -160,8 +161,18 @@ def _watched(pid: int | None) -> AbstractContextManager[Process | None]:
 
 class _Job:
     def __init__(
-        self, path: str, plan: Plan, until: Until, workers: int | None, tail: Tail, process: Process | None, stop: Stop
+        self,
+        path: str,
+        plan: Plan,
+        until: Until,
+        workers: int | None,
+        tail: Tail,
+        process: Process | None,
+        stop: Stop,
+        *,
+        timed: bool,
     ) -> None:
+        self._timed = timed
         self.path, self.plan, self.until, self.workers = path, plan, until, workers
         self.tail, self.process, self.stop = tail, process, stop
         self.growth = self._grown()
@@ -175,7 +186,9 @@ class _Job:
         """Whether following a file was stopped, although its job may go on."""
 
     def _grown(self) -> Growth:
-        return Growth(self.path, self.plan, once=bool(self.tail.waits_on), workers=self.workers)
+        pause_s = REST_S if self.tail.waits_on else LOOK_S
+        coming = Coming(self.tail.size(), pause_s, time.monotonic(), time.time()) if self._timed else None
+        return Growth(self.path, self.plan, once=bool(self.tail.waits_on), workers=self.workers, coming=coming)
 
     def read(self, watch: Watch | None) -> None:
         """Read until the job is over."""
@@ -184,8 +197,8 @@ class _Job:
             blocks = self.tail.read()
             size = sum(map(len, blocks))
             if blocks:
-                self.growth.add(blocks)
                 self.heard = time.monotonic()
+                self.growth.add(blocks, self.heard)
             if self.recorder is not None:
                 self.recorder.add(blocks, time.monotonic())
             much = size >= MUCH

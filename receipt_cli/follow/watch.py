@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from receipt_cli.analysis.summary import Summary
-from receipt_cli.derive import Derivation
+from receipt_cli.derive import Derivation, Reading
 from receipt_cli.follow.growth import Growth
 from receipt_cli.receipts.assembly import Document, assemble
 
@@ -18,13 +18,15 @@ class Figures:
     """The results for the first ``size_bytes`` of a log.
 
     ``document`` is their receipt without a header; ``summary`` is its summary of the current phase (the last one with steps)
-    or empty; ``series`` are the metrics of that phase in step order.
+    or empty; ``series`` are the metrics of that phase in step order. ``came``: the summary has the times at which the lines
+    were read, which the document does not have.
     """
 
     size_bytes: int
     document: Document
     summary: Mapping[str, object] = field(default_factory=dict)
     series: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    came: bool = False
 
     @property
     def last_step(self) -> int | None:
@@ -42,6 +44,19 @@ def figures(derivation: Derivation) -> Figures:
         return Figures(size, document)
     summary: Summary = derivation.summaries[running[-1]]
     return Figures(size, document, document["phases"][running[-1]]["summary"], summary.series)
+
+
+def live_figures(growth: Growth) -> Figures:
+    """Return the figures of a log that grows; of one without stamps by when its lines were read. Raises ``ReceiptError``."""
+    timed = _running(growth.snapshot(timed=True))
+    if timed.gathered.arrivals is None:
+        return figures(timed.derivation())
+    plain = figures(_running(growth.snapshot()).derivation())  # a receipt names no times that are in no file
+    return replace(plain, summary=figures(timed.derivation()).summary, came=True)
+
+
+def _running(reading: Reading) -> Reading:
+    return replace(reading, options=replace(reading.options, running=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +147,7 @@ class Watch:
 
     def _fold(self, growth: Growth, now: float) -> None:
         self._figures = None  # free them first: they hold every value of the run
-        reading = growth.snapshot()
-        self._figures = figures(replace(reading, options=replace(reading.options, running=True)).derivation())
+        self._figures = live_figures(growth)
         done = time.monotonic()
         self._due = done + self._share * (done - now)
         step = self._figures.last_step

@@ -68,7 +68,7 @@ def render_live(state: Snapshot, style: Style) -> str:
         _failure(page, state.figures)
         ratio = real(state.figures.document, "goodput", "goodput_ratio")
         goodput = _Row("goodput", UNKNOWN if ratio is None else percent(ratio))
-        _write(page, [*_progress(page, state, state.figures), *_metrics(state.figures), goodput])
+        _write(page, [*_progress(page, state, state.figures), *_metrics(state.figures), *_speeds(state.figures), goodput])
         _checks(page, state.figures)
         _seen(page, state.figures)
     page.line(Span(state.ends, "dim"), indent=2)
@@ -145,6 +145,27 @@ def _metrics(figures: Figures) -> Iterator[_Row]:
         name = next((name for name in names if name in metrics and name not in doubtful), None)
         if name is not None:
             yield _metric(name, mapping(metrics, name), figures.series.get(name) or ())
+
+
+def _speeds(figures: Figures) -> Iterator[_Row]:
+    """Yield the step time and the rate by the clock, if the log does not print them."""
+    metrics = mapping(figures.summary, "metrics")
+    how = "as they came" if figures.came else "by the stamps"
+    median, slow = (real(figures.summary, "step_times", key) for key in ("p50_s", "p90_s"))
+    if "step_time_s" not in metrics and median and text(figures.summary, "step_times", "source") == "timestamps":
+        yield _Row("step time", duration(median), f"90 % below {duration(slow)}, {how}" if slow else how)
+    rate = clocked_rate(figures)
+    if rate is not None and not any(name in metrics for name in _RATES):
+        yield _Row("throughput", rate, f"{how}, waits included")
+
+
+def clocked_rate(figures: Figures) -> str | None:
+    """Return the rate by the clock: tokens, samples or steps in the time that passed; None if it is unknown."""
+    realised = mapping(figures.summary, "realised")
+    for name in ("tokens_per_s", "samples_per_s", "steps_per_s"):
+        if value := real(realised, name):
+            return measure(name, value)
+    return None
 
 
 def _metric(name: str, statistic: Mapping[str, object], values: Sequence[float]) -> _Row:
@@ -307,5 +328,5 @@ def _figures(job: JobState, snapshot: Snapshot | None, page: Page) -> tuple[str,
     rate = real(metrics, name, "last") if name is not None else None
     trend = sparkline(values, _TREND) if len(values) > 1 else ""
     shown = "not finite" if job.state == "nan" else UNKNOWN if loss is None else measure("loss", loss)
-    speed = UNKNOWN if rate is None or name is None else measure(name, rate)
+    speed = clocked_rate(figures) or UNKNOWN if rate is None or name is None else measure(name, rate)
     return steps, eta, shown, trend, f"{speed}/device" if name is not None and name.endswith("_per_device") else speed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
+from copy import copy
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -175,9 +176,9 @@ class Arrivals:
 
     def hear(self, block: bytes, before: _Hash | None) -> None:
         """Take the next block of the log; ``before`` is the digest of the text before it. Later readings count for nothing."""
-        if self._done or self.seal is None:
+        if self._done or self.problem:
             return
-        missing = self.seal.log_bytes - self._heard
+        missing = (0 if self.seal is None else self.seal.log_bytes) - self._heard
         if 0 < missing <= len(block):
             digest = sha256() if before is None else before.copy()
             digest.update(memoryview(block)[:missing])
@@ -280,6 +281,43 @@ class Arrivals:
     def _before(self, lines: int) -> int:
         """Return the number of records of the log in its first ``lines``."""
         return lines + int(np.searchsorted(self._redrawn[0], lines))
+
+
+class Coming(Arrivals):
+    """The times of a log that grows, while it is read: nothing of them is in a file yet."""
+
+    def __init__(self, skipped: int, pause_s: float, now: float, wall: float) -> None:
+        """Begin at ``now``, which is ``wall`` in seconds since 1970, after the first ``skipped`` bytes, which get no time.
+
+        The log is looked at every ``pause_s``.
+        """
+        super().__init__(b"")
+        pause_ms, self.problem = round(1000 * pause_s), ""
+        self._since, self._skipped = wall - now, skipped
+        self._known = 1
+        self._ends, self._clock = np.full(1024, skipped, np.int64), np.full(1024, np.nan)
+        launch = LaunchTimes(skipped, round(1000 * wall), True, skipped, pause_ms)
+        self.entries = Entries(self._ends[:1], self._clock[:1], (launch,), pause_ms, True)
+
+    def add(self, blocks: Iterable[bytes], now: float) -> None:
+        """Note that ``blocks``, the next ones of the log, were read at ``now``."""
+        for block in blocks:
+            self.hear(block, None)
+        if self._heard > max(self._skipped, int(self._ends[self._known - 1])):
+            if self._known == len(self._ends):
+                self._ends, self._clock = (np.resize(column, 2 * len(column)) for column in (self._ends, self._clock))
+            self._ends[self._known], self._clock[self._known] = self._heard, self._since + now
+            self._known += 1
+            self.entries = self.entries._replace(offsets=self._ends[: self._known], clock=self._clock[: self._known])
+
+    def until_now(self) -> Arrivals:
+        """Return the times of what was read so far, as if the log ended here."""
+        for parts in (self._counts, self._redrawn):
+            parts[:] = [np.concatenate([np.empty(0, np.int64), *parts])]
+        found = copy(self)
+        found._counts, found._redrawn = [*self._counts], [*self._redrawn]
+        found._finish()
+        return found
 
 
 def find_arrivals(path: str, *, samples: bool = True) -> Arrivals | None:

@@ -25,10 +25,10 @@ class Slow(Growth):
     folds = 0
     clock: types.SimpleNamespace
 
-    def snapshot(self) -> Reading:
+    def snapshot(self, *, timed: bool = False) -> Reading:
         self.folds += 1
         self.clock.now += self.cost
-        return super().snapshot()
+        return super().snapshot(timed=timed)
 
 
 class Drawn(list[Snapshot]):
