@@ -29,6 +29,8 @@ from receipt_cli.analysis.flops import (
     tokens_per_step,
     world_size,
 )
+from receipt_cli.analysis.goodput.records import Records
+from receipt_cli.analysis.progress import FINE_GAP
 from receipt_cli.analysis.stated import Completed
 from receipt_cli.definitions.accelerators import Device
 from receipt_cli.events.printed_digits import Digits
@@ -95,15 +97,17 @@ class Workings:
 
 
 def recompute(
-    steps: EventTable,
+    steps: Records,
     known: Completed,
     metrics: Mapping[str, Statistic],
     trainer: str,
     describe: Describe,
+    grain: float | None = None,
 ) -> Workings:
     """Return the figures of a phase that follow from its step records and the ``known`` facts.
 
-    ``metrics``: statistics of printed metrics; ``trainer``: id of the grammar that read them.
+    ``metrics``: statistics of printed metrics; ``trainer``: id of the grammar that read them; ``grain``: how many seconds the
+    stamps of the records may be off, None if they show no time.
     """
     definition, facts = _definition(metrics), known.facts
     made = Workings(facts, world_size(facts), device_of(facts), own_peak(facts, definition))
@@ -115,7 +119,11 @@ def recompute(
             made.found[name] = Recomputed(statistic, figure, inputs, _each_record(metrics.get(name)))
     flops = known.flops or token_flops(facts, known.parameters, metrics, definition, trainer)
     if flops is not None:
-        work = made.found.get("tokens_per_s") or _printed_rate(steps, known, metrics, describe)
+        work = (
+            made.found.get("tokens_per_s")
+            or _printed_rate(steps, known, metrics, describe)
+            or _rate_by_stamps(steps, known, metrics, describe, grain)
+        )
         _add_flops(made, flops, work, metrics, describe)
     _add_mfu(made, flops, known.peak, steps, metrics, trainer, describe)
     for name, one in made.found.items():
@@ -130,6 +138,25 @@ def _printed_rate(steps: EventTable, known: Completed, metrics: Mapping[str, Sta
         return None
     figure = steps.metric("tokens_per_s")
     return Recomputed(describe(figure, None, None), figure, {"tokens_per_s": "as each record prints it"}, False)
+
+
+def _rate_by_stamps(
+    steps: Records, known: Completed, metrics: Mapping[str, Statistic], describe: Describe, grain: float | None
+) -> Recomputed | None:
+    """Return the growth of the printed tokens over the time between records, if stated facts complete it.
+
+    Time between records that the grain of their stamps blurs does not count.
+    """
+    counter = metrics.get("tokens_total")
+    if counter is None or counter.scope not in (None, "global") or grain is None or not known.used:
+        return None
+    tokens, seconds = steps.growth("tokens_total"), steps.spans(slice(0, steps.count))
+    with np.errstate(all="ignore"):
+        figure = steps.figure(tokens / seconds, (tokens > 0) & (seconds > 0) & (seconds >= FINE_GAP * grain))
+    if not len(figure.values):
+        return None
+    inputs: Inputs = {"tokens_per_s": "growth of tokens_total over the time between records"}
+    return Recomputed(describe(figure, "global", "tokens_total_over_stamps"), figure, inputs, False)
 
 
 def _rates(

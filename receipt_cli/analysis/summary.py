@@ -130,8 +130,9 @@ def summarise(
     summary.printed_digits = digits.of(table, summary.places) if digits is not None else {}
     for name, shown in summary.printed_digits.items():
         summary.places[name].resolution = shown.unit
-    _derive(summary, phase, standing, steady, facts, stated)
-    _progress(summary, phase, standing, facts, grain)
+    timed, life = (phase.steps, _life(phase.step_events, None)) if grain is None else _arrived(phase, grain)
+    _derive(summary, phase, standing, steady, facts, stated, None if life is None else life.grain)
+    _progress(summary, phase, standing, facts, timed, life)
     summary.consistency += _session(summary, phase)
     elapsed = summary.metrics.get("elapsed_time_s")
     if summary.training_time_s is None and elapsed is not None and elapsed.definition == TRAINING_ONLY and not phase.restarts:
@@ -257,10 +258,11 @@ def _others(summary: Summary, table: EventTable) -> None:
 def _derive(
     summary: Summary,
     phase: Phase,
-    steps: EventTable,
+    steps: Records,
     steady: Mask,
     facts: Mapping[str, float | str],
     stated: Sequence[StatedFact],
+    grain: float | None,
 ) -> None:
     """Recompute printed figures, compare both, and flag oddities."""
 
@@ -270,7 +272,7 @@ def _derive(
     mfu = summary.metrics.get("mfu_ratio")
     known = complete(facts, summary.parameter_count, stated, None if mfu is None else mfu.definition)
     summary.contradictions = known.contradictions
-    made = recompute(steps, known, summary.metrics, phase.grammar.id, described)
+    made = recompute(steps, known, summary.metrics, phase.grammar.id, described, grain)
     for name, one in made.found.items():
         summary.derived[name] = (one.statistic, one.inputs)
         digits = summary.printed_digits.get(name)
@@ -281,21 +283,19 @@ def _derive(
 
 
 def _progress(
-    summary: Summary, phase: Phase, standing: Records, facts: Mapping[str, float | str], known_grain: float | None
+    summary: Summary, phase: Phase, standing: Records, facts: Mapping[str, float | str], timed: EventTable, life: Life | None
 ) -> None:
     """Set the progress figures of the phase (step times, throughput, identities, checkpoints).
 
     Only the log's ``facts`` count: a statement is no evidence of what happened.
     """
-    steps = phase.steps
-    timed, life = (steps, _life(phase.step_events, None)) if known_grain is None else _arrived(phase, known_grain)
     grain = None if life is None else life.grain
     summary.step_times = step_times(phase, standing, summary.series, summary.metrics.get("step_time_s"), grain)
     summary.realised = realise(timed, facts, summary.metrics, life)
     world, mfu = world_size(facts), summary.metrics.get("mfu_ratio")
     whole = not summary.restart_count and not summary.steady.excluded_implausible and None not in (summary.first, summary.last)
     known = Evidence(
-        steps, facts, summary.metrics, summary.series, summary.realised, grain or 0.0,
+        phase.steps, facts, summary.metrics, summary.series, summary.realised, grain or 0.0,
         None if world is None else world[0], own_peak(facts, None if mfu is None else mfu.definition), summary.parameter_count,
         whole and (summary.last or 0) - (summary.first or 0) + 1 == summary.record_count,
     )  # fmt: skip

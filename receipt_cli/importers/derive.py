@@ -9,13 +9,14 @@ from dataclasses import replace
 from receipt_cli.analysis.checks import CORE, Checks, evaluate
 from receipt_cli.analysis.explanation import explain
 from receipt_cli.analysis.failure import Ending, judge
-from receipt_cli.analysis.flops import phase_facts
+from receipt_cli.analysis.flops import Facts, phase_facts
 from receipt_cli.analysis.goodput.timestamps import Stamps
+from receipt_cli.analysis.stated import Options, contradicted, find_cost
 from receipt_cli.analysis.steady import SteadyState
 from receipt_cli.analysis.summary import MAX_OTHERS, Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue, Marker, load_catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
-from receipt_cli.derive import Derivation, LaunchFacts, LineCounts, Options
+from receipt_cli.derive import Derivation, LaunchFacts, LineCounts
 from receipt_cli.detect.choose import Detection
 from receipt_cli.events.naming import Ledger
 from receipt_cli.events.phases import Phase, split_phases
@@ -29,24 +30,36 @@ from receipt_cli.scan.segment import SegmentBody
 
 _DEATHS = ("cause", "stop", "error", "consequence")
 _LOSSES = ("loss", "val_loss")
+UNSTATED = Options()
 _SEARCHED = 512
 """Characters of each line of a declared reason that are searched for a failure marker."""
 
 
-def derive_import(foreign: ForeignRun, log: LogFacts) -> Derivation:
-    """Return the derivation of ``foreign``; ``log`` describes the document itself."""
+def derive_import(foreign: ForeignRun, log: LogFacts, options: Options = UNSTATED) -> Derivation:
+    """Return the derivation of ``foreign``; ``log`` describes the document itself.
+
+    Of ``options`` only the stated facts count: a document says itself how its run ended.
+    """
     registry, catalogue = load_registry(), load_catalogue()
     phases = split_phases(foreign.table)
-    summaries = _summaries(foreign, phases, registry)
+    known = _known(phases)
+    summaries = _summaries(foreign, phases, known, registry, options)
+    primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
+    for problem in contradicted(summary.contradictions for summary in summaries):
+        foreign.problems.add(problem.kind, None, problem.detail)
+    if options.facts and not phases:
+        named = ", ".join(fact.name for fact in options.facts)
+        foreign.problems.add("fact_unused", None, f"{named}: without records, no figure is recomputed")
+    metrics = {} if primary is None else summaries[primary].metrics
     ending = _ending(foreign, phases, catalogue)
     problems = sorted(foreign.problems.first, key=lambda p: (p.line_number or 0, p.kind, p.detail))[:MAX_FIRST]
     return Derivation(
         log=log,
-        options=Options(),
+        options=options,
         detection=Detection((), ()),
         summaries=tuple(summaries),
         phase_grammars=(foreign.format,) * len(summaries),
-        primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
+        primary=primary,
         checks=_checks(foreign, phases, summaries, ending),
         ending=ending,
         explanation=explain(ending, SegmentBody(), catalogue, phases, Stamps(), ()),
@@ -64,19 +77,25 @@ def derive_import(foreign: ForeignRun, log: LogFacts) -> Derivation:
         changed=False,
         launch=LaunchFacts(1, 1, 1),
         ranks=({},) * len(summaries),
-        cost=None,
+        cost=find_cost(options, known[-1] if known else {}, metrics, None, None) if options.facts else None,
         goodput=None,
         ledger=Ledger(),
         check_lines={},
     )
 
 
-def _summaries(foreign: ForeignRun, phases: Sequence[Phase], registry: Registry) -> list[Summary]:
-    summaries: list[Summary] = []
-    known: dict[str, float | str] = {}
+def _known(phases: Sequence[Phase]) -> list[dict[str, float | str]]:
+    """Return the facts of the run that hold in each phase."""
+    known: list[dict[str, float | str]] = []
     for phase in phases:
-        known = phase_facts(phase, known)
-        summaries.append(summarise(phase, known, registry))
+        known.append(phase_facts(phase, known[-1] if known else {}))
+    return known
+
+
+def _summaries(
+    foreign: ForeignRun, phases: Sequence[Phase], known: Sequence[Facts], registry: Registry, options: Options
+) -> list[Summary]:
+    summaries = [summarise(*each, registry, options.facts) for each in zip(phases, known, strict=True)]
     if not summaries:
         summaries = [summary_of(declared, registry, foreign.problems) for declared in foreign.declared]
     else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from receipt_cli.analysis.stated import Options, StatedFact
 from receipt_cli.derive import Derivation
 from receipt_cli.errors import GrammarChoiceError, InputError, UsageError
 from receipt_cli.events.streams import FileFacts, LogFacts
@@ -48,17 +49,18 @@ FORMATS: dict[str, str] = {
     **{known.name: known.title for known in _OBJECTS},
     forgather_logs.FORMAT: "trainer_logs.json of Forgather",
     nanochat_report.FORMAT: "report.md of nanochat",
-    tables.CSV: "table of metrics: metrics.csv of Lightning, Keras's CSVLogger, our own export",
+    tables.CSV: "table of metrics: metrics.csv of Lightning, Keras's CSVLogger, TensorBoard's download, our own export",
     tables.LINES: "JSON lines, an object with a step for each record",
     **TITLES,
 }
 """Name → title of every format that can be imported."""
 
 
-def read_format(document: Document, beside: Beside, wanted: str | None = None) -> ForeignRun:
-    """Return the run in ``document``, whose format is recognised.
+def read_format(document: Document, beside: Beside, wanted: str | None = None, session: str | None = None) -> ForeignRun:
+    """Return the run in ``document``, whose format is recognised; ``session`` chooses one of several runs in a table.
 
-    Raises ``InputError`` for broken JSON, ``UnknownFormat`` for a document in an unknown format or not in ``wanted``.
+    Raises ``InputError`` for broken JSON and for a table without figures, ``UnknownFormat`` for a document in an unknown
+    format or not in ``wanted``, and ``UsageError`` for a ``session`` of a document of one run.
     """
     text, json_text = document.text, JsonText(document.text)
     foreign: ForeignRun | None = None
@@ -71,13 +73,17 @@ def read_format(document: Document, beside: Beside, wanted: str | None = None) -
             lines = tables.records_of(text)
             foreign = _read_object(json_text, document.name, beside, wanted) if lines is None else tables.read_lines(lines)
         elif tables.is_csv(text):
-            foreign = tables.read_csv(text)
+            foreign = tables.read_csv(text, document.name, session)
     except NotJson as error:
         raise InputError("is not JSON", where=f"{document.name}:{error.line}", why=str(error)) from error
     if foreign is None:
         raise _unknown(document, wanted)
     if wanted is not None and foreign.format != wanted:
         raise UnknownFormat(f"is not {wanted}", where=document.name, why=f"it is {foreign.format}: {FORMATS[foreign.format]}")
+    if session is not None and foreign.format != tables.CSV:
+        raise UsageError(
+            "--session needs a recording, database or table of several runs", why="this is none", where=document.name
+        )
     for key in dict.fromkeys(json_text.repeated):
         detail = f"{key[:128]} occurs twice in one object with different values: ignored both"
         foreign.problems.add("repeated_key", None, detail)
@@ -105,7 +111,12 @@ def _read_object(json_text: JsonText, where: str, beside: Beside, wanted: str | 
     return None if chosen is None else chosen.read(json_text, value)
 
 
+_STEP_COLUMN = "name the column of whole step numbers step, iteration or epoch"
+
+
 def _unknown(document: Document, wanted: str | None) -> UnknownFormat:
+    if wanted in (None, tables.CSV) and (reason := tables.refuse_csv(document.text)) is not None:
+        return UnknownFormat("is a table that cannot be read as a run", where=document.name, why=reason, try_=_STEP_COLUMN)
     known = "".join(f"\n       {name:<26} {title}" for name, title in FORMATS.items())
     what = "the format of this document is unknown" if wanted is None else f"is not {wanted}"
     return UnknownFormat(what, where=document.name, why=f"these can be imported:{known}", try_="for a log: receipt parse LOG")
@@ -137,24 +148,24 @@ def import_document(
     wanted: str | None = None,
     session: str | None = None,
     otherwise: str | None = None,
+    facts: tuple[StatedFact, ...] = (),
 ) -> Imported:
     """Return the receipt of the run in the document or folder at ``path`` (``-``: stdin).
 
     ``wanted`` is its format; None: recognise it. ``session`` is the run's id or name in a store of several runs,
-    ``otherwise`` the name of a run without one. The attachments of ``declared`` come after the document's. Raises
-    ``InputError`` for an unreadable document, ``UnknownFormat`` if its format is unknown, and ``UsageError`` if ``wanted`` is.
+    ``otherwise`` the name of a run without one. ``facts`` are stated facts of the run (``receipts.stated.read_facts``).
+    The attachments of ``declared`` come after the document's. Raises ``InputError`` for an unreadable document,
+    ``UnknownFormat`` if its format is unknown, and ``UsageError`` if ``wanted`` is.
     """
     if wanted is not None and wanted not in FORMATS:
         raise UsageError(f"unknown format {wanted!r}", why=f"known: {', '.join(sorted(FORMATS))}")
     found = format_of(path)
     if found is not None and wanted in (None, found):
         foreign, document = read(path, found, session)
-    elif session is not None:
-        raise UsageError("--session needs a recording or database of several runs", why="this is neither", where=path)
     else:
         document = read_document(path)
-        foreign = read_format(document, partial(read_beside, path), wanted)
-    derivation = derive_import(foreign, _log_facts(document, foreign))
+        foreign = read_format(document, partial(read_beside, path), wanted, session)
+    derivation = derive_import(foreign, _log_facts(document, foreign), Options(facts=facts))
     run = {key: value for key, value in foreign.run.items() if value is not None}
     if "name" not in run and otherwise is not None:
         run["name"] = otherwise

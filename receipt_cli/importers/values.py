@@ -179,6 +179,16 @@ def number_in(value: Value) -> float | None:
     return read_number(value) if isinstance(value, Number) else None
 
 
+def python_value(value: Value) -> object:
+    """Return the Python value of a setting; a number that is none becomes None."""
+    if not isinstance(value, Number):
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        return number_in(value)
+
+
 def number_of(value: Value, meaning: Meaning, problems: ProblemCounter, line: int | None, place: str) -> float | None:
     """Return a printed number in base units; None, with a problem, if it is not a number or impossible for the metric."""
     if value is None:

@@ -56,7 +56,7 @@ DIALECTS: tuple[tuple[frozenset[str], str | None, Names], ...] = (
 )
 """(keys that identify a trainer, its name, the meaning of its names)."""
 _FLAG = re.compile(
-    r"(?i)(?:.*_)?(?:lr|learning_rate|batch_size|seq_len|seq_length|max_seq_len|block_size|weight_decay|grad_clip|max_grad_norm|"
+    r"(?i)(?:.*[_/])?(?:lr|learning_rate|batch_size|seq_len|seq_length|max_seq_len|block_size|weight_decay|grad_clip|max_grad_norm|"
     r"gradient_accumulation_steps|dtype|precision|bf16|fp16|tf32|optim|optimizer|dropout|warmup_steps|warmup_ratio|depth|n_layer)"
 )
 """Names of settings that affect numerics or performance, with any prefix."""
@@ -173,8 +173,8 @@ def read_config(foreign: ForeignRun, config: Mapping[Any, Any], origin: str) -> 
             version = value.get("cli_version") if isinstance(value, dict) else None
             if isinstance(version, str) and version:
                 foreign.producer = f"wandb {version}"[:200]
-        elif key == "seed" and isinstance(value, int) and not isinstance(value, bool):
-            foreign.add_fact("/seeds/seed", value, place)
+        elif key.rpartition("/")[2] == "seed" and isinstance(value, int) and not isinstance(value, bool):
+            foreign.add_fact(f"/seeds/{escape(key)}", value, place)
         elif _FLAG.fullmatch(key) and isinstance(value, str | int | float | bool) and value != "" and kept < _MAX_FLAGS:
             kept += 1
             foreign.add_fact(f"/flags/{escape(key)}", value, place)

@@ -196,7 +196,8 @@ def verify(
     if origin is not None:
         if len(logs) > 1:
             raise UsageError("the receipt was imported from one document", why=f"{len(logs)} files are given")
-        made = import_document(logs[0], wanted=origin["format"]).document
+        facts = Options.recorded(document["derivation"]["options"]).facts
+        made = import_document(logs[0], wanted=origin["format"], facts=facts).document
         refs: tuple[str, ...] = (origin["format"],)
     else:
         made = _derive(document, logs, own, newest, workers, progress, notes, site)

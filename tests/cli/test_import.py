@@ -63,7 +63,7 @@ def problems(receipt: dict[str, Any]) -> list[tuple[str, str]]:
 
 def test_every_fixture_is_in_the_table() -> None:
     found = {str(path.relative_to(FOREIGN)) for path in FOREIGN.rglob("*") if path.is_file()}
-    beside = {f"trackers/{path.name}" for path in (FOREIGN / "trackers").iterdir()}  # tests/cli/test_import_trackers.py
+    beside = {str(path.relative_to(FOREIGN)) for path in (FOREIGN / "trackers").rglob("*")}  # tests/cli/test_import_trackers.py
     beside |= {"cppmega-comparison.json", "hf-trainer-state.log", "wandb/config.yaml", "wandb/wandb-metadata.json"}
     assert found - beside == FORMATS.keys()
 
@@ -331,6 +331,33 @@ def test_names_in_doubt_of_an_unknown_trainer_are_left_out(imported: Import) -> 
     )
     assert set(receipt["summary"]["metrics"]) == {"tokens_per_s", "epoch", "val_loss"}
     assert receipt["checks"]["finite_losses"] is False
+
+
+def test_004_throughput_and_mfu_are_recomputed_offline_with_stated_facts(
+    imported: Import, invoke: Callable[..., Any], tmp_path: Path
+) -> None:
+    """409,600 tokens in about 32 s of each 100 steps; 6 × 124 M FLOPs of a token, 4 devices of 165.2 TFLOP/s."""
+    path = FOREIGN / "forgather-trainer-logs.json"
+    facts = ("params=124M", "devices=4", "accelerator=NVIDIA GeForce RTX 4090")
+    receipt = imported(path, *(word for fact in facts for word in ("--fact", fact)))
+    derived = receipt["summary"]["derived"]
+    assert receipt["summary"]["realised"]["tokens_per_s"] == pytest.approx(4505600 / 357.077816)
+    least = 409600 / (1771500064.2102208 - 1771500032.2023795) * 6 * 124e6 / 4  # of the second record, by its time
+    assert derived["flops_per_s_per_device"]["first"] == pytest.approx(least)
+    assert derived["mfu_ratio"]["first"] == pytest.approx(least / 165.2e12)
+    assert derived["mfu_ratio"]["inputs"]["world_size_source"] == "stated"
+    assert imported(path)["summary"]["derived"] == {}
+    out = tmp_path / "r.json"
+    out.write_text(json.dumps(receipt))
+    assert invoke("verify", out, path).code == 0
+    assert invoke("import", path, "--fact", "device=4").code == 2
+
+
+def test_a_fact_that_completes_nothing_or_contradicts_the_document_is_told(imported: Import) -> None:
+    summary = imported(FOREIGN / "wandb-summary.json", "--fact", "devices=4")
+    assert ("fact_unused", "world_size") in problems(summary)
+    ended = imported(FOREIGN / "forgather-trainer-logs.json", "--fact", "samples_per_step=7")
+    assert [kind for kind, _ in problems(ended)] == ["fact_contradicted"]
 
 
 def test_options_name_the_run(imported: Import) -> None:

@@ -49,6 +49,19 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def trackio(tmp_path: Path) -> Path:
+    """Trackio's database of one project, made of its dump."""
+    return _database(tmp_path / "demo.db", (TRACKERS / "trackio.sql").read_text())
+
+
+def _database(path: Path, script: str) -> Path:
+    with sqlite3.connect(path) as opened:
+        opened.executescript(script)
+    opened.close()
+    return path
+
+
 LOSSES = {"first": 4.5, "last": 0.8569, "min": 0.8569, "max": 4.5}
 
 
@@ -141,6 +154,150 @@ class TestMlflow:
             opened.execute("CREATE TABLE notes (text)")
         opened.close()
         assert invoke("import", path).code in (3, 4)
+
+
+class TestTrackio:
+    def test_one_run_is_chosen_by_name_or_id(self, invoke: Invoke, trackio: Path) -> None:
+        done = invoke("import", trackio, "--json")
+        assert (done.code, "02411801 good, 5753d917 bad" in done.stderr) == (3, True)
+        good = imported(invoke, trackio, "--session", "good")
+        assert imported(invoke, trackio, "--session", "02411801") == good
+        assert good["derivation"]["origin"]["format"] == "trackio"
+        assert (good["run"]["name"], good["run"]["started_at"]) == ("good", "2026-11-30T16:14:40Z")
+        assert (good["header"]["flags"], good["header"]["seeds"]) == (
+            {"batch_size": 32, "lr": 0.0003, "optimizer": "adamw"},
+            {"seed": 7},
+        )
+        assert "someone" not in json.dumps(good)
+
+    def test_the_step_is_the_trainings_and_not_the_number_of_calls(self, invoke: Invoke, trackio: Path) -> None:
+        good = imported(invoke, trackio, "--session", "good")
+        assert good["summary"]["steps"] == {**good["summary"]["steps"], "first": 10, "last": 300, "record_count": 30}
+        loss = figures(good)["loss"]
+        assert (loss["first"], loss["last"], figures(good)["val_loss"]["last"]) == (4.5, 0.8985, 0.9985)
+        assert good["derivation"]["problems"]["count"] == 0
+        assert good["summary"]["realised"] is None  # rows have the time of their batch
+
+    def test_a_value_that_is_not_finite_is_one(self, invoke: Invoke, trackio: Path) -> None:
+        bad = imported(invoke, trackio, "--session", "bad")
+        assert (bad["failure"]["reason"], bad["checks"]["finite_losses"]) == ("nan_loss", False)
+
+    def test_without_a_training_step_its_own_counts(self, invoke: Invoke, tmp_path: Path) -> None:
+        """Older releases have no ids of runs."""
+        script = (
+            "CREATE TABLE metrics (id INTEGER PRIMARY KEY, timestamp TEXT, run_name TEXT, step INTEGER, metrics TEXT);"
+            "CREATE TABLE configs (id INTEGER PRIMARY KEY, run_name TEXT, config TEXT, created_at TEXT);"
+            "CREATE TABLE system_metrics (id INTEGER PRIMARY KEY, timestamp TEXT, run_name TEXT, metrics TEXT);"
+        )
+        for step in range(5):
+            row = f"(timestamp, run_name, step, metrics) VALUES ('2025-09-01T10:00:0{step}', 'dainty', {step}, "
+            script += f"INSERT INTO metrics {row}'{{\"loss\": {3 - step / 10}}}');"
+        script += "INSERT INTO metrics (timestamp, run_name, step, metrics) VALUES ('x', 'dainty', 5, 'no object');"
+        receipt = imported(invoke, _database(tmp_path / "old.db", script))
+        assert (receipt["run"]["name"], receipt["summary"]["steps"]["last"]) == ("dainty", 4)
+        assert receipt["derivation"]["problems"]["kinds"] == {"record_is_no_object": 1, "step_counts_calls": 1}
+
+    def test_the_receipt_of_a_run_does_not_depend_on_the_others(self, invoke: Invoke, trackio: Path) -> None:
+        before = imported(invoke, trackio, "--session", "good")
+        with sqlite3.connect(trackio) as opened:
+            opened.execute("DELETE FROM metrics WHERE run_name = 'bad'")
+        opened.close()
+        assert imported(invoke, trackio) == before
+
+    def test_nothing_is_written_beside_it(self, invoke: Invoke, trackio: Path) -> None:
+        with sqlite3.connect(trackio) as opened:
+            opened.execute("PRAGMA journal_mode = WAL")  # as Trackio opens it
+        opened.close()
+        imported(invoke, trackio, "--session", "good")
+        assert [path.name for path in trackio.parent.iterdir()] == [trackio.name]
+
+    def test_every_run_is_added_to_a_store(self, invoke: Invoke, trackio: Path, tmp_path: Path) -> None:
+        assert invoke("import", trackio, "--store", tmp_path / "runs").code == 0
+        listed = [json.loads(line) for line in invoke("store", "ls", tmp_path / "runs", "--json").stdout.splitlines()]
+        assert {row["name"] for row in listed} == {"good", "bad"}
+
+
+class TestNeptune:
+    def test_the_parts_of_an_exported_run_are_one_run(self, invoke: Invoke) -> None:
+        pytest.importorskip("duckdb")
+        folder = TRACKERS / "neptune"
+        receipt = imported(invoke, folder)
+        part = next(folder.rglob("DEMO-1_part_1.parquet"))
+        assert imported(invoke, part) == receipt
+        assert (receipt["run"]["name"], receipt["run"]["started_at"]) == ("n1", "2026-11-30T09:00:00Z")
+        steps = receipt["summary"]["steps"]
+        assert (steps["first"], steps["last"], steps["record_count"]) == (10, 300, 30)
+        loss = figures(receipt)["loss"]
+        assert (loss["first"], loss["last"], figures(receipt)["val_loss"]["last"]) == (4.5, 0.8581, 0.9581)
+        flags = {"parameters/bf16": True, "parameters/lr": 0.0003, "parameters/optimizer": "adamw"}
+        assert (receipt["header"]["flags"], receipt["header"]["seeds"]) == (flags, {"parameters/seed": 7})
+        assert "someone" not in json.dumps(receipt)
+
+    def test_a_step_between_two_steps_and_a_machine_metric_are_no_record(self, invoke: Invoke) -> None:
+        pytest.importorskip("duckdb")
+        receipt = imported(invoke, TRACKERS / "neptune")
+        assert receipt["derivation"]["problems"]["kinds"] == {"record_without_step": 1}
+        assert receipt["summary"]["other_metrics"] == {}
+
+    def test_several_runs_in_a_folder_are_imported_one_by_one(self, invoke: Invoke, tmp_path: Path) -> None:
+        pytest.importorskip("duckdb")
+        for part in (TRACKERS / "neptune").rglob("*.parquet"):
+            shutil.copy(part, tmp_path / part.name)
+            shutil.copy(part, tmp_path / part.name.replace("DEMO-1", "DEMO-2"))
+        done = invoke("import", tmp_path)
+        assert (done.code, "2 runs: DEMO-1, DEMO-2" in done.stderr) == (3, True)
+        done = invoke("import", tmp_path, "--store", tmp_path / "runs", "--json")
+        assert (done.code, len(done.stdout.splitlines())) == (0, 2)
+
+    def test_a_table_of_several_runs_gives_the_chosen_one(self, invoke: Invoke) -> None:
+        path = TRACKERS / "neptune-metrics.csv"
+        done = invoke("import", path)
+        assert (done.code, "column run: DEMO-1, DEMO-2" in done.stderr) == (3, True)
+        receipt = imported(invoke, path, "--session", "DEMO-2")
+        assert (receipt["run"]["name"], receipt["summary"]["steps"]["restart_count"]) == ("DEMO-2", 0)
+        assert (figures(receipt)["loss"]["last"], figures(receipt)["val_loss"]["last"]) == (0.25, 0.2583)
+        assert invoke("import", path, "--session", "DEMO-3").code == 3
+
+    def test_values_of_one_series_have_no_name(self, invoke: Invoke) -> None:
+        receipt = imported(invoke, TRACKERS / "neptune-values.csv")
+        assert receipt["derivation"]["problems"]["kinds"] == {"metric_unnamed": 1}
+        assert (receipt["summary"]["metrics"], figures(receipt, "other_metrics")["value"]["last"]) == ({}, 0.4167)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "figures_"),
+    [
+        ("run-.-tag-Loss_train.csv", "loss", (4.5, 2.4423637)),
+        ("run-validation-tag-epoch_loss.csv", "val_loss", (2.35, 0.7662274)),
+    ],
+)
+def test_tensorboards_download_is_named_by_its_file(
+    invoke: Invoke, tmp_path: Path, name: str, metric: str, figures_: tuple[float, float]
+) -> None:
+    receipt = imported(invoke, TRACKERS / name)
+    assert receipt["derivation"]["origin"]["producer"] == "TensorBoard"
+    found = figures(receipt)
+    assert [*found] == [metric]
+    assert (found[metric]["first"], found[metric]["last"]) == pytest.approx(figures_)
+    shutil.copy(TRACKERS / name, tmp_path / "renamed.csv")
+    assert imported(invoke, tmp_path / "renamed.csv")["summary"]["metrics"] == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "why"),
+    [
+        ("step,comment\n1,first\n2,second\n", 3, "beside step, no column has a number: comment"),
+        ("epoch,lr\n0,\n1,\n", 3, "beside epoch, no column has a number: lr"),
+        ("name,loss\na,1.5\nb,1.25\n", 4, "no column is a step"),
+        ("step,loss\nfirst,1.5\nsecond,1.25\n", 4, "column step has no whole numbers: first, second"),
+    ],
+)
+def test_a_table_without_steps_or_figures_is_refused(invoke: Invoke, tmp_path: Path, text: str, code: int, why: str) -> None:
+    path = tmp_path / "metrics.csv"
+    path.write_text(text)
+    done = invoke("import", path)
+    assert done.code == code
+    assert why in done.stderr and "try:" in done.stderr
 
 
 def test_lightnings_table_counts_steps_and_not_epoch_means(invoke: Invoke) -> None:

@@ -80,6 +80,13 @@ class Records(EventTable):
         found[self.starts[low:high] - part.start] = math.nan
         return found
 
+    def growth(self, name: str) -> Floats:
+        """Return how much a counter grew since the record before (float64 [n]); NaN for the first of an attempt."""
+        values = self.filled(name)
+        found: Floats = np.diff(values, prepend=math.nan)
+        found[self.starts] = math.nan
+        return found
+
     def _before(self, column: Array, part: slice) -> Array:
         """Return the numbers before those in a part of a column; of the first record its own."""
         return column[part.start - 1 : part.stop - 1] if part.start else np.append(column[:1], column[: part.stop - 1])

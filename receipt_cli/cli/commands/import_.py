@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+from receipt_cli.analysis.stated import StatedFact
 from receipt_cli.cli.commands.store import add_each
 from receipt_cli.cli.output import style, write_stdout
-from receipt_cli.cli.parameters import Argument, Attach, Color, Json, Lane, Option, Preset, RunName
+from receipt_cli.cli.parameters import Argument, Attach, Color, Fact, Json, Lane, Option, Preset, RunName
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import ReceiptError, UsageError
 from receipt_cli.gpu_profile.format import GPUFL_FORMAT
@@ -20,6 +21,7 @@ from receipt_cli.importers.trackers.recognise import format_of, runs_in
 from receipt_cli.io.atomic import write_atomically
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.receipts.production import Declared, declare
+from receipt_cli.receipts.stated import read_facts
 from receipt_cli.render.document import render_document
 
 _NAME = 200
@@ -33,8 +35,9 @@ def import_(
     ],
     format_name: Annotated[str | None, Option("--format", metavar="NAME", help="Format of the document; else detected.")] = None,
     session: Annotated[
-        str | None, Option(metavar="ID", help="Which session of a recording, or which run of an MLflow store (id or name).")
+        str | None, Option(metavar="ID", help="Which session of a recording, or which run of a database or table (id or name).")
     ] = None,
+    fact: Fact = None,
     store: Annotated[
         Path | None, Option(metavar="FOLDER", help="Add the receipt of every run in the files and folders to this store.")
     ] = None,
@@ -48,23 +51,25 @@ def import_(
 ) -> None:
     """Turn another system's record of a run into a receipt that names its origin.
 
-    Reads event files of TensorBoard, run files of W&B (and wandb-summary.json), MLflow's database or folder, tables of
-    metrics (metrics.csv of Lightning, Keras's CSVLogger, JSON lines, our own exports), Keras's history,
-    trainer_state.json of the Hugging Face Trainer, nanochat's report.md, Forgather's trainer_logs.json, and the training
-    receipts of MegaCpp and cppmega. A session of GPU Flight (gpufl: a folder of device.log, scope.log and system.log)
-    becomes a GPU profile, and so do the CSV tables of nsys stats.
+    Reads event files of TensorBoard, run files of W&B (and wandb-summary.json), MLflow's database or folder, Trackio's
+    database, Parquet files of neptune-exporter, tables of metrics (metrics.csv of Lightning, Keras's CSVLogger, TensorBoard's
+    CSV, JSON lines, our own exports), Keras's history, trainer_state.json of the Hugging Face Trainer, nanochat's report.md,
+    Forgather's trainer_logs.json, and the training receipts of MegaCpp and cppmega. A session of GPU Flight (gpufl: a folder
+    of device.log, scope.log and system.log) becomes a GPU profile, and so do the CSV tables of nsys stats.
+    --fact states what the document does not hold, such as devices and peak FLOP/s, so that figures can be recomputed.
     --store adds every run that is found, and names it by its path. Exits 3 for a document that cannot be read and 4 for
     one in no known format; with --store, the others are added all the same.
 
     Example: receipt import wandb-summary.json -o run.receipt.json
     """
+    facts = read_facts(fact or ())
     declared = declare(name=name, lane=lane, preset=preset, attachments=attach or ())
     if store is not None:
         if output is not None:
             raise UsageError("--store and -o exclude each other")
-        add_each(store, _documents(files, format_name, session, declared), json_output)
+        add_each(store, _documents(files, format_name, session, declared, facts), json_output)
         return
-    document = _imported(files, format_name, session, declared)
+    document = _imported(files, format_name, session, declared, facts)
     data = canonical_bytes(document)
     if output is not None:
         write_atomically(output, data)
@@ -75,12 +80,13 @@ def import_(
 
 
 def _documents(
-    files: Sequence[str], format_name: str | None, session: str | None, declared: Declared
+    files: Sequence[str], format_name: str | None, session: str | None, declared: Declared, facts: tuple[StatedFact, ...]
 ) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:
     """Yield each run of the files with a function that makes its receipt, or raises the error of a file without any."""
 
     def make(path: str, key: str | None) -> Mapping[str, Any]:
-        return import_document(path, declared, wanted=format_name, session=key, otherwise=path[-_NAME:]).document
+        otherwise = path[-_NAME:]
+        return import_document(path, declared, wanted=format_name, session=key, otherwise=otherwise, facts=facts).document
 
     def refuse(error: ReceiptError) -> Mapping[str, Any]:
         raise error
@@ -94,7 +100,9 @@ def _documents(
         yield from ((path if key is None else f"{path}#{key}", partial(make, path, key)) for path, key in runs)
 
 
-def _imported(files: Sequence[str], format_name: str | None, session: str | None, declared: Declared) -> dict[str, Any]:
+def _imported(
+    files: Sequence[str], format_name: str | None, session: str | None, declared: Declared, facts: tuple[StatedFact, ...]
+) -> dict[str, Any]:
     """Return the receipt or GPU profile of one run."""
     tracked = len(files) == 1 and format_of(files[0]) is not None
     if not tracked and (format_name == GPUFL_FORMAT or (format_name is None and is_recording(files))):
@@ -103,4 +111,4 @@ def _imported(files: Sequence[str], format_name: str | None, session: str | None
         return import_report(files, declared)
     if len(files) > 1:
         raise UsageError("import takes one document at a time", why="only a recorded session may be several files")
-    return import_document(files[0], declared, wanted=format_name, session=session).document
+    return import_document(files[0], declared, wanted=format_name, session=session, facts=facts).document

@@ -13,13 +13,26 @@ from itertools import groupby
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import InputError
 from receipt_cli.importers.model import FIGURES, DeclaredPhase, DeclaredStatistic, ForeignRun
-from receipt_cli.importers.text import Number
-from receipt_cli.importers.values import IGNORED, Meaning, Names, RecordValues, metric, other, read_record
+from receipt_cli.importers.text import Number, Value
+from receipt_cli.importers.values import (
+    IGNORED,
+    Meaning,
+    Names,
+    RecordValues,
+    as_number,
+    metric,
+    number_in,
+    other,
+    read_record,
+)
 from receipt_cli.importers.wandb_summary import ANY, DIALECTS
 
 MAX_RECORDS = 1_000_000
 """Most steps of an imported run, because its records are in memory."""
 MAX_NAMES = 4_096
+STEPS = ("train/global_step", "trainer/global_step", "global_step", "step")
+"""Names of the training step, likeliest first; a tracker's own step counts calls unless the program sets it."""
+_OWN_STEP = "_step"
 _HUGGING_FACE = frozenset({"train/epoch", "train/learning_rate"})
 """Scalar names that identify the Hugging Face Trainer in TensorBoard, where it writes no ``train/global_step``."""
 _TRAINING = {
@@ -94,6 +107,8 @@ class Curves:
     def __init__(self, foreign: ForeignRun, *, own: bool = False) -> None:
         self.own = own
         self.keras = False
+        self.namespace = ""
+        """What a program puts before the names of its metrics, such as ``metrics/``."""
         self._foreign = foreign
         self._rows: dict[_Place, _Row] = {}
         self._reached: dict[tuple[str, str], int] = {}
@@ -128,6 +143,29 @@ class Curves:
                 raise InputError("has too many steps to be imported", where=self._foreign.name, why=f"more than {MAX_RECORDS}")
             row = self._rows[place] = _Row(line or len(self._rows) + 1, clock)
         row.values[name] = text
+
+    def add_calls(self, rows: Sequence[Mapping[str, Value]], tracker: str) -> None:
+        """Add the records of calls of ``tracker``; ``_step`` and ``_timestamp`` (seconds) of each are the tracker's own.
+
+        The step is the likeliest step name that any record has, else ``_step``, with a problem.
+        """
+        names = {name for row in rows for name in row}
+        step_name = _OWN_STEP if self.own else next((name for name in STEPS if name in names), _OWN_STEP)
+        if step_name == _OWN_STEP and not self.own and rows:
+            detail = f"no record has a training step: used {tracker}'s own {_OWN_STEP}"
+            self._foreign.problems.add("step_counts_calls", None, detail)
+        for row in rows:
+            number = number_in(row.get(step_name))
+            if number is None or not math.isfinite(number) or number != int(number) or number < 0:
+                if any(isinstance(value, Number) for name, value in row.items() if not name.startswith("_")):
+                    detail = f"{step_name} is missing or not a whole number"
+                    self._foreign.problems.add("record_without_step", None, detail)
+                continue
+            clock = number_in(row.get("_timestamp"))
+            for name, value in row.items():
+                printed = as_number(value)
+                if printed is not None and name != step_name and not name.startswith("_"):
+                    self.add(int(number), name, str(printed), clock=math.nan if clock is None else clock)
 
     def add_last(self, name: str, value: str) -> None:
         """Add the last value of ``name``, whose steps are unknown."""
@@ -239,7 +277,7 @@ class Curves:
         return names if found else ANY
 
     def _meaning(self, name: str, dialect: Names) -> Meaning:
-        lowered = name.lower()
+        lowered = name.lower().removeprefix(self.namespace)
         if self.keras and lowered in _KERAS:
             return metric(_KERAS[lowered])
         if dialect is ANY:
@@ -247,7 +285,12 @@ class Curves:
                 return metric(_COMMON[lowered])
             if _OPTIMIZER.fullmatch(name):
                 return metric("learning_rate")
-        return dialect.meaning(name) or (IGNORED if name.startswith("_") else other(name))
+        return dialect.meaning(name.removeprefix(self.namespace)) or (IGNORED if name.startswith("_") else other(name))
+
+
+def is_known(name: str) -> bool:
+    """Return whether a name means the same in all programs."""
+    return name.lower() in _COMMON or ANY.meaning(name) is not None
 
 
 def _drop_superseded(records: Sequence[tuple[_Place, Mapping[str, RecordValues]]]) -> None:

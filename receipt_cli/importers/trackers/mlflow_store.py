@@ -11,29 +11,27 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.errors import DataError, InputError
 from receipt_cli.importers.model import DeclaredFailure, ForeignRun
 from receipt_cli.importers.text import Document
 from receipt_cli.importers.trackers.curves import Curves
+from receipt_cli.importers.trackers.database import opened
 from receipt_cli.importers.wandb_summary import read_config
 
 FORMAT = "mlflow"
-MAGIC = b"SQLite format 3\0"
+TABLES = frozenset({"runs", "metrics", "params", "tags", "experiments"})
 _STATUS = {1: "RUNNING", 2: "SCHEDULED", 3: "FINISHED", 4: "FAILED", 5: "KILLED"}
 _SYSTEM = "system/"
 """Prefix of MLflow's own machine metrics, whose step is the number of the sample."""
 _OURS = "receipt.run"
 _RENAMED = "receipt.metric."
 """Prefix of the tags of our own exports with a metric's key that MLflow does not allow."""
-_SHOWN = 10
 
 
 @dataclass(slots=True)
@@ -50,41 +48,16 @@ class StoredRun:
     metrics: list[tuple[str, str, int, int]] = field(default_factory=list)
 
 
-def is_database(path: Path) -> bool:
-    """Return whether ``path`` is a database with MLflow's tables."""
-    try:
-        with _opened(path) as database:
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    except sqlite3.Error:
-        return False
-    return {"runs", "metrics", "params", "tags", "experiments"} <= tables
-
-
 def keys(path: Path) -> list[tuple[str, str]]:
     """Return (id, name) of each run that is not deleted; in a database by start time. Raises ``InputError``."""
     if path.is_dir():
         return [(folder.name, str(_meta(folder).get("run_name") or "")) for folder in run_folders(path)]
     query = "SELECT run_uuid, coalesce(name, '') FROM runs WHERE lifecycle_stage = 'active' ORDER BY start_time, run_uuid"
     try:
-        with _opened(path) as database:
+        with opened(path) as database:
             return [(str(key), str(name)) for key, name in database.execute(query)]
     except sqlite3.Error as error:
         raise InputError("cannot be read as MLflow's database", where=str(path), why=str(error)[:200]) from error
-
-
-def choose(path: Path, wanted: str | None) -> str:
-    """Return the id of the run ``wanted`` (an id, its beginning, or a name), or of the only run if it is None.
-
-    Raises ``InputError``.
-    """
-    known = keys(path)
-    found = [key for key, name in known if wanted is None or wanted == name or key.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    shown = ", ".join(f"{key[:8]} {name}".strip() for key, name in known[:_SHOWN])
-    why = f"its {len(known)} runs: {shown}" if known else "it has no run"
-    what = "has several runs" if len(found) > 1 else f"has no run {wanted!r}" if wanted else "has no run"
-    raise InputError(what, where=str(path), why=why, try_=f"receipt import {path} --session {known[0][0][:8]}" if known else "")
 
 
 def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Document]:
@@ -164,14 +137,9 @@ def _rows(stored: StoredRun) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _opened(path: Path) -> closing[sqlite3.Connection]:
-    """Return a read-only connection that ``with`` closes."""
-    return closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True))
-
-
 def _from_database(path: Path, key: str) -> StoredRun:
     try:
-        with _opened(path) as database:
+        with opened(path) as database:
             query = "SELECT run_uuid, name, status, start_time, end_time FROM runs WHERE run_uuid = ?"
             found, name, status, start, end = database.execute(query, (key,)).fetchone()
             stored = StoredRun(found, name or "", status or "", start, end)

@@ -16,7 +16,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.importers.model import FIGURES, ForeignRun
 from receipt_cli.importers.text import JsonText, NotJson, Number, Value, read_beside
 from receipt_cli.importers.trackers.curves import Curves
-from receipt_cli.importers.values import Fields, as_number, number_in
+from receipt_cli.importers.values import Fields, number_in, python_value
 from receipt_cli.importers.wandb_summary import METADATA, read_config, read_metadata
 from receipt_cli.io.protobuf import Malformed, fields, parts, signed, text
 
@@ -29,8 +29,6 @@ _FIRST, _LAST = (1, 2), (1, 4)
 """Kinds of the parts that begin a record, and of the parts that end one."""
 _HISTORY, _SUMMARY, _CONFIG, _RUN, _EXIT, _VERSION = 2, 3, 5, 17, 18, 21
 """Field numbers of the message Record."""
-_STEPS = ("train/global_step", "trainer/global_step", "global_step", "step")
-"""Names of the training step, likeliest first; W&B's own ``_step`` counts calls unless the program sets it."""
 _UNFINISHED = "no exit of the run is recorded: the run ended before that was written, or goes on"
 
 
@@ -137,30 +135,13 @@ class _Reading:
     def finish(self) -> None:
         """Add the rows to the curves, with the likeliest step name that the run has."""
         foreign, curves = self.foreign, self.curves
-        names = {name for row in self.rows for name in row}
-        step_name = "_step" if curves.own else next((name for name in _STEPS if name in names), "_step")
-        if step_name == "_step" and not curves.own and self.rows:
-            foreign.problems.add("step_counts_calls", None, "no record has a training step: used W&B's own _step")
-        for row in self.rows:
-            self._add_row(row, step_name)
+        curves.add_calls(self.rows, "W&B")
         if curves.own:
             self._own()
         else:
-            settings = {key: {"value": _plain(value)} for key, value in self.config.items() if key != "_wandb"}
+            settings = {key: {"value": python_value(value)} for key, value in self.config.items() if key != "_wandb"}
             read_config(foreign, settings, "import:/config")
         curves.finish()
-
-    def _add_row(self, row: dict[str, Value], step_name: str) -> None:
-        number = number_in(row.get(step_name))
-        if number is None or number != int(number) or number < 0:
-            if any(isinstance(value, Number) for name, value in row.items() if not name.startswith("_")):
-                self.foreign.problems.add("record_without_step", None, f"{step_name} is missing or not a whole number")
-            return
-        clock = number_in(row.get("_timestamp"))
-        for name, value in row.items():
-            printed = as_number(value)
-            if printed is not None and name != step_name and not name.startswith("_"):
-                self.curves.add(int(number), name, str(printed), clock=float("nan") if clock is None else clock)
 
     def _own(self) -> None:
         """Add the statistics and names of a run that we exported."""
@@ -173,16 +154,6 @@ class _Reading:
         for key in ("name", "lane", "preset"):
             value = self.config.get(f"run.{key}")
             self.foreign.run[key] = value if isinstance(value, str) and not isinstance(value, Number) else None
-
-
-def _plain(value: Value) -> object:
-    """Return the Python value of a configuration value."""
-    if not isinstance(value, Number):
-        return value
-    try:
-        return int(value)
-    except ValueError:
-        return number_in(value)
 
 
 def _records(file: BinaryIO) -> Iterator[bytes]:
