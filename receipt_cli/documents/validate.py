@@ -6,7 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from receipt_cli.documents.invariants.receipt import RECEIPT_RULES
 from receipt_cli.documents.invariants.rule import PHASES, Rule, Severity, excused, pointer, pointer_parts, withheld
 from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
 from receipt_cli.errors import DataError, InputError
+from receipt_cli.header.header_file import checked_document
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.file_kinds import recognise
 
@@ -39,6 +40,9 @@ MAX_DEPTH = 64
 _MAX_BITS = 10_000
 """Largest integer in bits that schema errors can show: Python converts no larger one to text."""
 _FLOAT_MAX = 1.7976931348623157e308
+_NOT_FINITE = "NaN and infinity are not JSON"
+_MARK = "\ufeff"
+"""What some editors write before a text; a reader of headers leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,10 @@ def validate_bytes(data: bytes, where: str, *, compiled: bool = True) -> list[Fi
     if kind is not None and not kind.is_document:
         raise InputError(f"is {kind.what}, not a document", where=where, try_=kind.way.format(where))
     try:
-        document = json.loads(data.decode("utf-8"), object_pairs_hook=pairs)
+        text = data.decode("utf-8")
+        document = json.loads(text.removeprefix(_MARK), object_pairs_hook=pairs)
+        if text.startswith(_MARK) and not _is_header(document):
+            raise InputError("document is not JSON", where=f"{where}:1", why="it begins with a BOM (byte order mark)")
     except UnicodeDecodeError as error:
         raise InputError("document is not UTF-8", where=where, why=str(error)) from error
     except json.JSONDecodeError as error:
@@ -94,16 +101,37 @@ def validate_bytes(data: bytes, where: str, *, compiled: bool = True) -> list[Fi
 def validate_document(document: object, *, compiled: bool = True) -> list[Finding]:
     """Return the findings on ``document``, as read from JSON; it is valid if there are only notes.
 
-    An unknown minor version is validated against the nearest older one, whose unknown fields are notes. A rule between
-    fields is skipped if a part that it reads already has errors. The generated validator runs before jsonschema unless
-    ``compiled`` is false; both accept the same documents. Raises ``DataError`` for an unknown major version.
+    A header is valid if its reader takes it: what it lacks or has beyond the schema are notes. An unknown minor version is
+    validated against the nearest older one, whose unknown fields are notes. A rule between fields is skipped if a part that
+    it reads already has errors. The generated validator runs before jsonschema unless ``compiled`` is false; both accept
+    the same documents. Raises ``DataError`` for an unknown major version.
     """
     if not isinstance(document, dict):
         return [Finding("", f"a document must be an object, not {json_type(document)}", "schema.type")]
+    found = _findings(document, compiled)
+    return _as_read(document, found) if _is_header(document) else found
+
+
+def _is_header(document: object) -> bool:
+    route = read_version(document.get("schema_version")) if isinstance(document, dict) else None
+    return route is not None and route[0] == "header"
+
+
+def _as_read(document: dict[str, Any], found: list[Finding]) -> list[Finding]:
+    """Return the findings on a header file as its reader sees them: what the reader takes is no error, the rest is one."""
+    try:
+        checked_document(document, "")
+    except InputError as error:
+        refused = Finding("/header", f"{error.message}: {error.why}" if error.why else error.message, "header_unusable")
+        return found if has_errors(found) else [*found, refused]
+    return [finding if finding.reason == _NOT_FINITE else replace(finding, severity="note") for finding in found]
+
+
+def _findings(document: dict[str, Any], compiled: bool) -> list[Finding]:
     found, readable = _check_values(document)
     if not readable:
         return found
-    route = _route(document.get("schema_version", None))
+    route = _route(document.get("schema_version"))
     if isinstance(route, Finding):
         return [*found, route]
     kind, version, newer = route
@@ -171,7 +199,7 @@ def _check_values(document: object) -> tuple[list[Finding], bool]:
                 reason = "the text contains half of a surrogate pair"
         elif isinstance(value, float):
             if not math.isfinite(value):
-                reason = "NaN and infinity are not JSON"
+                reason = _NOT_FINITE
         elif isinstance(value, int):
             if not -_FLOAT_MAX <= value <= _FLOAT_MAX:
                 reason, readable = "the number is beyond float64", readable and value.bit_length() <= _MAX_BITS

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.header.document import merge
-from receipt_cli.header.header_file import blob_facts, file_facts, variable_facts
+from receipt_cli.header.header_file import blob_facts, ci_facts, file_facts, variable_facts
 from receipt_cli.header.values import FactCollector, HeaderFact, is_pointer, split_pointer
 
 Collected = tuple[list[HeaderFact], list[str]]
@@ -28,10 +28,10 @@ def collect_header(
     """Return the header document and notes for stderr.
 
     Priority: git variables of ``environ``, its JSON blob, ``header_file`` (a document from ``read_header_file``),
-    ``log_facts``, and, only if ``here`` is a folder, this machine and the repository of that folder. ``now`` is the
-    RFC 3339 time for ``collected_at``, used only with ``here``. ``python`` is the path of the job's interpreter; None takes
-    the one that ``environ`` names, "" means unknown. No clock is read. Raises ``UsageError`` for a bad variable and
-    ``InputError`` for a bad header file.
+    ``log_facts``, and, only if ``here`` is a folder, this machine and the repository of that folder, or the commit that a
+    CI system names if it has none. ``now`` is the RFC 3339 time for ``collected_at``, used only with ``here``. ``python`` is
+    the path of the job's interpreter; None takes the one that ``environ`` names, "" means unknown. No clock is read. Raises
+    ``UsageError`` for a bad variable and ``InputError`` for a bad header file.
     """
     groups: list[Collected] = [variable_facts(environ), blob_facts(environ)]
     if header_file is not None:
@@ -70,10 +70,20 @@ def _value(header: Mapping[str, Any], pointer: str) -> Any:
 
 def _local(here: Path, environ: Mapping[str, str], python: str | None) -> list[Collected]:
     """Return the facts of this machine and of the repository of ``here``; imports their modules only now."""
-    from receipt_cli.header.git import git_facts
     from receipt_cli.header.host import accelerator_facts, host_facts
 
-    return [_interpreter(environ, python), host_facts(here), accelerator_facts(environ), git_facts(here, environ)]
+    return [_interpreter(environ, python), host_facts(here), accelerator_facts(environ), _repository(here, environ)]
+
+
+def _repository(here: Path, environ: Mapping[str, str]) -> Collected:
+    """Return the git facts of a folder; without a repository those that a CI system states."""
+    from receipt_cli.header.git import git_facts
+
+    facts, notes = git_facts(here, environ)
+    if facts:
+        return facts, notes
+    stated, more = ci_facts(environ)
+    return stated, more if stated else [*notes, *more]
 
 
 def _interpreter(environ: Mapping[str, str], python: str | None) -> Collected:

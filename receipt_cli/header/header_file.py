@@ -1,4 +1,4 @@
-"""Facts that a user states: environment variables, and the header file that ``receipt header`` writes at a job's start.
+"""Facts that are stated: variables of the environment, and the header file that ``receipt header`` writes at a job's start.
 
 An empty variable counts as unset, because CI systems export empty ones. No message quotes a variable's value: it may be a
 misplaced secret.
@@ -12,7 +12,8 @@ from typing import Any
 
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.header.document import ShapeError, facts_of, parse_object, unknown_note
-from receipt_cli.header.values import HeaderFact, checked, text, timestamp
+from receipt_cli.header.values import FactCollector, HeaderFact, checked, text, timestamp
+from receipt_cli.patterns import compile_later
 
 GIT_VARIABLES = {
     "RECEIPT_GIT_COMMIT": "/git/commit",
@@ -24,6 +25,8 @@ BLOB_VARIABLE = "RECEIPT_BUILD_PROVENANCE"
 MAX_BLOB_BYTES = 64 * 1024
 """Largest blob read, in bytes."""
 
+_OBJECT = compile_later(r"[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?")
+"""A whole git object name, of SHA-1 or of SHA-256."""
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _FLAT_GIT_KEYS = ("commit", "branch", "dirty", "message")
 
@@ -94,6 +97,45 @@ def _nested(blob: dict[str, Any]) -> dict[str, Any]:
     return rest | {"git": nested | flat}
 
 
+CI_VARIABLES = {
+    "GITHUB_SHA": "GITHUB_REF",
+    "CI_COMMIT_SHA": "CI_COMMIT_BRANCH",  # GitLab, Woodpecker
+    "BUILDKITE_COMMIT": "BUILDKITE_BRANCH",
+    "CIRCLE_SHA1": "CIRCLE_BRANCH",
+    "BITBUCKET_COMMIT": "BITBUCKET_BRANCH",
+    "BUILD_SOURCEVERSION": "BUILD_SOURCEBRANCH",  # Azure Pipelines
+    "GIT_COMMIT": "GIT_BRANCH",
+}
+"""Variable with the commit of a CI system, and the one with its branch."""
+_JENKINS = "GIT_COMMIT"
+_OF_JENKINS = ("JENKINS_URL", "JENKINS_HOME")
+"""Variables of Jenkins, without which ``GIT_COMMIT`` may be that of a container's image."""
+_BRANCHES, _REFERENCES, _REMOTE = "refs/heads/", "refs/", "origin/"
+"""What precedes a branch; what precedes other references, such as tags and merges; what Jenkins writes before a branch."""
+
+
+def ci_facts(environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
+    """Return commit and branch that a CI system names, for a job in a folder without a repository, and notes.
+
+    A commit counts if it is a whole object name; different ones prove nothing. A reference that is no branch is left out.
+    """
+    collector = FactCollector()
+    known = {name: environ.get(name, "").strip() for name in CI_VARIABLES}
+    if not any(environ.get(name, "").strip() for name in _OF_JENKINS):
+        known.pop(_JENKINS)
+    named = [name for name, value in known.items() if _OBJECT.fullmatch(value)]
+    if len({known[name].lower() for name in named}) > 1:
+        collector.note(f"git: {' and '.join(named)} name different commits: none is used")
+        return collector.facts, collector.notes
+    for name in named[:1]:
+        collector.add("/git/commit", known[name], f"env:{name}")
+        branch = environ.get(CI_VARIABLES[name], "").strip().removeprefix(_BRANCHES)
+        if branch and not branch.startswith(_REFERENCES):
+            branch = branch.removeprefix(_REMOTE) if name == _JENKINS else branch
+            collector.add("/git/branch", branch, f"env:{CI_VARIABLES[name]}")
+    return collector.facts, collector.notes
+
+
 SCHEMA_VERSION = "header/1.1"
 _WITHOUT_DATA = "header/1.0"
 """The version that holds a header of which neither the data nor a digest of the parameters is known."""
@@ -136,10 +178,18 @@ def read_header_file(path: Path) -> dict[str, Any]:
         raise InputError("header file is not UTF-8", where=where) from None
     except ShapeError as error:
         raise InputError("header file is not a JSON document", why=str(error), where=where) from None
+    return checked_document(document, where)
+
+
+def checked_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a header file's document with all four keys of ``run``, if it can be used; unknown keys are ignored later.
+
+    ``where`` names the file in messages. Raises ``InputError`` for another kind of document or a value of the wrong type.
+    """
     _opened(document, where)
     run = document.get("run")
     try:
-        return document | {"run": _run({} if run is None else run)}
+        return {**document, "run": _run({} if run is None else run)}
     except ValueError as error:
         raise InputError("header file cannot be used", why=str(error), where=where) from None
 

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "fixtures" / "receipts"
 VALID = sorted(EXAMPLES.glob("*/valid/*.json"))
 
@@ -49,3 +51,43 @@ def test_a_document_with_a_byte_order_mark_is_no_log(tmp_path: Path, invoke: Cal
     for command in ("check", "validate"):
         done = invoke(command, path)
         assert (done.code, "BOM" in done.stderr) == (3, True), command
+
+
+def header(**header: object) -> dict[str, object]:
+    return {"schema_version": "header/1.0", "header": header}
+
+
+HEADERS = {
+    "only_a_commit": (header(git={"commit": "abcd1234"}), True),
+    "nothing": (header(), True),
+    "a_section_is_null": (header(git=None, model=None), True),
+    "unknown_keys": (header(site="here", git={"author": "x"}), True),
+    "a_long_message": (header(git={"message": "one\ntwo" + "x" * 90}), True),
+    "sources_of_nothing": (header(cwd="/job", sources={"/git/commit": "git"}), True),
+    "an_accelerator_without_a_count": (header(hardware={"accelerators": [{"name": "H100"}]}), True),
+    "a_whole_float": (header(parallelism={"world_size": 8.0}), True),
+    "part_of_the_run": ({**header(), "run": {"name": "r1"}}, True),
+    "a_later_minor": ({**header(carbon={"kg": 1}), "schema_version": "header/1.9"}, True),
+    "no_commit": (header(git={"commit": "main"}), False),
+    "a_text_for_a_number": (header(hardware={"cpu_count": "8"}), False),
+    "a_list_for_a_section": (header(git=[]), False),
+    "a_run_that_is_none": ({**header(), "run": {"started_at": "yesterday"}}, False),
+    "no_header": ({"schema_version": "header/1.0"}, False),
+}
+"""Headers written by hand, and whether they can be read."""
+
+
+@pytest.mark.parametrize("name", HEADERS)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_header_is_valid_if_a_store_is_built_with_it(tmp_path: Path, invoke: Callable, name: str, mark: str) -> None:
+    document, accepted = HEADERS[name]
+    path = tmp_path / "logs" / "run.header.json"
+    path.parent.mkdir()
+    path.write_text(mark + json.dumps(document))
+    (path.parent / "run.log").write_text("".join(f"iter {n}: loss {4 - n / 10}, time 5.00ms, mfu 1.00%\n" for n in range(20)))
+    checked = invoke("schema", "check", path)
+    assert checked.code == (0 if accepted else 1), checked.stdout
+    assert invoke("store", "build", path.parent, "--store", tmp_path / "runs").code == (0 if accepted else 3)
+    stored = list((tmp_path / "runs" / "receipts").rglob("*.json"))
+    assert len(stored) == accepted
+    assert invoke("schema", "check", *stored).code == 0 if accepted else True

@@ -29,7 +29,7 @@ ROOMS: dict[str, str] = {
     "redaction": "problems records",
     "evidence": "errors redaction",
     "scan": "definitions errors grammar io numeric problems records",
-    "documents": "definitions errors io problems redaction",
+    "documents": "definitions errors header io problems redaction",
     "events": "definitions errors grammar io numeric problems records scan",
     "learn": "definitions errors grammar problems records",
     "analysis": "definitions events grammar numeric problems records scan",

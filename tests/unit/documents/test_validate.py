@@ -58,7 +58,9 @@ def test_valid_example(path: Path):
 @pytest.mark.parametrize("path", INVALID, ids=name)
 def test_invalid_example_breaks_its_rule_alone(path: Path):
     expected = EXPECTED[path.parents[1].name][path.stem]
-    found = errors(validate_bytes(path.read_bytes(), path.name))
+    every = validate_bytes(path.read_bytes(), path.name)
+    found = errors(every) or every  # what a reader of headers takes is a note
+    assert errors(every) or path.parents[1].name.startswith("header")
     wanted = expected["at"] if isinstance(expected["at"], list) else [expected["at"]]
     assert {finding.rule for finding in found} == {expected["rule"]}
     assert [finding.pointer for finding in found] == wanted

@@ -95,6 +95,52 @@ def test_here_without_a_clock_has_no_time(tmp_path: Path) -> None:
     assert header_of(here=tmp_path, environ={"PATH": str(tmp_path)})["collected_at"] is None
 
 
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("environ", "commit", "branch"),
+    [
+        ({"GITHUB_SHA": COMMIT, "GITHUB_REF": "refs/heads/feature/x"}, "GITHUB_SHA", "feature/x"),
+        ({"GITHUB_SHA": COMMIT, "GITHUB_REF": "refs/pull/7/merge", "GITHUB_HEAD_REF": "x"}, "GITHUB_SHA", None),
+        ({"GITHUB_SHA": COMMIT, "GITHUB_REF": "refs/tags/v1"}, "GITHUB_SHA", None),
+        ({"CI_COMMIT_SHA": COMMIT, "CI_COMMIT_BRANCH": "main"}, "CI_COMMIT_SHA", "main"),
+        ({"BUILDKITE_COMMIT": COMMIT, "BUILDKITE_BRANCH": "main"}, "BUILDKITE_COMMIT", "main"),
+        ({"BUILDKITE_COMMIT": "HEAD", "BUILDKITE_BRANCH": "main"}, None, None),
+        ({"CIRCLE_SHA1": COMMIT, "CIRCLE_BRANCH": "main"}, "CIRCLE_SHA1", "main"),
+        ({"BITBUCKET_COMMIT": COMMIT, "BITBUCKET_BRANCH": "main"}, "BITBUCKET_COMMIT", "main"),
+        ({"BUILD_SOURCEVERSION": COMMIT, "BUILD_SOURCEBRANCH": "refs/heads/main"}, "BUILD_SOURCEVERSION", "main"),
+        ({"JENKINS_URL": "x", "GIT_COMMIT": COMMIT, "GIT_BRANCH": "origin/main"}, "GIT_COMMIT", "main"),
+        ({"GIT_COMMIT": COMMIT, "GIT_BRANCH": "main"}, None, None),  # of an image, perhaps
+        ({"GITHUB_SHA": COMMIT, "CI_COMMIT_SHA": COMMIT, "CI_COMMIT_BRANCH": "other"}, "GITHUB_SHA", None),
+        ({"GITHUB_SHA": COMMIT, "CI_COMMIT_SHA": "f" * 40}, None, None),
+        ({"GITHUB_SHA": COMMIT[:8]}, None, None),
+        ({"GITHUB_SHA": ""}, None, None),
+    ],
+)
+def test_without_a_repository_a_ci_system_names_the_commit(
+    tmp_path: Path, environ: dict[str, str], commit: str | None, branch: str | None
+) -> None:
+    given = {"PATH": str(tmp_path), **environ}
+    header, notes = collect_header(environ=given, header_file=None, log_facts=[], here=tmp_path, now=None)
+    assert header["git"]["commit"] == (COMMIT if commit else None)
+    assert (header["sources"].get("/git/commit"), header["git"]["branch"]) == (commit and f"env:{commit}", branch)
+    assert any(note.startswith("git: no repository") for note in notes) is (commit is None)
+    assert header_of(environ=given, here=None) == empty_header()
+
+
+def test_the_repository_counts_before_what_a_ci_system_names(tmp_path: Path) -> None:
+    for command in (
+        ["init", "-q", "-b", "own"],
+        ["-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "c"],
+    ):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True, timeout=30)
+    environ = {"PATH": os.environ["PATH"], "GITHUB_SHA": COMMIT, "GITHUB_REF": "refs/heads/main"}
+    header = header_of(environ=environ, here=tmp_path)
+    assert (header["git"]["branch"], header["sources"]["/git/commit"]) == ("own", "git")
+    assert header["git"]["commit"] != COMMIT
+
+
 def test_the_order_of_sources() -> None:
     commit, branch = "a" * 40, "RECEIPT_GIT_BRANCH"
     blob = {"RECEIPT_BUILD_PROVENANCE": '{"branch": "blob", "commit": "' + commit + '"}'}
