@@ -1,20 +1,14 @@
-"""List the runs of a store: from the index if DuckDB is installed, else from the receipts."""
+"""List the runs of a store, and group those that ended badly."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from receipt_cli.analysis.checks import ENDED_BADLY
-from receipt_cli.errors import UsageError
-from receipt_cli.io.duckdb import check_installed
-from receipt_cli.store.files import Store
-from receipt_cli.store.flatten import list_files, read_row
-from receipt_cli.store.index import open_store
-from receipt_cli.store.query import plain
+from receipt_cli.store.rows import current_rows
 
 _COLUMNS = (
     "log_sha256", "generation", "run_id", "path", "name", "lane", "log_path", "run_at", "run_at_source", "grammar_id",
@@ -32,26 +26,9 @@ def list_runs(root: Path, progress: Callable[[int, int], None] | None = None) ->
 
     A receipt that cannot be read has a ``refusal``. Raises ``InputError`` if the store does not exist.
     """
-    try:
-        check_installed()
-    except UsageError:
-        rows = _read(root)
-    else:
-        select = f"SELECT {', '.join(_READ)} FROM stored.receipts WHERE is_current"
-        rows = [dict(zip(_READ, map(plain, row), strict=True)) for row in open_store(root, progress).run(select)]
-    rows.sort(key=lambda row: row["run_id"])
+    rows = current_rows(root, _READ, progress)
     rows.sort(key=lambda row: row["run_at"] or "", reverse=True)
     return [_shown(row) for row in rows]
-
-
-def _read(root: Path) -> list[dict[str, Any]]:
-    store = Store(root)
-    store.check_exists()
-    current = {receipt.path for receipt in store.receipts()}
-    rows = (json.loads(read_row(files)) for files in list_files(store) if files.receipt.path in current)
-    found = [{name: row.get(name) for name in _READ} for row in rows]
-    times = ("run_at", "log_first_at", "log_last_at")
-    return [{**row, **{name: row[name] and f"{row[name].replace(' ', 'T')}Z" for name in times}} for row in found]
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Common queries of a store, as SQL recipes."""
+"""Frequent questions to a store, each with the SQL that a user may start from; ``store.answers`` answers them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import UsageError
@@ -16,6 +16,20 @@ class Recipe(NamedTuple):
 
     meaning: str
     sql: str
+
+
+class Filled(NamedTuple):
+    """A recipe with the caller's values: name, metric and its better extreme, most rows (0: all), and the SELECT."""
+
+    name: str
+    metric: str
+    extreme: str
+    last: int
+    sql: str
+
+    def first(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """Return the first rows, as many as wanted."""
+        return rows[: self.last] if self.last else rows
 
 
 RECIPES: Mapping[str, Recipe] = {
@@ -77,7 +91,7 @@ GROUP BY lane, field HAVING value_count > 1 ORDER BY lane NULLS LAST, value_coun
     ),
 }
 FAILURES = "failures"
-"""The question that needs no SQL: ``listing.failure_groups`` answers it, also without DuckDB."""
+"""The question without SQL: ``listing.failure_groups`` answers it."""
 QUESTIONS = {FAILURES: "what ended runs badly: outcome, cause, place and message, the most frequent first"} | {
     name: recipe.meaning for name, recipe in RECIPES.items()
 }
@@ -85,8 +99,8 @@ QUESTIONS = {FAILURES: "what ended runs badly: outcome, cause, place and message
 _METRIC = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
-def fill(name: str, metric: str = "val_loss", last: int = 20, where: str | None = None) -> str:
-    """Return the SELECT of the recipe ``name``, of ``last`` rows (0: all), over the runs that satisfy the condition ``where``.
+def fill(name: str, metric: str = "val_loss", last: int = 20, where: str | None = None) -> Filled:
+    """Return the recipe ``name``, of ``last`` rows (0: all), with the SELECT over the runs that satisfy ``where``.
 
     Raises ``UsageError`` for an unknown recipe and for an invalid metric name.
     """
@@ -101,4 +115,4 @@ def fill(name: str, metric: str = "val_loss", last: int = 20, where: str | None 
     texts["where"] = "" if where is None else f" AND run_id IN (SELECT run_id FROM runs WHERE {where}\n)"
     for key, value in texts.items():
         recipe = recipe._replace(sql=recipe.sql.replace(f"{{{key}}}", value))
-    return recipe.sql
+    return Filled(name, texts["metric"], best, last, recipe.sql)

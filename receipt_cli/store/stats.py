@@ -6,13 +6,17 @@ of one period and group, so a long run weighs as much as a short one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from datetime import date, timedelta
+from functools import partial
+from typing import Any, Literal, NamedTuple, get_args
 
 from receipt_cli.analysis.checks import CORE
-from receipt_cli.io.duckdb import Answer, Database
+from receipt_cli.io.duckdb import Answer
+from receipt_cli.store.answers import first, groups, known, median, ordered, total
 from receipt_cli.store.query import records
+from receipt_cli.store.rows import Row
 
 Question = Literal["tokens", "goodput", "memory", "checks"]
 QUESTIONS: tuple[Question, ...] = get_args(Question)
@@ -36,89 +40,109 @@ class Panel:
     table: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Trend:
-    """A value over time: grouping columns (the first is for people), expression of the value, further columns."""
+class _Trend(NamedTuple):
+    """A value over time: the groups of its rows (the first is for people), the value, and a further column."""
 
-    groups: Mapping[str, str]
-    figure: str
-    more: str = ""
+    groups: Mapping[str, Callable[[Row], Any]]
+    value: Callable[[Row], float | None]
+    more: tuple[str, Callable[[Sequence[Row]], Any]] | None = None
 
 
-_TOKENS = "coalesce(tokens_per_s_median, derived_tokens_per_s_median)"
-_TRENDS: Mapping[Question, _Trend] = {
+def _field(name: str) -> Callable[[Row], Any]:
+    return lambda row: row[name]
+
+
+def _inconsistent(rows: Sequence[Row]) -> int:
+    return sum(row["throughput_consistent"] is False for row in rows)
+
+
+def _overall(rows: Sequence[Row]) -> float | None:
+    steps, wall = (total(known(rows, name)) for name in ("goodput_step_time_s", "wall_time_s"))
+    return None if steps is None or not wall else steps / wall
+
+
+_TRENDS: Mapping[str, _Trend] = {
     "tokens": _Trend(
-        {"preset": "preset", "source": "CASE WHEN tokens_per_s_median IS NULL THEN 'derived' ELSE 'reported' END"},
-        _TOKENS,
-        ", count(*) FILTER (WHERE NOT throughput_consistent) AS inconsistent_count",
+        {"preset": _field("preset"), "source": lambda row: "derived" if row["tokens_per_s_median"] is None else "reported"},
+        lambda row: first(row["tokens_per_s_median"], row["derived_tokens_per_s_median"]),
+        ("inconsistent_count", _inconsistent),
     ),
-    "goodput": _Trend(
-        {"lane": "lane"},
-        "goodput_ratio",
-        ", sum(goodput_step_time_s ORDER BY log_sha256) / nullif(sum(wall_time_s ORDER BY log_sha256), 0) AS overall",
-    ),
-    "memory": _Trend({"preset": "preset", "metric": "memory_metric"}, "memory_bytes"),
+    "goodput": _Trend({"lane": _field("lane")}, _field("goodput_ratio"), ("overall", _overall)),
+    "memory": _Trend({"preset": _field("preset"), "metric": _field("memory_metric")}, _field("memory_bytes")),
 }
-_STARTS: Mapping[Period, str] = {
-    "run": "run_at",
-    "day": "date_trunc('day', run_at)::TIMESTAMP",
-    "week": "date_trunc('week', run_at)::TIMESTAMP",
-    "month": "date_trunc('month', run_at)::TIMESTAMP",
-}
+FIELDS = (
+    "run_id", "name", "log_sha256", "path", "refusal", "excluded", "run_at", "preset", "lane", "exit_code",
+    "tokens_per_s_median", "derived_tokens_per_s_median", "throughput_consistent", "goodput_ratio", "goodput_step_time_s",
+    "wall_time_s", "memory_metric", "memory_bytes", "healthy", "proven", "zero_exit_code", "checks",
+)  # fmt: skip
+"""Fields of ``rows.current_rows`` that the panels need."""
 
 
-def ask_panel(database: Database, question: Question, *, by: Period = "day", last: int = LAST) -> Panel:
+def _start(row: Row, by: Period) -> str | None:
+    """Return the beginning of the period that a run is in; None if its time is unknown."""
+    at: str | None = row["run_at"]
+    if at is None or by == "run":
+        return at
+    day = date.fromisoformat(at[:10])
+    begin = day.replace(day=1) if by == "month" else day - timedelta(days=day.weekday()) if by == "week" else day
+    return f"{begin.isoformat()}T00:00:00Z"
+
+
+def ask_panel(rows: Iterable[Row], question: Question, *, by: Period = "day", last: int = LAST) -> Panel:
     """Return the answer to ``question`` by period; for checks, over the ``last`` runs instead.
 
-    Columns of a trend: its group, ``period`` (its beginning, UTC; weeks begin on Mondays), ``run_count``, ``median``, ``min``
-    and ``max`` of the runs' values, in base units. Columns of checks: ``check``, ``passed``, ``failed``, ``unknown`` and
-    ``pass_ratio`` (passed / known).
+    ``rows`` are those of a store, with ``FIELDS``. Columns of a trend: its group, ``period`` (its beginning, UTC; weeks begin
+    on Mondays), ``run_count``, ``median``, ``min`` and ``max`` of the runs' values, in base units. Columns of checks:
+    ``check``, ``passed``, ``failed``, ``unknown`` and ``pass_ratio`` (passed / known).
     """
-    return _checks(database, last) if question == "checks" else _trend(database, question, by)
+    counted = [row for row in rows if not row["excluded"]]
+    return _checks(counted, last) if question == "checks" else _trend(counted, question, by)
 
 
-def _trend(database: Database, question: Question, by: Period) -> Panel:
+def _trend(rows: Sequence[Row], question: Question, by: Period) -> Panel:
     trend = _TRENDS[question]
-    groups = ", ".join(f"{expression} AS {name}" for name, expression in trend.groups.items())
-    order = ", ".join(f"{name} NULLS LAST" for name in (*trend.groups, "period"))
-    whom = ", name, log_sha256, run_id" if by == "run" else ""
-    table = database.ask(
-        f"SELECT {groups}, {_STARTS[by]} AS period{whom}, count(*) AS run_count, median({trend.figure}) AS median, "
-        f"min({trend.figure}) AS min, max({trend.figure}) AS max{trend.more} "
-        f"FROM runs WHERE {trend.figure} IS NOT NULL AND NOT excluded "
-        f"GROUP BY {', '.join((*trend.groups, 'period'))}{whom} ORDER BY {order}{whom}"
-    )
-    [(runs, without_figure, without_time)] = database.run(
-        f"SELECT count(*), count(*) FILTER ({trend.figure} IS NULL), "
-        f"count(*) FILTER ({trend.figure} IS NOT NULL AND run_at IS NULL) FROM runs WHERE NOT excluded"
-    )
-    return Panel(question, runs, without_figure, without_time, table)
+    whom = ("name", "log_sha256", "run_id") if by == "run" else ()
+    keys: list[Callable[[Row], Any]] = [*trend.groups.values(), lambda row: _start(row, by), *map(_field, whom)]
+    valued = [{**row, "value": trend.value(row)} for row in rows]
+    shown = [row for row in valued if row["value"] is not None]
+    made = []
+    for key, mine in groups(shown, lambda row: tuple(each(row) for each in keys)).items():
+        values = known(mine, "value")
+        figures = (len(mine), median(values), min(values), max(values))
+        made.append((*key, *figures, *(() if trend.more is None else (trend.more[1](mine),))))
+    columns = (*trend.groups, "period", *whom, "run_count", "median", "min", "max", *(trend.more or ())[:1])
+    places = [partial(lambda row, place: row[place], place=place) for place in range(len(keys))]
+    table = Answer(tuple(map(str, columns)), ordered(made, *places))
+    return Panel(question, len(rows), len(rows) - len(shown), len(shown) - len(known(shown, "run_at")), table)
 
 
-def _checks(database: Database, last: int) -> Panel:
-    newest = f"(SELECT * FROM runs WHERE NOT excluded ORDER BY run_at DESC NULLS LAST, log_sha256 LIMIT {last:d})"
-    asked = (
-        f"WITH newest AS {newest}, told AS ("
-        "SELECT -2 AS place, 'healthy' AS check_name, healthy AS passed FROM newest UNION ALL "
-        "SELECT -1, 'proven', proven FROM newest UNION ALL "
-        "SELECT 0, check_name, passed FROM checks SEMI JOIN newest USING (run_id)) "
-        'SELECT check_name AS "check", count(*) FILTER (passed) AS passed, count(*) FILTER (NOT passed) AS failed, '
-        "count(*) FILTER (passed IS NULL) AS unknown, count(*) FILTER (passed) / nullif(count(passed), 0) AS pass_ratio "
-    )
-    core = f"list_position({list(CORE)}, check_name)"
-    table = database.ask(f"{asked}FROM told GROUP BY place, check_name ORDER BY place, {core} NULLS LAST, check_name")
-    [(runs, without_time)] = database.run(f"SELECT count(*), count(*) FILTER (run_at IS NULL) FROM {newest}")
-    return Panel("checks", runs, 0, without_time, table)
+def _checks(rows: Sequence[Row], last: int) -> Panel:
+    newest = ordered(rows, _field("run_at"), _field("log_sha256"), falling=1)[:last]
+    told: dict[str, list[bool | None]] = {}
+    for row in newest:
+        states = {"healthy": row["healthy"], "proven": row["proven"]}
+        for name, passed in (states | {check["check_name"]: check["passed"] for check in row["checks"] or ()}).items():
+            told.setdefault(name, []).append(passed)
+    order = {name: place for place, name in enumerate(("healthy", "proven", *CORE))}
+    made = []
+    for name in sorted(told, key=lambda name: (order.get(name, len(order)), name)):
+        passed, failed = told[name].count(True), told[name].count(False)
+        ratio = passed / (passed + failed) if passed + failed else None
+        made.append((name, passed, failed, len(told[name]) - passed - failed, ratio))
+    table = Answer(("check", "passed", "failed", "unknown", "pass_ratio"), made)
+    return Panel("checks", len(newest), 0, len(newest) - len(known(newest, "run_at")), table)
 
 
-def contradictions(database: Database) -> list[str]:
+def contradictions(rows: Iterable[Row]) -> list[str]:
     """Return a line for each receipt whose captured exit code contradicts its check ``zero_exit_code``."""
-    found = database.run(
-        "SELECT log_sha256, exit_code, zero_exit_code FROM runs WHERE (exit_code = 0) <> zero_exit_code ORDER BY log_sha256"
-    )
+    found = [
+        (row["log_sha256"], row["exit_code"], row["zero_exit_code"])
+        for row in rows
+        if None not in (row["exit_code"], row["zero_exit_code"]) and (row["exit_code"] == 0) is not row["zero_exit_code"]
+    ]
     return [
         f"the receipt of {digest[:12]} contradicts itself: run.exit_code is {code}, checks.zero_exit_code {str(zero).lower()}"
-        for digest, code, zero in found
+        for digest, code, zero in sorted(found)
     ]
 
 

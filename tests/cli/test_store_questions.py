@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,9 @@ from typing import Any
 import pytest
 
 from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.errors import UsageError
 from receipt_cli.receipts.production import Request, produce
-from receipt_cli.store import listing
 from receipt_cli.store.files import Store
-from receipt_cli.store.recipes import RECIPES
+from receipt_cli.store.recipes import QUESTIONS, RECIPES
 from receipt_cli.store.views import VIEWS
 
 from .conftest import ROOT, Invoke
@@ -217,7 +216,7 @@ def test_what_failed_is_told_with_and_without_duckdb(store: Path, invoke: Invoke
     assert sum(group["run_count"] for group in some) == sum(row["name"] == "dead" for row in bad)
     assert invoke("store", "ask", store, "failures", "--where", "nothing = 1").code == 2
     assert invoke("store", "ask", store, "failures", "--sql").code == 2
-    monkeypatch.setattr(listing, "check_installed", lambda: (_ for _ in ()).throw(UsageError("not here")))
+    monkeypatch.setitem(sys.modules, "duckdb", None)
     assert invoke("store", "ask", store, "failures").stdout == shown
 
 
@@ -287,6 +286,49 @@ def test_no_store(invoke: Invoke, tmp_path: Path) -> None:
     panels = rows(invoke("store", "stats", tmp_path / "empty", "--json"))
     assert [panel["run_count"] for panel in panels] == [0, 0, 0, 0]
     assert b"no run has a figure" in invoke("store", "stats", tmp_path / "empty").stdout
+
+
+ASKED = [
+    *(("ask", name, "--metric", "loss") for name in QUESTIONS),
+    ("ask", "best", "--metric", "tokens_per_s"),
+    ("ask", "latest", "--limit", "2"),
+    *(("stats", "--by", period) for period in ("run", "day", "week", "month")),
+    ("stats", "checks", "--last", "3"),
+    ("ls",),
+]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=" ".join)
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+def test_answers_are_the_same_with_and_without_duckdb(
+    asked: tuple[str, ...],
+    form: tuple[str, ...],
+    invoke: Invoke,
+    store: Path,
+    failed: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also of runs that were excluded, replaced or damaged."""
+    kept = Store(store)
+    kept.add(variant(failed, 5, name="out", lane="h100"))
+    assert invoke("store", "exclude", store, "out").code == 0
+    kept.add(variant(failed, 4, preset="d34", name="dead again"))
+    kept.add(variant(failed, 6, name="broken"))
+    [broken] = [each.path for each in kept.receipts() if each.path.name.startswith(hashlib.sha256(bytes([6])).hexdigest())]
+    broken.write_bytes(b"{")
+    command, *rest = asked
+    words = [command, store, *rest, *form]
+    told = invoke("store", *words)
+    assert told.code == 0, told.stderr
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert invoke("store", *words) == told
+    assert told.stdout
+
+
+def test_a_condition_is_sql_and_needs_duckdb(invoke: Invoke, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    done = invoke("store", "ask", store, "latest", "--where", "true")
+    assert (done.code, "pip install 'receipt-cli[store]'" in done.stderr) == (2, True)
 
 
 def test_without_duckdb(process: Invoke, store: Path, tmp_path: Path) -> None:

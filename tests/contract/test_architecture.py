@@ -36,7 +36,7 @@ ROOMS: dict[str, str] = {
     "detect": "definitions errors events grammar io learn numeric problems records scan",
     "emit": "documents header io",
     "derive": "analysis definitions detect errors events grammar io problems records redaction scan",
-    "store": "analysis definitions documents errors io redaction",
+    "store": "analysis definitions documents errors io numeric redaction",
     "authoring": "definitions derive detect errors grammar io learn problems records redaction scan",
     "receipts": (
         "analysis authoring definitions derive documents errors events header io numeric problems records redaction scan"

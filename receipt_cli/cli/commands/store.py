@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,8 @@ from receipt_cli.store.index import open_store
 from receipt_cli.store.listing import list_runs
 from receipt_cli.store.query import csv_text, names, records, view_columns
 from receipt_cli.store.query import export as write_views
-from receipt_cli.store.stats import QUESTIONS, Period, Question, ask_panel, contradictions, panel_document
+from receipt_cli.store.rows import Row, current_rows
+from receipt_cli.store.stats import FIELDS, QUESTIONS, Period, Question, ask_panel, contradictions, panel_document
 from receipt_cli.store.views import VIEWS
 
 LISTED = 20
@@ -139,10 +140,10 @@ def stats(
 
     Example: receipt store stats runs/ tokens --by week
     """
-    database = open_database(store)
+    rows = read_rows(store, FIELDS)
     asked = QUESTIONS if question is None else (question,)
-    note(contradictions(database))
-    panels = [panel_document(ask_panel(database, each, by=by, last=last), by) for each in asked]
+    note(contradictions(rows))
+    panels = [panel_document(ask_panel(rows, each, by=by, last=last), by) for each in asked]
     if json_output:
         write_json(panels if question is None else panels[0])
     else:
@@ -166,15 +167,26 @@ def export(
         note(f"wrote {path}: {count} rows" for path, count in written)
 
 
+def read_rows(root: Path, fields: Sequence[str]) -> list[Row]:
+    """Return the rows of the runs of a store (``store.rows``); note the receipts that are passed over."""
+    with progress(str(root)) as bar:
+        rows = current_rows(root, fields, bar)
+    _note_refused(sorted((row["path"], row["refusal"]) for row in rows if row["refusal"] is not None))
+    return [row for row in rows if row["refusal"] is None]
+
+
 def open_database(root: Path) -> Database:
     """Return the database of a store; note the receipts that are passed over."""
     with progress(str(root)) as bar:
         database = open_store(root, bar)
-    refused = database.run("SELECT path, refusal FROM passed_over ORDER BY path")
+    _note_refused(database.run("SELECT path, refusal FROM passed_over ORDER BY path"))
+    return database
+
+
+def _note_refused(refused: Sequence[tuple[Any, ...]]) -> None:
     note(f"passed over {path}: {why}" for path, why in refused[:SHOWN])
     if len(refused) > SHOWN:
         note([f"{len(refused)} receipt files are passed over in all: SELECT * FROM passed_over"])
-    return database
 
 
 def answer(root: Path, question: str) -> Answer:

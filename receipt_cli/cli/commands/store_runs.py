@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from receipt_cli.cli.commands.show import show as show_document
-from receipt_cli.cli.commands.store import answer, open_database
+from receipt_cli.cli.commands.store import answer, open_database, read_rows
 from receipt_cli.cli.output import note as tell_note
 from receipt_cli.cli.output import note_some, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder, Was
@@ -16,6 +16,7 @@ from receipt_cli.errors import UsageError
 from receipt_cli.history.lane_history import BY, history, make_lanes
 from receipt_cli.render.history import render_groups
 from receipt_cli.render.store import render_answer, render_failures, render_meanings
+from receipt_cli.store.answers import answer_question, fields_of
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import failure_groups, list_runs
 from receipt_cli.store.places import mark
@@ -172,7 +173,7 @@ def ask(
 ) -> None:
     """Answer a frequent question: what fails, best runs, slowest lanes, cost of failures, hosts that fail, what varies.
 
-    --sql prints the query, to start from with `receipt store query`.
+    --sql prints the question as a query, to start from with `receipt store query`; that and --where need DuckDB.
 
     Example: receipt store ask runs/ failures
     """
@@ -186,25 +187,30 @@ def ask(
     if question == FAILURES:
         if sql:
             raise UsageError("the question failures has no SQL", try_=f"receipt store query {store} 'FROM failures'")
-        rows = list_runs(store)
-        if where is not None:
-            wanted = {row["run_id"] for row in records(answer(store, f"SELECT run_id FROM runs WHERE {where}\n"))}
-            rows = [row for row in rows if row["run_id"] in wanted]
+        rows = _where(store, list_runs(store), where)
         groups = failure_groups(rows)
         if json_output:
             write_json(groups[:limit] if limit else groups)
         else:
             write_stdout(render_failures(rows, groups, style(color), limit, full=full))
         return
-    statement = fill(question, metric, limit, where)
+    asked = fill(question, metric, limit, where)
     if sql:
-        write_stdout(f"{statement}\n")
+        write_stdout(f"{asked.sql}\n")
         return
-    found = answer(store, statement)
+    found = answer_question(_where(store, read_rows(store, fields_of(question)), where), asked)
     if json_output:
         write_json(records(found))
     else:
         write_stdout(render_answer(names(found), records(found), style(color)) or "no run has an answer\n")
+
+
+def _where(store: Path, rows: list[dict[str, Any]], condition: str | None) -> list[dict[str, Any]]:
+    """Return the rows of the runs for which an SQL condition holds, which DuckDB judges."""
+    if condition is None:
+        return rows
+    wanted = {row["run_id"] for row in records(answer(store, f"SELECT run_id FROM runs WHERE {condition}\n"))}
+    return [row for row in rows if row["run_id"] in wanted]
 
 
 def _mark(store: Path, run: str, **changes: Any) -> Any:

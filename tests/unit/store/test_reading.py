@@ -13,8 +13,9 @@ from receipt_cli.store.files import Store
 from receipt_cli.store.index import open_store
 from receipt_cli.store.query import csv_text, names, plain, view_columns
 from receipt_cli.store.reading import Refused, read_receipt, read_receipts
+from receipt_cli.store.rows import current_rows
 from receipt_cli.store.series_files import SeriesFiles
-from receipt_cli.store.stats import ask_panel, panel_document
+from receipt_cli.store.stats import FIELDS, ask_panel, panel_document
 
 LOG = Path(__file__).resolve().parents[3] / "fixtures" / "logs" / "nanochat" / "speedrun-2025-10.log"
 
@@ -51,11 +52,11 @@ def test_a_receipt_of_another_log_is_refused(store: Store) -> None:
 
 
 def test_panels_are_over_the_runs(store: Store, product: Any) -> None:
-    database = open_store(store.root)
-    checks = panel_document(ask_panel(database, "checks"), "day")
+    rows = current_rows(store.root, FIELDS)
+    checks = panel_document(ask_panel(rows, "checks"), "day")
     passed = {row["check"]: row["pass_ratio"] for row in checks["rows"]}
     assert passed["has_steps"] == 1 and checks["run_count"] == 1
-    tokens = panel_document(ask_panel(database, "tokens", by="run"), "run")
+    tokens = panel_document(ask_panel(rows, "tokens", by="run"), "run")
     assert tokens["by"] == "run" and tokens["run_count"] == 1
 
 

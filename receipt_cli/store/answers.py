@@ -1,0 +1,218 @@
+"""Answers to the questions of ``store ask`` and ``store stats`` from the rows of a store, without a database.
+
+The SQL of ``store.recipes`` gives the same answers (a test asks both). In every order, unknown values come last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from receipt_cli.io.duckdb import Answer
+from receipt_cli.numeric.statistics import exact_median
+from receipt_cli.store.recipes import Filled
+from receipt_cli.store.rows import Row
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Question(NamedTuple):
+    """A question: the fields of the index that it needs, and the function that answers it.
+
+    ``excluded``: runs that a user excluded count, too.
+    """
+
+    fields: tuple[str, ...]
+    answer: Callable[[Sequence[Row], Filled], Answer]
+    excluded: bool = False
+
+
+def groups(rows: Iterable[Row], key: Callable[[Row], Key]) -> dict[Key, list[Row]]:
+    """Return the rows by their key, both in their order."""
+    found: dict[Key, list[Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def ordered(rows: Iterable[Any], *keys: Callable[[Any], Any], falling: int = 0) -> list[Any]:
+    """Return ``rows`` by ``keys``, of which the first ``falling`` fall; unknown values come last in both directions."""
+    found = list(rows)
+    for number, key in reversed(list(enumerate(keys))):
+        known = sorted((row for row in found if key(row) is not None), key=key, reverse=number < falling)
+        found = known + [row for row in found if key(row) is None]
+    return found
+
+
+def known(rows: Iterable[Row], name: str) -> list[Any]:
+    """Return the known values of a field."""
+    return [row[name] for row in rows if row[name] is not None]
+
+
+def median(values: Sequence[float]) -> float | None:
+    """Return the median of some values, or None."""
+    return exact_median(values) if values else None
+
+
+def total(values: Sequence[float]) -> float | None:
+    """Return the sum of some values, or None."""
+    return math.fsum(values) if values else None
+
+
+def first(*values: Any) -> Any:
+    """Return the first known value."""
+    return next((value for value in values if value is not None), None)
+
+
+def at_extreme(rows: Iterable[Row], name: str, by: str, *, least: bool = False) -> Any:
+    """Return the field ``name`` of the first row with the greatest (or least) ``by``; rows that lack either do not count."""
+    both = [row for row in rows if row[name] is not None and row[by] is not None]
+    chosen = (min if least else max)(both, key=lambda row: row[by], default=None)
+    return None if chosen is None else chosen[name]
+
+
+def _best(rows: Sequence[Row], asked: Filled) -> Answer:
+    values = [
+        {**row, "value": metric[asked.extreme]}
+        for row in rows
+        for phase in row["phases"] or ()
+        for metric in phase["metrics"] or ()
+        if phase["is_primary"] and metric["metric"] == asked.metric and metric["source"] != "derived"
+        if metric[asked.extreme] is not None
+    ]
+    least = asked.extreme == "min"
+    made = [
+        (model, month, (min if least else max)(known(mine, "value")), *_names(mine, least), len(mine))
+        for (model, month), mine in groups(values, lambda row: (_model(row), row["run_at"] and row["run_at"][:7])).items()
+    ]
+    columns = ("model", "month", asked.metric, "run", "run_id", "run_count")
+    return Answer(columns, ordered(made, lambda row: row[0], lambda row: row[1]))
+
+
+def _model(row: Row) -> Any:
+    return first(row["architecture"], row["trainer"], row["grammar_id"])
+
+
+def _names(rows: Sequence[Row], least: bool) -> tuple[Any, Any]:
+    return at_extreme(rows, "name", "value", least=least), at_extreme(rows, "run_id", "value", least=least)
+
+
+def _slowest(rows: Sequence[Row], _: Filled) -> Answer:
+    timed = [row for row in rows if row["step_time_s_median"] is not None]
+    made = [
+        (
+            lane,
+            len(mine),
+            median(known(mine, "step_time_s_median")),
+            median(known(mine, "goodput_ratio")),
+            at_extreme(mine, "name", "step_time_s_median"),
+        )
+        for lane, mine in groups(timed, lambda row: row["lane"]).items()
+    ]
+    columns = ("lane", "run_count", "step_time_s", "goodput_ratio", "slowest_run")
+    return Answer(columns, ordered(made, lambda row: row[2], lambda row: row[0], falling=1))
+
+
+def _cost(rows: Sequence[Row], _: Filled) -> Answer:
+    failed = [
+        {**row, "wall": first(row["job_wall_time_s"], row["wall_time_s"])} for row in rows if row["failure_reason"] is not None
+    ]
+    made = []
+    for (reason, currency), mine in groups(failed, lambda row: (row["failure_reason"], row["currency"])).items():
+        walls = known(mine, "wall")
+        sums = (total(known(mine, "device_hours")), total(known(mine, "cost")))
+        seconds = total(walls)
+        made.append((reason, len(mine), None if seconds is None else seconds / 3600, *sums, currency, len(mine) - len(walls)))
+    columns = ("failure_reason", "run_count", "hours", "device_hours", "cost", "currency", "without_time")
+    return Answer(
+        columns, ordered(made, lambda row: row[3], lambda row: row[2], lambda row: row[0], lambda row: row[5], falling=2)
+    )
+
+
+def _hosts(rows: Sequence[Row], _: Filled) -> Answer:
+    made = []
+    for host, mine in groups((row for row in rows if row["culprit_host"] is not None), lambda row: row["culprit_host"]).items():
+        times, names = known(mine, "run_at"), known(mine, "name")
+        reasons = sorted({*known(mine, "failure_reason")})
+        latest = first(at_extreme(mine, "name", "run_at"), min(names, default=None))
+        made.append((host, len(mine), reasons, max(times, default=None), latest))
+    columns = ("host", "failure_count", "reasons", "last_at", "last_run")
+    return Answer(columns, ordered(made, lambda row: row[1], lambda row: row[0], falling=1))
+
+
+_LATEST = (
+    "run_at", "name", "lane", "log_path", "grammar_id", "steps_last", "loss_last", "val_loss_last", "outcome",
+    "failure_reason",
+)  # fmt: skip
+
+
+def _latest(rows: Sequence[Row], asked: Filled) -> Answer:
+    found = ordered(rows, lambda row: row["run_at"], lambda row: row["name"], falling=1)
+    return Answer(_LATEST, [tuple(row[name] for name in _LATEST) for row in asked.first(found)])
+
+
+def _stragglers(rows: Sequence[Row], asked: Filled) -> Answer:
+    made = []
+    for row in rows:
+        ranks = [rank for phase in row["phases"] or () if phase["is_primary"] for rank in phase["ranks"] or ()]
+        all_ranks = median(known(ranks, "median_step_time_s"))
+        for rank in ranks:
+            time = rank["median_step_time_s"]
+            if rank["straggles"]:
+                ratio = None if time is None or not all_ranks else time / all_ranks
+                made.append((row["name"], row["log_path"], rank["rank"], time, ratio, row["culprit_host"]))
+    columns = ("name", "log_path", "rank", "median_step_time_s", "ratio", "culprit_host")
+    found = ordered(made, lambda row: row[4], lambda row: row[0], lambda row: row[2], falling=1)
+    return Answer(columns, asked.first(found))
+
+
+_UNSAVED = (
+    "name", "lane", "checkpoint_last_step", "steps_last", "unsaved_step_count", "unsaved_time_s", "failure_reason",
+)  # fmt: skip
+
+
+def _unsaved(rows: Sequence[Row], asked: Filled) -> Answer:
+    failed = [row for row in rows if row["failure_reason"] is not None and row["checkpoint_last_step"] is not None]
+    keys = (lambda row: row["unsaved_time_s"], lambda row: row["unsaved_step_count"], lambda row: row["name"])
+    found = ordered(failed, *keys, falling=2)
+    return Answer(_UNSAVED, [tuple(row[name] for name in _UNSAVED) for row in asked.first(found)])
+
+
+_SOME = 5
+
+
+def _varies(rows: Sequence[Row], asked: Filled) -> Answer:
+    settings = [{"lane": row["lane"], **setting} for row in rows for setting in row["settings"] or ()]
+    made = []
+    for (lane, field), mine in groups(settings, lambda row: (row["lane"], row["field"])).items():
+        values = sorted({*known(mine, "value")})
+        if len(values) > 1:
+            made.append((lane, field, len(values), values[:_SOME], len(mine)))
+    columns = ("lane", "field", "value_count", "some_values", "run_count")
+    by_field = ordered(made, lambda row: row[2], lambda row: row[1], falling=1)
+    return Answer(columns, asked.first(ordered(by_field, lambda row: row[0])))
+
+
+_OF_RUN = ("run_id", "name", "refusal", "path", "excluded")
+_QUESTIONS: Mapping[str, Question] = {
+    "best": Question(("architecture", "trainer", "grammar_id", "run_at", "phases"), _best),
+    "slowest": Question(("lane", "step_time_s_median", "goodput_ratio"), _slowest),
+    "cost": Question(("failure_reason", "currency", "job_wall_time_s", "wall_time_s", "device_hours", "cost"), _cost),
+    "hosts": Question(("culprit_host", "failure_reason", "run_at"), _hosts, excluded=True),
+    "latest": Question(_LATEST, _latest),
+    "stragglers": Question(("log_path", "culprit_host", "phases"), _stragglers),
+    "unsaved": Question(_UNSAVED, _unsaved),
+    "varies": Question(("lane", "settings"), _varies),
+}
+
+
+def fields_of(question: str) -> tuple[str, ...]:
+    """Return the fields of ``rows.current_rows`` that a question needs."""
+    return (*_OF_RUN, *_QUESTIONS[question].fields)
+
+
+def answer_question(rows: Iterable[Row], asked: Filled) -> Answer:
+    """Return the answer to a question from the rows of a store; the same as that of its SQL."""
+    question = _QUESTIONS[asked.name]
+    return question.answer([row for row in rows if question.excluded or not row["excluded"]], asked)
