@@ -42,6 +42,13 @@ def _keep(document: Document) -> Document:
     return document
 
 
+def _with_scores(document: Document) -> Document:
+    """Return an evaluation of 1.0 in 2.0: what a tracker recorded, without scores of tasks."""
+    added: Document = {"model": None, "scores": [], "origin": None}
+    last: Document = {key: document[key] for key in ("attachments", "producer") if key in document}
+    return {**{key: value for key, value in document.items() if key not in last}, **added, **last}
+
+
 def _minor_steps() -> Iterator[tuple[str, Edge]]:
     """Yield (start version, step) for each two neighbouring minor versions of each kind of document."""
     for kind in KINDS:
@@ -55,7 +62,7 @@ def _stated(version: tuple[str, int, int]) -> str:
     return "{}/{}.{}".format(*version)
 
 
-STEPS: Mapping[str, Edge] = dict(_minor_steps())
+STEPS: Mapping[str, Edge] = {**dict(_minor_steps()), "evaluation/1.0": Edge("evaluation/2.0", _with_scores)}
 """Start version → step: one way up from each version. A new major version needs its own step."""
 
 

@@ -1,4 +1,4 @@
-"""Import a foreign document as a valid receipt that states its origin; its format is recognised by its own keys."""
+"""Import a foreign document as a valid receipt or evaluation that states its origin; its format is recognised by its keys."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ from receipt_cli.importers import (
 )
 from receipt_cli.importers.derive import derive_import
 from receipt_cli.importers.model import ForeignRun, JsonFormat
+from receipt_cli.importers.scores.importing import FORMATS as RESULTS
+from receipt_cli.importers.scores.importing import evaluation, read_results, read_tables
+from receipt_cli.importers.scores.model import Results
+from receipt_cli.importers.scores.printed import TABLES
 from receipt_cli.importers.text import Document, JsonText, NotJson, read_beside, read_document
 from receipt_cli.importers.trackers import tables
 from receipt_cli.importers.trackers.recognise import TITLES, format_of, read
@@ -52,6 +56,7 @@ FORMATS: dict[str, str] = {
     tables.CSV: "table of metrics: metrics.csv of Lightning, Keras's CSVLogger, TensorBoard's download, our own export",
     tables.LINES: "JSON lines, an object with a step for each record",
     **TITLES,
+    **RESULTS,
 }
 """Name → title of every format that can be imported."""
 
@@ -149,21 +154,21 @@ def import_document(
     session: str | None = None,
     otherwise: str | None = None,
     facts: tuple[StatedFact, ...] = (),
+    read_already: Document | None = None,
 ) -> Imported:
     """Return the receipt of the run in the document or folder at ``path`` (``-``: stdin).
 
     ``wanted`` is its format; None: recognise it. ``session`` is the run's id or name in a store of several runs,
-    ``otherwise`` the name of a run without one. ``facts`` are stated facts of the run (``receipts.stated.read_facts``).
-    The attachments of ``declared`` come after the document's. Raises ``InputError`` for an unreadable document,
-    ``UnknownFormat`` if its format is unknown, and ``UsageError`` if ``wanted`` is.
+    ``otherwise`` the name of a run without one. ``facts`` are stated facts of the run (``receipts.stated.read_facts``),
+    ``read_already`` is the document if it was read. The attachments of ``declared`` come after the document's. Raises
+    ``InputError`` for an unreadable document, ``UnknownFormat`` if its format is unknown, and ``UsageError`` if ``wanted`` is.
     """
-    if wanted is not None and wanted not in FORMATS:
-        raise UsageError(f"unknown format {wanted!r}", why=f"known: {', '.join(sorted(FORMATS))}")
+    _check_wanted(wanted)
     found = format_of(path)
     if found is not None and wanted in (None, found):
         foreign, document = read(path, found, session)
     else:
-        document = read_document(path)
+        document = read_already or read_document(path)
         foreign = read_format(document, partial(read_beside, path), wanted, session)
     derivation = derive_import(foreign, _log_facts(document, foreign), Options(facts=facts))
     run = {key: value for key, value in foreign.run.items() if value is not None}
@@ -176,6 +181,52 @@ def import_document(
     result = _with_origin(receipt, foreign)
     require_valid(result, "receipt", document.name)
     return Imported(result, derivation)
+
+
+def import_any(
+    path: str,
+    declared: Declared = UNDECLARED,
+    *,
+    wanted: str | None = None,
+    session: str | None = None,
+    otherwise: str | None = None,
+    facts: tuple[StatedFact, ...] = (),
+) -> dict[str, Any]:
+    """Return the receipt of the run, or the evaluation of the results, at ``path``.
+
+    A document of no other format is searched for tables of scores. Parameters and errors are as of ``import_document``.
+    """
+    _check_wanted(wanted)
+    if session is not None or format_of(path) is not None:
+        return import_document(path, declared, wanted=wanted, session=session, otherwise=otherwise, facts=facts).document
+    document = read_document(path)
+    results = read_results(document, partial(read_beside, path), wanted) if wanted is None or wanted in RESULTS else None
+    if results is None and wanted == TABLES:
+        results = read_tables(document, path)
+        if results is None:
+            raise UnknownFormat("has no table of scores", where=document.name)
+    if results is not None:
+        return _evaluation(results, document, declared, otherwise, facts)
+    try:
+        return import_document(path, declared, wanted=wanted, otherwise=otherwise, facts=facts, read_already=document).document
+    except (UnknownFormat, InputError) as error:  # a log may begin with a bracket, like JSON
+        results = read_tables(document, path) if wanted is None else None
+        if results is None:
+            raise error
+        return _evaluation(results, document, declared, otherwise, facts)
+
+
+def _evaluation(
+    results: Results, document: Document, declared: Declared, otherwise: str | None, facts: tuple[StatedFact, ...]
+) -> dict[str, Any]:
+    if facts:
+        raise UsageError("--fact needs a document of a training", why="an evaluation has no figures that facts complete")
+    return evaluation(results, document, declared, otherwise)
+
+
+def _check_wanted(wanted: str | None) -> None:
+    if wanted is not None and wanted not in FORMATS:
+        raise UsageError(f"unknown format {wanted!r}", why=f"known: {', '.join(sorted(FORMATS))}")
 
 
 def _log_facts(document: Document, foreign: ForeignRun) -> LogFacts:

@@ -65,6 +65,7 @@ def test_every_fixture_is_in_the_table() -> None:
     found = {str(path.relative_to(FOREIGN)) for path in FOREIGN.rglob("*") if path.is_file()}
     beside = {str(path.relative_to(FOREIGN)) for path in (FOREIGN / "trackers").rglob("*")}  # tests/cli/test_import_trackers.py
     beside |= {"cppmega-comparison.json", "hf-trainer-state.log", "wandb/config.yaml", "wandb/wandb-metadata.json"}
+    beside |= {f"scores/{path.name}" for path in (FOREIGN / "scores").iterdir()}  # tests/cli/test_import_scores.py
     assert found - beside == FORMATS.keys()
 
 

@@ -1,4 +1,4 @@
-"""``receipt import``: turn another system's record of a run into a receipt or a GPU profile."""
+"""``receipt import``: turn another system's record of a run into a receipt, a GPU profile or an evaluation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from receipt_cli.errors import ReceiptError, UsageError
 from receipt_cli.gpu_profile.format import GPUFL_FORMAT
 from receipt_cli.gpu_profile.importing import import_report, import_session, is_recording, is_report
 from receipt_cli.gpu_profile.nsys import NSYS_FORMAT
-from receipt_cli.importers.importing import import_document
+from receipt_cli.importers.importing import import_any
 from receipt_cli.importers.trackers.recognise import format_of, runs_in
 from receipt_cli.io.atomic import write_atomically
 from receipt_cli.io.compression import SUFFIXES
@@ -42,7 +42,7 @@ def import_(
         Path | None, Option(metavar="FOLDER", help="Add the receipt of every run in the files and folders to this store.")
     ] = None,
     json_output: Json = False,
-    output: Annotated[Path | None, Option("-o", "--output", help="Write the receipt or profile to this file.")] = None,
+    output: Annotated[Path | None, Option("-o", "--output", help="Write the document to this file.")] = None,
     name: RunName = None,
     lane: Lane = None,
     preset: Preset = None,
@@ -55,7 +55,8 @@ def import_(
     database, Parquet files of neptune-exporter, tables of metrics (metrics.csv of Lightning, Keras's CSVLogger, TensorBoard's
     CSV, JSON lines, our own exports), Keras's history, trainer_state.json of the Hugging Face Trainer, nanochat's report.md,
     Forgather's trainer_logs.json, and the training receipts of MegaCpp and cppmega. A session of GPU Flight (gpufl: a folder
-    of device.log, scope.log and system.log) becomes a GPU profile, and so do the CSV tables of nsys stats.
+    of device.log, scope.log and system.log) becomes a GPU profile, and so do the CSV tables of nsys stats. Results of
+    lm-evaluation-harness, Every Eval Ever and MTEB become an evaluation, and so do the tables of scores in a log.
     --fact states what the document does not hold, such as devices and peak FLOP/s, so that figures can be recomputed.
     --store adds every run that is found, and names it by its path. Exits 3 for a document that cannot be read and 4 for
     one in no known format; with --store, the others are added all the same.
@@ -85,8 +86,7 @@ def _documents(
     """Yield each run of the files with a function that makes its receipt, or raises the error of a file without any."""
 
     def make(path: str, key: str | None) -> Mapping[str, Any]:
-        otherwise = path[-_NAME:]
-        return import_document(path, declared, wanted=format_name, session=key, otherwise=otherwise, facts=facts).document
+        return import_any(path, declared, wanted=format_name, session=key, otherwise=path[-_NAME:], facts=facts)
 
     def refuse(error: ReceiptError) -> Mapping[str, Any]:
         raise error
@@ -103,7 +103,7 @@ def _documents(
 def _imported(
     files: Sequence[str], format_name: str | None, session: str | None, declared: Declared, facts: tuple[StatedFact, ...]
 ) -> dict[str, Any]:
-    """Return the receipt or GPU profile of one run."""
+    """Return the receipt, GPU profile or evaluation of one run."""
     tracked = len(files) == 1 and format_of(files[0]) is not None
     if not tracked and (format_name == GPUFL_FORMAT or (format_name is None and is_recording(files))):
         return import_session(files, declared, session=session)
@@ -111,4 +111,4 @@ def _imported(
         return import_report(files, declared)
     if len(files) > 1:
         raise UsageError("import takes one document at a time", why="only a recorded session may be several files")
-    return import_document(files[0], declared, wanted=format_name, session=session, facts=facts).document
+    return import_any(files[0], declared, wanted=format_name, session=session, facts=facts)

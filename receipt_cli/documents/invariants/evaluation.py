@@ -1,15 +1,49 @@
-"""Rules of an evaluation: its columns have equal lengths, and its summary agrees with them."""
+"""Rules of an evaluation: its columns have equal lengths, its summary agrees with them, and no score is there twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
 from receipt_cli.documents.invariants.captured import HEADER_RULES
 from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column, close, pointer, ratio
 
+SCORE_KEY = ("task", "subset", "split", "metric", "filter", "shots")
+"""Fields that say what a score is of."""
 _COUNTS = (("commit_counts", "commit_count", "commits_per_s"), ("token_counts", "token_count", "tokens_per_s"))
+
+
+def _recorded(check: Callable[[Document], Broken]) -> Callable[[Document], Broken]:
+    """Return ``check`` for documents in which steps were recorded: without a series there is nothing to check."""
+
+    def checked(document: Document) -> Broken:
+        if document["series"] is not None and document["summary"] is not None:
+            yield from check(document)
+
+    return checked
+
+
+def _measured(document: Document) -> Broken:
+    if (document["series"] is None) != (document["summary"] is None):
+        yield "/summary", "must be null if, and only if, series is"
+    elif document["series"] is None and not document.get("scores"):
+        yield "/scores", "is empty, and no steps were recorded: nothing was evaluated"
+
+
+def _scores_once(document: Document) -> Broken:
+    seen = set()
+    for number, score in enumerate(document["scores"]):
+        key = tuple(score[name] for name in (*SCORE_KEY, "step", "line_number"))
+        if key in seen:
+            yield f"/scores/{number}", "is there twice"
+        seen.add(key)
+
+
+def _score_error(document: Document) -> Broken:
+    for number, score in enumerate(document["scores"]):
+        if score["value"] is None and score["stderr"] is not None:
+            yield f"/scores/{number}/stderr", "is given though there is no value"
 
 
 def _columns(document: Document) -> Iterator[tuple[str, list[Any]]]:
@@ -22,6 +56,8 @@ def _columns(document: Document) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _series_length(document: Document) -> Broken:
+    if document["series"] is None:
+        return
     wanted = len(document["series"]["steps"])
     for at, column in _columns(document):
         if len(column) != wanted:
@@ -73,9 +109,12 @@ _PARTS = ("series", "summary")
 EVALUATION_RULES: tuple[Rule, ...] = (
     *HEADER_RULES,
     Rule("series_length", ("series",), _series_length),
-    Rule("clock_forward", _PARTS, _clock),
-    Rule("totals", _PARTS, _totals),
-    Rule("metrics_agree", _PARTS, _metrics_agree),
-    Rule("figures_of_series", _PARTS, _figures),
+    Rule("clock_forward", _PARTS, _recorded(_clock)),
+    Rule("totals", _PARTS, _recorded(_totals)),
+    Rule("metrics_agree", _PARTS, _recorded(_metrics_agree)),
+    Rule("figures_of_series", _PARTS, _recorded(_figures)),
+    Rule("measured", _PARTS, _measured),
+    Rule("scores_once", ("scores",), _scores_once),
+    Rule("score_error", ("scores",), _score_error),
 )
 """The rules of an evaluation in order of check and report."""

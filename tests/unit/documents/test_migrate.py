@@ -70,5 +70,5 @@ def test_a_gap_in_the_chain_is_told() -> None:
 
 
 def test_the_newest_stays_as_it_is() -> None:
-    made = migrate({"schema_version": "evaluation/1.0"})
-    assert (made.document, made.versions) == ({"schema_version": "evaluation/1.0"}, ("evaluation/1.0",))
+    made = migrate({"schema_version": "ablation/1.0"})
+    assert (made.document, made.versions) == ({"schema_version": "ablation/1.0"}, ("ablation/1.0",))
