@@ -8,6 +8,7 @@ from typing import Annotated
 
 from receipt_cli.cli.parameters import FromSettings, Option
 from receipt_cli.errors import InputError, UsageError
+from receipt_cli.store.documents import find_document
 from receipt_cli.store.resolve import NamedRun, find_log, find_run
 
 InStore = Annotated[
@@ -22,11 +23,17 @@ InStore = Annotated[
 
 
 def receipt_file(given: str, store: Path | None) -> str:
-    """Return ``given`` if it is a file or ``-``, else the receipt of the run that it names in the store.
+    """Return ``given`` if it is a file or ``-``, else the receipt of the run, or the document, that it names in the store.
 
-    Raises ``InputError`` if the store has no such run, or several.
+    Raises ``InputError`` if the store has no such run and no such document, or several.
     """
-    run = _run(given, store)
+    try:
+        run = _run(given, store)
+    except InputError as error:
+        document = None if store is None else find_document(store, given)
+        if document is None:
+            raise error
+        return str(document.path)
     return given if run is None else str(run.receipt.path)
 
 

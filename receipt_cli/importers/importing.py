@@ -206,22 +206,20 @@ def import_any(
         if results is None:
             raise UnknownFormat("has no table of scores", where=document.name)
     if results is not None:
-        return _evaluation(results, document, declared, otherwise, facts)
+        return _evaluation(results, document, declared, facts)
     try:
         return import_document(path, declared, wanted=wanted, otherwise=otherwise, facts=facts, read_already=document).document
     except (UnknownFormat, InputError) as error:  # a log may begin with a bracket, like JSON
         results = read_tables(document, path) if wanted is None else None
         if results is None:
             raise error
-        return _evaluation(results, document, declared, otherwise, facts)
+        return _evaluation(results, document, declared, facts)
 
 
-def _evaluation(
-    results: Results, document: Document, declared: Declared, otherwise: str | None, facts: tuple[StatedFact, ...]
-) -> dict[str, Any]:
+def _evaluation(results: Results, document: Document, declared: Declared, facts: tuple[StatedFact, ...]) -> dict[str, Any]:
     if facts:
         raise UsageError("--fact needs a document of a training", why="an evaluation has no figures that facts complete")
-    return evaluation(results, document, declared, otherwise)
+    return evaluation(results, document, declared)
 
 
 def _check_wanted(wanted: str | None) -> None:

@@ -417,7 +417,7 @@ def read_given(
     ``-`` is stdin; ``progress`` shows the progress of reading a log; ``workers`` is the number of scanning processes (None:
     automatic). If ``masked``, secrets in a receipt are masked again: its writer may have masked less. Raises ``ReceiptError``.
     """
-    data = _document(file)
+    data = document_in(file)
     if data is None:
         with progress(file) as bar:
             product = produce(Request(path=file, exit_code=exit_code, workers=workers or AUTO, progress=bar, environ=environ))
@@ -432,8 +432,11 @@ def read_given(
     return mask_texts(document) if masked else document, None
 
 
-def _document(file: str) -> bytes | None:
-    """Return the bytes of ``file`` if it is a document, None for a log."""
+def document_in(file: str) -> bytes | None:
+    """Return the bytes of ``file`` (``-``: stdin, which is then read) if it is a document of any kind, None for a log.
+
+    Raises ``InputError``.
+    """
     if file == "-":
         if sys.stdin is None or b'"schema_version"' not in _peek():
             return None

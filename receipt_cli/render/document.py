@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.metrics import write_metrics
 from receipt_cli.render.receipt import render_receipt, write_identity
-from receipt_cli.render.scale import byte_size, count, duration, measure, number
+from receipt_cli.render.scale import byte_size, count, duration, many, measure, number
 from receipt_cli.render.style import Style
 
 
@@ -21,7 +21,7 @@ def render_document(document: Mapping[str, object], *, style: Style, full: bool 
     reaches the terminal as a control sequence.
     """
     kind = (text(document, "schema_version") or "").partition("/")[0]
-    write = {"evaluation": _write_evaluation, "ablation": _write_ablation, "gpu_profile": write_profile}.get(kind)
+    write = _WRITERS.get(kind)
     if write is None and kind != "header":
         return render_receipt(document, style=style, full=full)
     page = Page(style)
@@ -38,7 +38,10 @@ def _title(kind: str, document: Mapping[str, object]) -> str:
         return f"ablation {text(document, 'ablation', 'variant') or '?'} ({kinds.replace('_', ' ')})"
     if kind == "gpu_profile":
         return f"GPU profile {text(document, 'profile', 'label') or '?'}"
-    return "evaluation" if kind == "evaluation" else "header of a run"
+    if kind == "evaluation":
+        model = text(document, "model", "name")
+        return "evaluation" if model is None else f"evaluation of {model}"
+    return "golden curves" if kind == "golden" else "header of a run"
 
 
 def _write_evaluation(page: Page, document: Mapping[str, object]) -> None:
@@ -52,6 +55,64 @@ def _write_evaluation(page: Page, document: Mapping[str, object]) -> None:
     facts += [] if peak is None else [f"peak memory {figure('peak_memory_bytes', peak)}"]
     page.flow("", [[Span(fact)] for fact in facts])
     write_metrics(page, {"metrics": mapping(summary, "metrics")})
+    _write_scores(page, document)
+
+
+def _write_scores(page: Page, document: Mapping[str, object]) -> None:
+    """Add where scores are from, the scores, and what was wrong with them."""
+    scores, step = items(document, "scores"), whole(document, "model", "step")
+    if not scores:
+        return
+    origin, rows = mapping(document, "origin"), [_score(score) for score in scores]
+    facts = [text(origin, "producer") or text(origin, "format"), None if step is None else f"checkpoint of step {count(step)}"]
+    steps = {row[-1] for row in rows}
+    alike = len(steps) == 1 and UNKNOWN not in steps
+    facts += [f"{'' if rows[0][-1].startswith('after') else 'of step '}{rows[0][-1]}"] if alike and step is None else []
+    page.heading(many(len(scores), "score"), *(Span(page.say(fact), "dim") for fact in facts if fact))
+    columns = [
+        Column("task", least=16), Column("metric", least=10), Column("filter", least=6, drop=2), Column("shots", right=True),
+        Column("score", right=True), Column("± error", right=True), Column("samples", right=True, drop=1),
+        Column("step", right=True),
+    ]  # fmt: skip
+    used = [i for i in range(len(columns)) if i < 2 or any(row[i] != UNKNOWN for row in rows)]
+    used = [i for i in used if columns[i].title != "step" or not alike]
+    shown = [[row[i] for i in used] for row in rows[:_MAX_SCORES]]
+    write_texts(page, [columns[i] for i in used], shown, len(rows) - len(shown))
+    total, known = whole(origin, "problems", "count") or 0, items(origin, "problems", "first")
+    if total:
+        page.heading("problems", Span(f"{count(total)} in the results", "warn"))
+        for problem in known[:_MAX_PROBLEMS]:
+            line = whole(problem, "line_number")
+            page.prose(page.say(text(problem, "detail") or "?") + (f" (line {line})" if line else ""), indent=2, bullet="· ")
+        page.left_out(total - len(known[:_MAX_PROBLEMS]))
+
+
+def _score(score: object) -> list[str]:
+    parts = [text(score, name) for name in ("task", "subset", "split")]
+    value, error, after = real(score, "value"), real(score, "stderr"), whole(score, "after_step")
+    step = whole(score, "step")
+    counts = [figure("_count", whole(score, name)) for name in ("shots", "sample_count")]
+    names = [" ".join(part for part in parts if part) or "?", text(score, "metric") or "?", text(score, "filter") or UNKNOWN]
+    figures = [UNKNOWN if value is None else number(value), UNKNOWN if error is None else number(error, 2)]
+    place = str(step) if step is not None else UNKNOWN if after is None else f"after {after}"
+    return [*names, counts[0], *figures, counts[1], place]
+
+
+def _write_golden(page: Page, document: Mapping[str, object]) -> None:
+    for reference in items(document, "references"):
+        system, curves = mapping(reference, "system"), items(reference, "curves")
+        facts = [text(system, "lane"), text(system, "device"), many(whole(system, "world_size") or 0, "rank")]
+        named = [fact for fact in facts[: 3 if whole(system, "world_size") else 2] if fact]
+        page.heading(page.say(" · ".join(named) or "any system"), Span(many(len(items(reference, "runs")), "run"), "dim"))
+        columns = [Column("figure", least=10), Column("says of"), Column("tolerance"), Column("steps", right=True)]
+        columns += [Column(name, right=True) for name in ("from", "to")]
+        write_texts(page, columns, [_golden(curve) for curve in curves[:_MAX_ROWS]], len(curves) - _MAX_ROWS)
+
+
+def _golden(curve: object) -> list[str]:
+    steps = items(curve, "steps")
+    ends = [str(steps[0]), str(steps[-1])] if steps else [UNKNOWN, UNKNOWN]
+    return [text(curve, "metric") or "?", text(curve, "role") or "?", text(curve, "rule") or "?", count(len(steps)), *ends]
 
 
 def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
@@ -76,6 +137,7 @@ def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
 
 
 _MAX_ROWS = 12
+_MAX_SCORES = 40
 _MAX_PROBLEMS = 6
 _ANSWERS = {True: "confirmed", False: "another one ran", None: "not known"}
 
@@ -241,3 +303,12 @@ def _copy(copy: object) -> list[str]:
     speed = real(copy, "bytes_per_s")
     figures = [figure("_count" if name == "count" else name, real(copy, name)) for name in ("count", "total_s", "total_bytes")]
     return [title, *figures, UNKNOWN if speed is None else f"{byte_size(speed)}/s"]
+
+
+_WRITERS: Mapping[str, Callable[[Page, Mapping[str, object]], None]] = {
+    "evaluation": _write_evaluation,
+    "ablation": _write_ablation,
+    "gpu_profile": write_profile,
+    "golden": _write_golden,
+}
+"""Kind → what writes it below its title."""

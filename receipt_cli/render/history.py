@@ -8,9 +8,10 @@ from typing import Any
 
 from receipt_cli.render.comparison.words import field_name, field_value
 from receipt_cli.render.console import Column, Page, Span, write_table
+from receipt_cli.render.document_list import figure_label, score_name
 from receipt_cli.render.metrics import metric_label, sparkline
-from receipt_cli.render.scale import count, measure, percent, scale_for, significant
-from receipt_cli.render.store import tally
+from receipt_cli.render.scale import count, many, measure, number, percent, scale_for, significant
+from receipt_cli.render.store import short_id, tally
 from receipt_cli.render.style import Role, Style
 
 _TREND = 24
@@ -19,6 +20,12 @@ _GROUPS = 12
 _FEW = 3
 """Most groups that are named as too small."""
 _NAME = 40
+_SERIES = 12
+_KINDS = {"evaluation": "evaluations", "gpu_profile": "GPU profiles", "ablation": "ablations"}
+_CHANGES: dict[str | None, tuple[str, Role]] = {
+    "better": ("✓ better", "good"), "worse": ("✗ worse", "bad"), "different": ("▸ differs", "plain"),
+    "noise": ("within noise", "dim"), "equal": ("equal", "dim"), "not_judged": ("no error known", "dim"),
+}  # fmt: skip
 _OUTCOMES: dict[str, Role] = {"better": "good", "worse": "bad", "different": "plain"}
 
 
@@ -38,7 +45,49 @@ def render_history(
     for lane in lanes:
         if lane["searched"] and (not quiet or any(metric["changes"] for metric in lane["metrics"])):
             _lane(page, lane)
+    _documents(page, document.get("documents") or {"groups": [], "alone_count": 0}, quiet=quiet, full=full, store=store)
     return page.text()
+
+
+def _documents(page: Page, found: Mapping[str, Any], *, quiet: bool, full: bool, store: str) -> None:
+    """Add the series of the documents besides receipts, a table for each kind and lane; ``quiet``: only changed scores."""
+    for group in found["groups"]:
+        series = [one for one in group["series"] if not quiet or one["outcome"] in ("better", "worse", "different")]
+        if not series:
+            continue
+        whose = group["lane"] or group["run_name"] or short_id(group["run_id"])
+        page.heading(page.say(f"{_KINDS[group['kind']]} · {whose}"), Span(many(group["document_count"], "document"), "dim"))
+        shown = series if full else series[:_SERIES]
+        rows = []
+        for one in shown:
+            values, name = one["values"], _figure_of(group["kind"], one["of"])
+            kind = one["of"].get("figure") or ""
+            cells = [measure(kind, value) if kind else number(value) for value in (values[0], values[-1])]
+            error = one["stderrs"][-1]
+            word, role = _CHANGES.get(one["outcome"], ("", "plain"))
+            ends = [
+                Span(cells[0] if len(values) > 1 else ""),
+                Span(cells[1] + ("" if error is None else f" ± {number(error, 2)}")),
+            ]
+            course = sparkline(values, _TREND, least_span=0.05) if len(values) > 2 and one["ordered"] else ""
+            rows.append([Span(page.say(name)), *ends, Span(word, role), Span(course, "accent")])
+        columns = [Column("figure", least=16), Column("first", right=True, drop=1), Column("last", right=True)]
+        columns += [Column("since the one before"), Column("over the documents", drop=2)]
+        used = [i for i in range(len(columns)) if i < 3 or any(row[i].text for row in rows)]
+        write_table(page, [columns[i] for i in used], [[row[i] for i in used] for row in rows])
+        page.left_out(len(series) - len(shown), "(--full)")
+    if found["alone_count"] and not quiet:
+        alone = many(found["alone_count"], "document")
+        page.prose(page.say(f"{alone} without a lane and a run: receipt store ls {store}"), "dim")
+
+
+def _figure_of(kind: str, of: Mapping[str, Any]) -> str:
+    """Return what a series is called."""
+    if kind == "evaluation":
+        return score_name(of)
+    if kind == "gpu_profile":
+        return f"{of['label']} {figure_label(of['figure'])}"
+    return f"{of['variant']} {figure_label(of['metric'])} (median)"
 
 
 def render_groups(document: Mapping[str, Any], style: Style, store: str) -> str:
@@ -65,21 +114,21 @@ def _groups(page: Page, document: Mapping[str, Any], store: str, *, full: bool =
     ]  # fmt: skip
     shown = groups if full else groups[:_GROUPS]
     rows = []
-    for number, lane in enumerate(shown, 1):
+    for place, lane in enumerate(shown, 1):
         counts = [Span(count(each)) for each in (lane["run_count"] + lane["undated_count"], lane["finished_count"])]
         values = " · ".join(filter(None, [*lane["group"], lane["preset"]]))
         begun, end = _day(lane["first_at"]), _day(lane["last_at"])
         dates = begun if begun == end else f"{begun} … {end[5:] if end[:4] == begun[:4] else end}"
-        rows.append([Span(str(number), "strong"), *counts, Span(dates), Span(page.say(values))])
+        rows.append([Span(str(place), "strong"), *counts, Span(dates), Span(page.say(values))])
     if rows:
         write_table(page, columns, rows, indent=0)
     if len(shown) < len(groups):
         page.line(Span(f"{count(len(groups) - len(shown))} more groups: --full", "dim"))
     _alone(page, document, full=full)
-    for number, lane in enumerate(shown[:_FEW], 1):
+    for place, lane in enumerate(shown[:_FEW], 1):
         if not lane["searched"]:
             few, least = lane["finished_count"], document["least_finished"]
-            page.line(f"{number}: {few} finished run{' is' if few == 1 else 's are'} too few to find a change ({least})")
+            page.line(f"{place}: {few} finished run{' is' if few == 1 else 's are'} too few to find a change ({least})")
     if groups:
         page.line(Span("keep it:  ", "dim"), page.say(f"receipt store lane {store} --group 1 {_slug(groups[0])}"))
 

@@ -20,6 +20,7 @@ from receipt_cli.documents.canonical import run_time
 from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.errors import InputError
 from receipt_cli.redaction.text import mask_texts
+from receipt_cli.store.columns import TIME, WHOLE, Column
 from receipt_cli.store.files import RECEIPT, Store, StoredReceipt
 from receipt_cli.store.places import FIELDS, Place, describe, marks_files, read_marks, read_places
 from receipt_cli.store.reading import Refused, read_receipt
@@ -33,10 +34,7 @@ from receipt_cli.store.views import (
     RANK,
     RUN,
     STEPS,
-    TIME,
-    WHOLE,
     WIDE,
-    Column,
 )
 
 
@@ -228,6 +226,7 @@ def _row(document: Mapping[str, Any]) -> Row:
     row["causes"] = [_columns(CAUSE, marker) for marker in (failure or {}).get("markers", ())]
     row["evidence"] = _evidence(document)
     row["settings"] = list(_settings(document["header"]))
+    row["attached"] = [each["sha256"] for each in document["attachments"] if each["sha256"] is not None]
     row["failure_signature"] = failure and signature(
         failure["reason"], (failure.get("exception") or {}).get("type"), failure["message"]
     )

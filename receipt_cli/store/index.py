@@ -20,6 +20,8 @@ from pathlib import Path
 
 from receipt_cli.errors import OutputError
 from receipt_cli.io.duckdb import Damaged, Database
+from receipt_cli.store.document_views import DOCUMENTS, document_structure
+from receipt_cli.store.documents import Links, RunFacts, document_rows
 from receipt_cli.store.files import Store
 from receipt_cli.store.flatten import RowFiles, list_files, read_row
 from receipt_cli.store.kept_rows import drop_rows, fingerprint, kept_rows
@@ -64,9 +66,22 @@ def open_store(root: Path, progress: Progress | None = None) -> Database:
     # Earlier runs of a log are current together with its last run.
     current = "generation = max(CASE WHEN run_id = log_sha256 THEN generation END) OVER (PARTITION BY log_sha256)"
     database.run(f"CREATE VIEW {TABLE} AS SELECT *, {current} AS is_current FROM {_FILES}")
+    _fill_documents(database, store)
     for view in VIEWS:
         database.run(f"CREATE VIEW {view.name} AS {view.select}")
     return database
+
+
+def _fill_documents(database: Database, store: Store) -> None:
+    """Make the table of documents. They are read each time: there are few, and their links change with the receipts."""
+    empty = "SELECT r.* FROM (SELECT unnest(from_json('[]', ?)) AS r)"
+    database.run(f"CREATE TABLE {DOCUMENTS} AS {empty}", [json.dumps([document_structure()])])
+    if next(store.documents(), None) is None:
+        return
+    facts = database.run(f"SELECT {', '.join(RunFacts._fields)} FROM {TABLE} WHERE is_current AND refusal IS NULL")
+    rows = document_rows(store, Links(RunFacts(*fact) for fact in facts))
+    while chunk := [json.dumps(row, ensure_ascii=False) for row in islice(rows, _CHUNK)]:
+        database.fill(DOCUMENTS, document_structure(), chunk)
 
 
 def _fill_kept(database: Database, root: Path, fresh: Sequence[RowFiles]) -> set[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from receipt_cli.analysis.checks import ENDED_BADLY
+from receipt_cli.store.documents import Links, RunFacts, document_rows, stored_documents
+from receipt_cli.store.files import Store
 from receipt_cli.store.rows import current_rows
 
 _COLUMNS = (
@@ -29,6 +31,24 @@ def list_runs(root: Path, progress: Callable[[int, int], None] | None = None) ->
     rows = current_rows(root, _READ, progress)
     rows.sort(key=lambda row: row["run_at"] or "", reverse=True)
     return [_shown(row) for row in rows]
+
+
+def list_documents(root: Path, kind: str | None = None, *, linked: bool = True) -> list[dict[str, Any]]:
+    """Return the documents besides receipts, or those of one kind, the latest first and those without a time last.
+
+    A document that cannot be read has a ``refusal``. Without ``linked`` no run is looked for, which saves reading receipts.
+    Raises ``InputError`` if the store does not exist.
+    """
+    store = Store(root)
+    store.check_exists()
+    facts: Iterable[RunFacts] = ()
+    if linked and any(kind in (None, stored.kind) for stored in stored_documents(store)):
+        known = (row for row in current_rows(root, (*RunFacts._fields, "refusal")) if row["refusal"] is None)
+        facts = [RunFacts(*(row[name] for name in RunFacts._fields)) for row in known]
+    rows = [row for row in document_rows(store, Links(facts)) if kind in (None, row["kind"])]
+    rows.sort(key=lambda row: (row["kind"], row["sha256"]))
+    rows.sort(key=lambda row: row.get("run_at") or "", reverse=True)
+    return rows
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:

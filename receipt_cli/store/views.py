@@ -1,7 +1,6 @@
 """SQL views of a store: their columns, with types and meanings, and their statements.
 
-A column keeps its name, type and meaning forever; new ones are added at the end of a group. Times are UTC, numbers in base
-units, unknown values NULL. Metrics are found by registry id, so that a metric with another name in an older receipt appears in
+Metrics are found by registry id, so that a metric with another name in an older receipt appears in
 the same column.
 """
 
@@ -10,16 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-TEXT, WHOLE, REAL, FLAG, TIME = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP"
-
-
-class Column(NamedTuple):
-    """One column: name, DuckDB type, meaning, and path in a receipt ("": computed)."""
-
-    name: str
-    type: str
-    meaning: str
-    source: str = ""
+from receipt_cli.store.columns import FLAG, REAL, TEXT, TIME, WHOLE, Column, View, names_of, types_of
+from receipt_cli.store.document_views import DOCUMENT_VIEWS
 
 
 class Wide(NamedTuple):
@@ -268,97 +259,82 @@ EVIDENCE = (
 STORED = (
     Column("stamp", TEXT, "Size and times of the file, by which a change is noticed."),
     Column("refusal", TEXT, "Reason for skipping the file; NULL for a valid receipt."),
+    Column("attached", f"{TEXT}[]", "Digests of the attachments."),
 )
 """Columns of the index only."""
-
-
-class View(NamedTuple):
-    """One view: name, meaning of a row, columns, and statement."""
-
-    name: str
-    meaning: str
-    columns: tuple[Column, ...]
-    select: str
-
-
-def _names(columns: Sequence[Column], prefix: str = "") -> str:
-    return ", ".join(f'{prefix}"{column.name}"' for column in columns)
 
 
 TABLE = "stored.receipts"
 """The table that the views read: one row per receipt file."""
 _CURRENT = f"FROM {TABLE} WHERE refusal IS NULL AND is_current"
-_PHASES = f"(SELECT {_names(KEY)}, unnest(phases) AS p {_CURRENT})"
-_METRICS = f"(SELECT {_names(KEY)}, p, unnest(p.metrics) AS m FROM {_PHASES})"
+_PHASES = f"(SELECT {names_of(KEY)}, unnest(phases) AS p {_CURRENT})"
+_METRICS = f"(SELECT {names_of(KEY)}, p, unnest(p.metrics) AS m FROM {_PHASES})"
 _RUNS = (*KEY, *RUN, *STEPS, *FIGURES)
 _IN_PHASE = (*PHASE, STEPS[0])
 _BY_NAME = {column.name: column for column in RUN}
 _WHO = tuple(_BY_NAME[name] for name in ("name", "lane", "preset", "log_path", "run_at"))
 _SIGNED = tuple(_BY_NAME[name] for name in ("failure_signature", "name", "log_path", "run_at"))
-_PRIMARY = f"(SELECT {_names((*KEY, *_WHO))}, unnest(phases) AS p {_CURRENT})"
-_SETTINGS = f"(SELECT {_names(KEY)}, unnest(settings) AS s {_CURRENT})"
+_PRIMARY = f"(SELECT {names_of((*KEY, *_WHO))}, unnest(phases) AS p {_CURRENT})"
+_SETTINGS = f"(SELECT {names_of(KEY)}, unnest(settings) AS s {_CURRENT})"
 
 
 def _settings(pointer: str) -> str:
     """Return the statement of the settings below ``pointer``, under their own names."""
     pair = f'substr(s.field, {len(pointer) + 1}) AS "key", s.value AS "value"'
-    return f"SELECT {_names(KEY)}, {pair} FROM {_SETTINGS} WHERE s.field LIKE '{pointer}%'"
+    return f"SELECT {names_of(KEY)}, {pair} FROM {_SETTINGS} WHERE s.field LIKE '{pointer}%'"
 
 
 def _inside(field: str, columns: Sequence[Column]) -> str:
     """Return the statement of the list ``field`` of the primary phase."""
-    listed = f"(SELECT {_names((*KEY, *_WHO))}, unnest(p.{field}) AS x FROM {_PRIMARY} WHERE p.is_primary)"
-    return f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(columns, 'x.')} FROM {listed}"
+    listed = f"(SELECT {names_of((*KEY, *_WHO))}, unnest(p.{field}) AS x FROM {_PRIMARY} WHERE p.is_primary)"
+    return f"SELECT {names_of(KEY)}, {names_of(_WHO)}, {names_of(columns, 'x.')} FROM {listed}"
 
 
 _PAIR = (Column("key", TEXT, "Its name."), SETTING[1])
 
 VIEWS = (
-    View("runs", "A run: the current receipt of each log.", _RUNS, f"SELECT {_names(_RUNS)} {_CURRENT}"),
+    View("runs", "A run: the current receipt of each log.", _RUNS, f"SELECT {names_of(_RUNS)} {_CURRENT}"),
     View("phases", "A phase of a run.", (*KEY, *PHASE, *STEPS),
-         f"SELECT {_names(KEY)}, {_names((*PHASE, *STEPS), 'p.')} FROM {_PHASES}"),
+         f"SELECT {names_of(KEY)}, {names_of((*PHASE, *STEPS), 'p.')} FROM {_PHASES}"),
     View("metrics", "A metric of a phase of a run.", (*KEY, *_IN_PHASE, *METRIC),
-         f"SELECT {_names(KEY)}, {_names(_IN_PHASE, 'p.')}, {_names(METRIC, 'm.')} FROM {_METRICS}"),
+         f"SELECT {names_of(KEY)}, {names_of(_IN_PHASE, 'p.')}, {names_of(METRIC, 'm.')} FROM {_METRICS}"),
     View("checks", "A check of a run.", (*KEY, *CHECK),
-         f"SELECT {_names(KEY)}, {_names(CHECK, 'c.')} FROM (SELECT {_names(KEY)}, unnest(checks) AS c {_CURRENT})"),
+         f"SELECT {names_of(KEY)}, {names_of(CHECK, 'c.')} FROM (SELECT {names_of(KEY)}, unnest(checks) AS c {_CURRENT})"),
     View("failures", "A run that failed.", (*KEY, *FAILURE, *_SIGNED),
-         f"SELECT {_names(KEY)}, {_names(FAILURE, 'failure.')}, {_names(_SIGNED)} {_CURRENT} AND failure IS NOT NULL"),
+         f"SELECT {names_of(KEY)}, {names_of(FAILURE, 'failure.')}, {names_of(_SIGNED)} {_CURRENT} AND failure IS NOT NULL"),
     View("results", "A metric of the primary phase of a run, with the run's name: for most questions.",
          (*KEY, *_WHO, *METRIC),
-         f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(METRIC, 'm.')} FROM "
-         f"(SELECT {_names((*KEY, *_WHO))}, unnest(p.metrics) AS m FROM {_PRIMARY} WHERE p.is_primary)"),
+         f"SELECT {names_of(KEY)}, {names_of(_WHO)}, {names_of(METRIC, 'm.')} FROM "
+         f"(SELECT {names_of((*KEY, *_WHO))}, unnest(p.metrics) AS m FROM {_PRIMARY} WHERE p.is_primary)"),
     View("ranks", "A rank of the primary phase of a run, if several print.", (*KEY, *_WHO, *RANK), _inside("ranks", RANK)),
     View("checkpoints", "One of the last twenty checkpoints of the primary phase of a run.", (*KEY, *_WHO, *CHECKPOINT),
          _inside("checkpoints", CHECKPOINT)),
     View("causes", "A kind of failure marker that a run did not survive.", (*KEY, *_WHO, *CAUSE),
-         f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(CAUSE, 'c.')} FROM "
-         f"(SELECT {_names((*KEY, *_WHO))}, unnest(causes) AS c {_CURRENT})"),
+         f"SELECT {names_of(KEY)}, {names_of(_WHO)}, {names_of(CAUSE, 'c.')} FROM "
+         f"(SELECT {names_of((*KEY, *_WHO))}, unnest(causes) AS c {_CURRENT})"),
     View("evidence", "A job as a scheduler or a platform records it.", (*KEY, *_WHO, *EVIDENCE),
-         f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(EVIDENCE, 'e.')} FROM "
-         f"(SELECT {_names((*KEY, *_WHO))}, unnest(evidence) AS e {_CURRENT})"),
+         f"SELECT {names_of(KEY)}, {names_of(_WHO)}, {names_of(EVIDENCE, 'e.')} FROM "
+         f"(SELECT {names_of((*KEY, *_WHO))}, unnest(evidence) AS e {_CURRENT})"),
     View("settings", "A known header field of a run.", (*KEY, *SETTING),
-         f"SELECT {_names(KEY)}, {_names(SETTING, 's.')} FROM {_SETTINGS}"),
+         f"SELECT {names_of(KEY)}, {names_of(SETTING, 's.')} FROM {_SETTINGS}"),
     View("flags", "A setting of a run: a field of /flags.", (*KEY, *_PAIR), _settings("/flags/")),
     View("seeds", "A seed of a run: a field of /seeds.", (*KEY, *_PAIR), _settings("/seeds/")),
     View("paths", "A path of a run's log.", (*KEY, *PLACE),
-         f"SELECT {_names(KEY)}, {_names(PLACE, 'p.')} FROM (SELECT {_names(KEY)}, unnest(places) AS p {_CURRENT})"),
+         f"SELECT {names_of(KEY)}, {names_of(PLACE, 'p.')} FROM (SELECT {names_of(KEY)}, unnest(places) AS p {_CURRENT})"),
     View("history", "A receipt, including those replaced by a newer one of the same log.",
          (*_RUNS, Column("is_current", FLAG, "Whether it is the current receipt of its log.")),
-         f"SELECT {_names(_RUNS)}, is_current FROM {TABLE} WHERE refusal IS NULL"),
+         f"SELECT {names_of(_RUNS)}, is_current FROM {TABLE} WHERE refusal IS NULL"),
     View("passed_over", "A skipped receipt file: invalid, or of an unknown version.",
-         (*KEY, RUN[0], STORED[1]), f"SELECT {_names((*KEY, RUN[0], STORED[1]))} FROM {TABLE} WHERE refusal IS NOT NULL"),
+         (*KEY, RUN[0], STORED[1]), f"SELECT {names_of((*KEY, RUN[0], STORED[1]))} FROM {TABLE} WHERE refusal IS NOT NULL"),
+    *DOCUMENT_VIEWS,
 )  # fmt: skip
 
 
 def structure() -> dict[str, object]:
     """Return the structure of one row of the index (a receipt file) for DuckDB's ``from_json``."""
-    metric = _types(METRIC)
-    phase = {**_types((*PHASE, *STEPS)), "metrics": [metric], "ranks": [_types(RANK)], "checkpoints": [_types(CHECKPOINT)]}
-    nested: dict[str, object] = {"checks": [_types(CHECK)], "failure": _types(FAILURE), "phases": [phase]}
-    nested |= {"settings": [_types(SETTING)], "places": [_types(PLACE)], "causes": [_types(CAUSE)]}
-    nested |= {"evidence": [_types(EVIDENCE)]}
-    return {**_types((*KEY, *STORED, *RUN, *STEPS, *FIGURES)), **nested}
-
-
-def _types(columns: Sequence[Column]) -> dict[str, object]:
-    return {c.name: [TEXT] if c.type == f"{TEXT}[]" else c.type for c in columns}
+    metric = types_of(METRIC)
+    phase = {**types_of((*PHASE, *STEPS)), "metrics": [metric], "ranks": [types_of(RANK)], "checkpoints": [types_of(CHECKPOINT)]}
+    nested: dict[str, object] = {"checks": [types_of(CHECK)], "failure": types_of(FAILURE), "phases": [phase]}
+    nested |= {"settings": [types_of(SETTING)], "places": [types_of(PLACE)], "causes": [types_of(CAUSE)]}
+    nested |= {"evidence": [types_of(EVIDENCE)]}
+    return {**types_of((*KEY, *STORED, *RUN, *STEPS, *FIGURES)), **nested}

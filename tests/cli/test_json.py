@@ -31,6 +31,10 @@ PRINTED = [
     ("compare_reproducibility", "compare --reproducibility ok.log ok.log --json"),
     ("compare_reproducibility", "compare --reproducibility ok.log nan.log --json"),
     ("compare_scaling", "compare --scaling ok.log nan.log --json"),
+    ("compare_documents", "compare baseline.json baseline.json --json"),
+    ("compare_documents", "compare scores.json tracked.json --json"),
+    ("compare_documents", "compare inside_kernels.json stream.json --json"),
+    ("compare_documents", "compare exact.json spread.json --json"),
     ("config", "config --json"),
     ("compare", "compare ok.log nan.log --target loss=2.9 --json"),
     ("explain", "explain ok.log --json"),
@@ -55,6 +59,8 @@ PRINTED = [
     ("store_diff", "store diff runs ok.log nan.log --json"),
     ("store_export", "store export runs -o views.parquet --json"),
     ("store_ls", "store ls runs --json"),
+    ("store_ls_documents", "store ls runs --kind evaluation --json"),
+    ("store_ls_documents", "store ls runs --kind golden --json"),
     ("store_ls_quarantine", "store ls runs --quarantine --json"),
     ("store_query", "store query runs 'SELECT name, loss_last FROM runs' --json"),
     ("store_query_views", "store query runs --json"),
@@ -71,6 +77,11 @@ DOCUMENTS = [
     "show nan.receipt.json --json",
     "store show runs ok.log --json",
 ]
+OF_KINDS = (
+    "ablation-1.0/valid/baseline.json", "evaluation-2.0/valid/scores.json", "evaluation-2.0/valid/tracked.json",
+    "gpu_profile-1.2/valid/inside_kernels.json", "gpu_profile-1.0/valid/stream.json",
+    "golden-1.0/valid/exact.json", "golden-1.0/valid/spread.json",
+)  # fmt: skip
 IMPORTED = "import"
 """Prints a receipt, too: tests/cli/test_import.py validates those."""
 
@@ -90,6 +101,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "junk.log").write_text("nothing that is known\n" * 30, "utf-8")
     (folder / "logs" / "empty.log").write_bytes(b"")
     shutil.copy(min((ROOT / "fixtures" / "receipts" / "receipt-1.0" / "valid").glob("*.json")), folder / "old.json")
+    for path in OF_KINDS:
+        shutil.copy(ROOT / "fixtures" / "receipts" / path, folder / Path(path).name)
     (folder / "bad.json").write_text('{"schema_version": "receipt/1.2"}', "utf-8")
     (folder / "wrong.yaml").write_text("id: wrong\nversion: 1\n", "utf-8")
     yield folder
@@ -100,6 +113,7 @@ def desk(folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     if not (folder / "runs").exists():
         assert invoke("store", "build", "logs", "--store", "runs", "--workers", "1").code in (0, 1, 3)
+        assert invoke("store", "add", "runs", *(Path(path).name for path in OF_KINDS)).code == 0
     return folder
 
 

@@ -42,7 +42,7 @@ ROOMS: dict[str, str] = {
         "analysis authoring definitions derive documents errors events header io numeric problems records redaction scan"
     ),
     "batch": "authoring definitions derive documents errors grammar header io receipts redaction scan store",
-    "comparison": "analysis definitions documents errors events io numeric receipts store",
+    "comparison": "analysis definitions documents errors events io numeric receipts redaction store",
     "export": "analysis definitions documents errors events io numeric receipts redaction",
     "follow": "analysis derive documents errors events io receipts scan",
     "gpu_profile": "errors header io numeric problems receipts redaction",

@@ -13,26 +13,33 @@ from receipt_cli.api.commands import compare as compare_runs
 from receipt_cli.cli.output import note, note_some, progress, read_policy, style, write_json, write_markdown, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Markdown, Option, Policy, StoreFolder, Was
 from receipt_cli.cli.runs import InStore, receipt_file
+from receipt_cli.comparison.kinds.compare import RECEIPT, check_alike, compare_documents, is_worse, kinds_of
 from receipt_cli.comparison.load import load_runs, load_side
 from receipt_cli.comparison.rerun import SAME, Question, reproducibility
 from receipt_cli.comparison.scaling import scaling as find_scaling
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import ExitCode, InputError, UsageError
+from receipt_cli.history.document_history import document_history, documents_worsened
 from receipt_cli.history.lane_history import history as find_history
 from receipt_cli.history.lane_history import worsened
+from receipt_cli.render.comparison.documents import documents_markdown, render_documents_compared
 from receipt_cli.render.comparison.markdown import render_markdown
 from receipt_cli.render.comparison.scaling import render_scaling
 from receipt_cli.render.comparison.terminal import render_comparison, render_reproducibility
 from receipt_cli.render.history import render_history
 from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store
+from receipt_cli.store.listing import list_documents
 from receipt_cli.store.reading import read_receipts
 from receipt_cli.store.series_files import SeriesFiles
 
 
 def compare(
     runs: Annotated[
-        list[str], Argument("RUN...", "Receipts or logs, or runs of the store; the first is the baseline.", completes="run")
+        list[str],
+        Argument(
+            "RUN...", "Receipts, logs or other documents, or those of the store; the first is the baseline.", completes="run"
+        ),
     ],
     policy: Policy = None,
     align: Annotated[Literal["step", "tokens", "samples", "time"], Option(help="Quantity by which curves are aligned.")] = "step",
@@ -68,11 +75,17 @@ def compare(
 ) -> None:
     """Compare runs with a baseline: whether they can be compared, which fields differ, and what changed.
 
-    Logs show more than receipts: the steps give intervals and curves. Repeats of one lane and preset are pooled.
+    Logs show more than receipts: the steps give intervals and curves. Repeats of one lane and preset are pooled. Documents of
+    another kind (evaluations, ablations, GPU profiles, golden curves) are compared with their like.
 
     Example: receipt compare before.log after.log
     """
     runs = [receipt_file(run, store) for run in runs]
+    kinds = kinds_of(runs)
+    if set(kinds) != {RECEIPT}:
+        if reproducibility or resume or scaling or target or align != "step" or steps is not None or tolerance is not None:
+            raise UsageError("these options go with runs", why=f"{runs[0]} is not one", try_=f"receipt compare {' '.join(runs)}")
+        return _compare_documents(runs, check_alike(runs, kinds), fail, markdown, full=full, json_output=json_output, color=color)
     if reproducibility + resume + scaling > 1:
         raise UsageError("--reproducibility, --resume and --scaling exclude each other")
     if reproducibility or resume:
@@ -97,6 +110,21 @@ def compare(
         more = [*([] if full else ["--full"]), f"receipt plot {' '.join(map(shlex.quote, runs))}", "--fail exits 1"]
         write_stdout(render_comparison(document, style(color), full=full, more=more))
     if fail and found.worse:
+        sys.exit(ExitCode.NO)
+
+
+def _compare_documents(
+    files: Sequence[str], kind: str, fail: bool, markdown: Path | None, *, full: bool, json_output: bool, color: ColorChoice
+) -> None:
+    """Print how documents of one kind differ from the first; exit 1 if ``fail`` and one is worse. Raises ``ReceiptError``."""
+    document = compare_documents(files, kind)
+    if markdown is not None:
+        write_markdown(markdown, documents_markdown(document))
+    if json_output:
+        write_json(document)
+    elif str(markdown) != "-":
+        write_stdout(render_documents_compared(document, style(color), full=full))
+    if fail and is_worse(document):
         sys.exit(ExitCode.NO)
 
 
@@ -166,18 +194,21 @@ def history(
     """Find where throughput, memory, time in steps and failures of a lane changed, and which header fields changed there.
 
     Runs without a lane form groups of equal trainer, model, hardware and ranks; changes are sought in groups of at least
-    eight finished runs. A single outlier is reported as a jump, not a change.
+    eight finished runs. A single outlier is reported as a jump, not a change. Scores of evaluations, and figures of GPU
+    profiles and ablations, follow by lane.
 
     Example: receipt history runs/
     """
     notes: list[str] = []
     found = find_history(read_receipts(Store(store), notes.append, excluded=False), read_policy(policy), load_registry(), lane)
-    note_some(notes)
-    if lane is not None and not found["lanes"]:
+    rows = list_documents(store)
+    found["documents"] = document_history(rows, lane)
+    note_some([*notes, *(f"{row['path']} is skipped: {row['refusal']}" for row in rows if row["refusal"] is not None)])
+    if lane is not None and not found["lanes"] and not found["documents"]["groups"]:
         raise InputError(f"no run of the lane {lane!r}", where=str(store), try_=f"receipt history {store}")
     if json_output:
         write_json(found)
     else:
         write_stdout(render_history(found, style(color), quiet=changed, full=full, store=str(store)) or "no change in any lane\n")
-    if fail and worsened(found):
+    if fail and (worsened(found) or documents_worsened(found["documents"])):
         sys.exit(ExitCode.NO)

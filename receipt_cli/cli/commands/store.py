@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from receipt_cli.cli.output import note, print_line, progress, style, tell, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option, StoreFolder
@@ -19,10 +19,11 @@ from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
 from receipt_cli.io.duckdb import Answer, Database
 from receipt_cli.io.file_kinds import read_file
 from receipt_cli.render.differences import render_quarantine
+from receipt_cli.render.document_list import render_documents, tally_documents
 from receipt_cli.render.store import render_answer, render_meanings, render_panel, render_runs
 from receipt_cli.store.files import Store
 from receipt_cli.store.index import open_store
-from receipt_cli.store.listing import list_runs
+from receipt_cli.store.listing import list_documents, list_runs
 from receipt_cli.store.query import csv_text, names, records, view_columns
 from receipt_cli.store.query import export as write_views
 from receipt_cli.store.rows import Row, current_rows
@@ -66,13 +67,19 @@ def add_each(store: Path, sources: Iterable[tuple[str, Callable[[], Mapping[str,
 def ls(
     store: StoreFolder,
     quarantine: Annotated[bool, Option("--quarantine", help="List the logs that have no receipt, and why.")] = False,
+    kind: Annotated[
+        Literal["receipt", "ablation", "evaluation", "gpu_profile", "golden"],
+        Option("--kind", help="Kind of the documents to list; the runs are receipts."),
+    ] = "receipt",
     limit: Annotated[int | None, Option(least=0, help="Most runs to list, 0 for all; 20 by default, with --json all.")] = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
     """List the runs of a store, the latest first and those without a time last; --json prints a line of JSON for each.
 
-    Example: receipt store ls runs/
+    Below them stands how many other documents the store has; --kind lists those of a kind, each with its run.
+
+    Example: receipt store ls runs/ --kind evaluation
     """
     kept = Store(store)
     kept.check_exists()
@@ -84,16 +91,32 @@ def ls(
             shown = [(r.path, f"{r.error}: {r.why}" if r.why else r.error) for r in left_out]
             write_stdout(render_quarantine(shown, len(shown), style(color)))
         return
+    most = LISTED if limit is None else limit
+    if kind != "receipt":
+        documents = list_documents(store, kind)
+        _tell_damaged(documents)
+        if json_output:
+            write_stdout(b"".join(canonical_line(row) for row in (documents[:limit] if limit else documents)))
+        else:
+            write_stdout(render_documents(documents, kind, style(color), most))
+        return
     with progress(str(store)) as bar:
         rows = list_runs(store, bar)
-    for row in rows:
-        if row["refusal"] is not None:
-            print_line(f"receipt: note: {row['path']} is damaged: {row['refusal']}: passed over")
+    _tell_damaged(rows)
     if json_output:
         write_stdout(b"".join(canonical_line(row) for row in (rows[:limit] if limit else rows)))
         return
+    others = list_documents(store, linked=False)
+    _tell_damaged(others)
+    write_stdout(render_runs(rows, style(color), most))
+    if counted := tally_documents(others):
+        write_stdout(f"{counted}: receipt store ls {store} --kind {others[0]['kind']}\n")
 
-    write_stdout(render_runs(rows, style(color), LISTED if limit is None else limit))
+
+def _tell_damaged(rows: Iterable[Mapping[str, Any]]) -> None:
+    for row in rows:
+        if row["refusal"] is not None:
+            print_line(f"receipt: note: {row['path']} is damaged: {row['refusal']}: passed over")
 
 
 def query(

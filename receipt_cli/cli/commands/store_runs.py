@@ -12,11 +12,12 @@ from receipt_cli.cli.output import note_some, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder, Was
 from receipt_cli.comparison.comparable import Policy
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.errors import UsageError
+from receipt_cli.errors import InputError, UsageError
 from receipt_cli.history.lane_history import BY, history, make_lanes
 from receipt_cli.render.history import render_groups
 from receipt_cli.render.store import render_answer, render_failures, render_meanings
 from receipt_cli.store.answers import answer_question, fields_of
+from receipt_cli.store.documents import find_document
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import failure_groups, list_runs
 from receipt_cli.store.places import mark
@@ -30,11 +31,20 @@ _SHOWN = 60
 
 
 def show(store: StoreFolder, run: RunOf, json_output: Json = False, color: Color = "auto") -> None:
-    """Show a run of a store: its receipt, and the paths of its log.
+    """Show a run of a store: its receipt, and the paths of its log; or another document, by digits of its digest or its name.
+
+    `receipt store ls --kind KIND` lists the documents; evaluation:NAME names one of a kind.
 
     Example: receipt store show runs/ 3fa8c1
     """
-    found = find_run(store, run)
+    try:
+        found = find_run(store, run)
+    except InputError as error:
+        document = find_document(store, run)
+        if document is None:
+            raise error
+        show_document(str(document.path), json_output=json_output, color=color)
+        return
     if found.paths:
         tell_note([f"{found.name or found.receipt.run_id[:12]}: {', '.join(found.paths[:5])}"])
     show_document(str(found.receipt.path), json_output=json_output, color=color)

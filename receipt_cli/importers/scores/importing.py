@@ -96,13 +96,9 @@ def _before(steps: list[tuple[int, int]], line: int) -> int | None:
     return steps[place - 1][1] if place else None
 
 
-def evaluation(results: Results, document: Document, declared: Declared, otherwise: str | None = None) -> dict[str, Any]:
-    """Return the valid evaluation of ``results``, which were read from ``document``.
-
-    ``otherwise`` is the name of a run without one. Raises ``InvalidReceipt``.
-    """
-    run = {**({"name": otherwise} if otherwise is not None else {}), **declared.run}
-    run.setdefault("started_at", _stamp(results.started_at))
+def evaluation(results: Results, document: Document, declared: Declared) -> dict[str, Any]:
+    """Return the valid evaluation of ``results``, which were read from ``document``. Raises ``InvalidReceipt``."""
+    run = {"started_at": _stamp(results.started_at), **declared.run}
     model = {"name": _short(results.model), "revision": _short(results.revision), "step": results.step}
     problems = results.problems
     made = {

@@ -1,0 +1,8 @@
+"""Compare two documents of a kind besides receipts, each kind by its own rule of comparability.
+
+Start with ``compare``; ``ablations``, ``evaluations``, ``profiles`` and ``goldens`` have the rules.
+"""
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,0 +1,138 @@
+"""The course of what documents besides receipts say: scores, figures of GPU profiles and of ablations, by lane.
+
+Documents of one lane are one group; those without a lane are one if they belong to one run. A score is held against the one
+before it, within the combined standard error; other figures are shown and not judged: one value has no spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from receipt_cli.comparison.kinds.evaluations import judge_difference
+
+Row = Mapping[str, Any]
+_PROFILE = ("busy_ratio", "busy_s", "kernel_time_s")
+_OF_SCORE = ("task", "subset", "split", "metric", "filter", "shots")
+
+
+class _Point(NamedTuple):
+    """One value: when, at which training step, of which document and run; ``stderr`` and ``better`` of a score."""
+
+    at: str | None
+    step: int | None
+    line: int
+    value: float
+    stderr: float | None
+    better: bool | None
+    row: Row
+
+
+def document_history(rows: Sequence[Row], lane: str | None = None) -> dict[str, Any]:
+    """Return the ``groups`` of documents, each with its series; ``alone_count`` documents are in none.
+
+    ``rows`` are those of a store's documents. Those of excluded runs, of golden curves, and unreadable ones are left out;
+    with ``lane`` only those of that lane count.
+    """
+    groups: dict[tuple[str, str | None, str | None], list[Row]] = {}
+    alone = 0
+    for row in rows:
+        if row["refusal"] is not None or row["excluded"] or row["kind"] == "golden" or (lane is not None and row["lane"] != lane):
+            continue
+        if row["lane"] is None and row["run_id"] is None:
+            alone += 1
+        else:
+            groups.setdefault((row["kind"], row["lane"], None if row["lane"] is not None else row["run_id"]), []).append(row)
+    found = [
+        _group(kind, own, members)
+        for (kind, own, _), members in sorted(groups.items(), key=lambda item: tuple(map(str, item[0])))
+    ]
+    return {"groups": found, "alone_count": alone}
+
+
+def documents_worsened(history: Mapping[str, Any]) -> bool:
+    """Return whether the last score of any task is worse than the one before it."""
+    return any(series["outcome"] == "worse" for group in history["groups"] for series in group["series"])
+
+
+def _group(kind: str, lane: str | None, rows: Sequence[Row]) -> dict[str, Any]:
+    series: dict[tuple[Any, ...], list[_Point]] = {}
+    for row in rows:
+        for key, point in _OF_KIND[kind](row):
+            series.setdefault(key, []).append(point)
+    return {
+        "kind": kind,
+        "lane": lane,
+        "run_name": rows[0]["run_name"] if lane is None else None,
+        "run_id": rows[0]["run_id"] if lane is None else None,
+        "document_count": len(rows),
+        "series": [_series(kind, key, points) for key, points in series.items()],
+    }
+
+
+def _series(kind: str, key: tuple[Any, ...], points: Sequence[_Point]) -> dict[str, Any]:
+    """Return one figure over its documents in their order: by time, then by step, then by line of the log.
+
+    If some have a time, those without one are counted and left out. If none has, they have an order if their steps differ, or
+    in one document; else nothing is judged.
+    """
+    undated = [point for point in points if point.at is None]
+    if len(undated) < len(points):
+        points = [point for point in points if point.at is not None]
+    points = sorted(points, key=lambda p: (p.at or "", -1 if p.step is None else p.step, p.line, p.row["sha256"]))
+    steps, files = [point.step for point in points], {point.row["sha256"] for point in points}
+    ordered = points[0].at is not None or len(files) == 1 or (None not in steps and len(set(steps)) == len(steps))
+    outcome = difference = None
+    if len(points) > 1 and ordered and kind == "evaluation":
+        before, last = points[-2:]
+        difference = last.value - before.value
+        errors = (before.stderr, last.stderr)
+        combined = math.hypot(*(error for error in errors if error is not None)) if None not in errors else None
+        better = {p.better for p in (before, last) if p.better is not None}
+        outcome = judge_difference(difference, combined, better.pop() if len(better) == 1 else None)
+    return {
+        "of": dict(zip(_NAMES[kind], key, strict=True)),
+        "ordered": ordered,
+        "undated_count": len(undated) if points[0].at is not None else 0,
+        "values": [point.value for point in points],
+        "stderrs": [point.stderr for point in points],
+        "steps": steps,
+        "times": [point.at for point in points],
+        "documents": [point.row["sha256"] for point in points],
+        "difference": difference,
+        "outcome": outcome,
+    }
+
+
+def _scores(row: Row) -> Iterator[tuple[tuple[Any, ...], _Point]]:
+    for score in row["scores"] or ():
+        if score["value"] is not None:
+            step = score["step"] if score["step"] is not None else score["after_step"]
+            key = tuple(score[name] for name in _OF_SCORE)
+            line, better = score["line_number"] or 0, score["higher_is_better"]
+            yield key, _Point(row["run_at"], step, line, score["value"], score["stderr"], better, row)
+    for curve in row["curves"] or ():
+        if curve["last"] is not None:
+            key = (row["title"], None, None, curve["metric"], None, None)
+            yield key, _Point(row["run_at"], None, 0, curve["last"], None, None, row)
+
+
+def _profile(row: Row) -> Iterator[tuple[tuple[Any, ...], _Point]]:
+    for name in _PROFILE:
+        if row[name] is not None:
+            yield (row["label"], name), _Point(row["run_at"], None, 0, row[name], None, None, row)
+
+
+def _ablation(row: Row) -> Iterator[tuple[tuple[Any, ...], _Point]]:
+    for curve in row["curves"] or ():
+        if curve["median"] is not None:
+            yield (
+                (row["study"], row["variant"], curve["metric"]),
+                _Point(row["run_at"], None, 0, curve["median"], None, None, row),
+            )
+
+
+_OF_KIND = {"evaluation": _scores, "gpu_profile": _profile, "ablation": _ablation}
+_NAMES = {"evaluation": _OF_SCORE, "gpu_profile": ("label", "figure"), "ablation": ("study", "variant", "metric")}
+"""Kind → what identifies one of its series."""

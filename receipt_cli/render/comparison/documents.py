@@ -1,0 +1,245 @@
+"""Render comparisons of documents besides receipts, for the terminal and as Markdown, from the same tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from receipt_cli.render.comparison.words import VERDICTS
+from receipt_cli.render.console import Column, Page, Span, write_table
+from receipt_cli.render.document_list import figure_label, score_name
+from receipt_cli.render.fields import UNKNOWN
+from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.scale import byte_size, count, many, measure, number, percent, significant
+from receipt_cli.render.style import Role, Style
+from receipt_cli.render.text import code, escape, table
+
+Part = Mapping[str, Any]
+_MOST = 12
+"""Most rows of a table without ``full``."""
+_OUTCOMES: Mapping[str, tuple[str, Role]] = {
+    "better": ("better", "good"),
+    "worse": ("worse", "bad"),
+    "different": ("differs", "plain"),
+    "noise": ("within noise", "dim"),
+    "equal": ("equal", "dim"),
+    "not_judged": ("no error known", "dim"),
+}
+_STATES: Mapping[str, tuple[str, Role]] = {
+    "vanished": ("vanished", "plain"),
+    "appeared": ("appeared", "plain"),
+    "not_listed": ("not listed", "dim"),
+}
+_BY = {"better": 1, "worse": 0, "different": 2, "noise": 3, "not_judged": 4, "equal": 5}
+
+
+class Section(NamedTuple):
+    """One table: its title, a note on it, columns, and rows; the first column is foreign text."""
+
+    title: str
+    note: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Span]]
+
+
+def render_documents_compared(document: Part, style: Style, *, full: bool = False) -> str:
+    """Return the comparison (``document_comparison/1.0``), each line ended by a newline; ``full``: every row."""
+    page = Page(style)
+    for each in document["comparisons"]:
+        page.gap()
+        word, role = VERDICTS[each["verdict"]]
+        names = [page.say(side["file"]) for side in (document["baseline"], each["candidate"])]
+        page.line(Span(word, role), Span(f"  {names[0]} → {names[1]}", "strong"))
+        for reason in each["reasons"]:
+            page.prose(page.say(reason), "plain", indent=2, bullet="· ")
+        for section in _SECTIONS[document["kind"]](each):
+            page.heading(section.title, Span(section.note, "dim"))
+            shown = section.rows if full else section.rows[:_MOST]
+            rows = [[Span(page.say(cell.text), cell.role) for cell in row] for row in shown]
+            write_table(page, section.columns, rows, hidden=len(section.rows) - len(shown), what="" if full else "(--full)")
+    return page.text()
+
+
+def documents_markdown(document: Part) -> str:
+    """Return the comparison (``document_comparison/1.0``) as GitHub-flavoured Markdown."""
+    lines: list[str] = []
+    for each in document["comparisons"]:
+        names = [code(side["file"]) for side in (document["baseline"], each["candidate"])]
+        lines += [f"### {escape(VERDICTS[each['verdict']][0])}: {names[0]} → {names[1]}", ""]
+        lines += [f"- {escape(reason)}" for reason in each["reasons"]] + ([""] if each["reasons"] else [])
+        for section in _SECTIONS[document["kind"]](each):
+            rows = [[code(cell.text) if not i else escape(cell.text) for i, cell in enumerate(row)] for row in section.rows[:40]]
+            lines += [f"#### {escape(section.title)}", "", *table([escape(c.title) for c in section.columns], rows), ""]
+            if len(section.rows) > 40:
+                lines += [f"{len(section.rows) - 40} more rows", ""]
+    return "\n".join(lines)
+
+
+def _value(name: str, value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    return f"{byte_size(value)}/s" if name == "bytes_per_s" else count(value) if name.endswith("count") else measure(name, value)
+
+
+def _signed(text: str, difference: float | None) -> str:
+    return UNKNOWN if difference is None else text if difference == 0 else f"{'+' if difference > 0 else '−'}{text}"
+
+
+def _change(part: Part) -> str:
+    """Return the change of a figure in percent, else its difference."""
+    difference, ratio = part["difference"], part["ratio"]
+    if difference is None:
+        return UNKNOWN
+    if ratio is None or ratio <= 0:
+        return _signed(number(abs(difference), 3) if difference != int(difference) else count(abs(difference)), difference)
+    share = abs(ratio - 1) * 100
+    return f"× {significant(ratio)}" if ratio >= 10 else _signed(f"{significant(share) if share else '0'} %", difference)
+
+
+_SIDES = (Column("before", right=True), Column("after", right=True))
+
+
+def _figures(title: str, parts: Sequence[Part], note: str = "") -> Iterator[Section]:
+    """Yield a table of figures of both sides, if there are any."""
+    if parts:
+        rows = []
+        for part in parts:
+            label = figure_label(part["name"])
+            values = [_value(part["name"], part[side]) for side in "ab"]
+            rows.append([Span(label, "strong"), *map(Span, [*values, _change(part)])])
+        yield Section(title, note, [Column("figure", least=10), *_SIDES, Column("change", right=True)], rows)
+
+
+def _ablation(each: Part) -> Iterator[Section]:
+    names = list(dict.fromkeys([*each["changes"][0], *each["changes"][1]]))
+    if names and each["verdict"] != "not_comparable":
+        rows = [[Span(name, "strong"), *(Span(str(side.get(name, UNKNOWN))) for side in each["changes"])] for name in names]
+        yield Section("settings that are changed", "", [Column("setting", least=10), Column("before"), Column("after")], rows)
+    columns = [
+        Column("metric", least=10), Column("of", drop=1), Column("cells", right=True), Column("differ", right=True),
+        Column("most", right=True, least=12),
+    ]  # fmt: skip
+    rows = []
+    for curve in each["curves"]:
+        role: Role = "plain" if curve["differing_count"] else "dim"
+        cells = [curve["of"], count(curve["cell_count"]), count(curve["differing_count"]), _greatest(curve)]
+        rows.append([Span(metric_label(curve["metric"]), "strong"), *(Span(cell, role) for cell in cells)])
+    if rows:
+        yield Section("curves", f"cell by cell at {many(each['common_step_count'], 'common step')}", columns, rows)
+    for curve in each["curves"]:
+        shown = [part for part in curve["window"] if part["difference"] != 0]
+        if shown and curve["of"] == "model":
+            yield from _figures(f"{metric_label(curve['metric'])} in the window", shown)
+    yield from _unmatched(each["unmatched"], lambda part: f"{metric_label(part['metric'])} of the {part['of']}")
+
+
+def _greatest(part: Part) -> str:
+    """Return the place of the greatest difference, with both values."""
+    found = part["greatest"]
+    if found is None:
+        return UNKNOWN
+    values = [UNKNOWN if found[side] is None else number(found[side]) for side in "ab"]
+    layer = f" layer {found['layer']}" if "layer" in found else ""
+    return f"{values[0]} → {values[1]} at step {found['step']}{layer}"
+
+
+def _unmatched(parts: Sequence[Part], named: Callable[[Part], str]) -> Iterator[Section]:
+    if parts:
+        sides = {"a": "before", "b": "after"}
+        rows = [
+            [Span(named(part), "strong"), Span(sides[part["side"]]), Span(part.get("why", "only here"))] for part in parts
+        ]  # fmt: skip
+        yield Section("not compared", "", [Column("what", least=12), Column("side"), Column("why", least=10)], rows)
+
+
+def _evaluation(each: Part) -> Iterator[Section]:
+    scores = sorted(each["scores"], key=lambda score: _BY[score["outcome"]])
+    columns = [
+        Column("score", least=18), *_SIDES, Column("difference", right=True), Column("± both", right=True), Column("verdict"),
+        Column("steps", drop=1),
+    ]  # fmt: skip
+    rows = []
+    for score in scores:
+        word, role = _OUTCOMES[score["outcome"]]
+        values = [UNKNOWN if score[side] is None else number(score[side]) for side in "ab"]
+        apart = UNKNOWN if score["difference"] is None else _signed(number(abs(score["difference"]), 3), score["difference"])
+        error = UNKNOWN if score["combined_stderr"] is None else number(score["combined_stderr"], 2)
+        steps = [UNKNOWN if score[f"{side}_step"] is None else str(score[f"{side}_step"]) for side in "ab"]
+        cells = [Span(score_name(score), "strong"), *map(Span, [*values, apart, error]), Span(word, role)]
+        rows.append([*cells, Span(f"{steps[0]} → {steps[1]}" if steps != [UNKNOWN] * 2 else UNKNOWN, "dim")])
+    if rows:
+        note = f"noise: within {number(each['far'], 3)} combined standard errors"
+        yield Section(many(len(rows), "score"), note, columns, rows)
+    yield from _figures("recorded figures", each["figures"])
+    yield from _unmatched(each["unmatched"], score_name)
+
+
+def _profile(each: Part) -> Iterator[Section]:
+    yield from _figures("session", each["figures"])
+    grown = [k for k in each["kernels"] if k["difference"] is None or k["difference"] != 0]
+    columns = [
+        Column("kernel", least=16), *_SIDES, Column("change", right=True), Column("time", right=True),
+        Column("launches", right=True, drop=2), Column("mean", right=True, drop=1),
+    ]  # fmt: skip
+    rows = []
+    for kernel in grown:
+        word, role = _STATES.get(kernel["state"], (_change(kernel), "plain"))
+        difference = kernel["difference"]
+        more = UNKNOWN if difference is None else _signed(_value("total_s", abs(difference)), difference)
+        totals = [_value("total_s", kernel[side]) for side in "ab"]
+        launches, means = (
+            _both([kernel[f"{side}_{key}"] for side in "ab"], shown)
+            for key, shown in (("count", count), ("mean_s", lambda value: measure("mean_s", value)))
+        )
+        rows.append([Span(kernel["kernel"], "strong"), *map(Span, totals), Span(word, role), *map(Span, [more, launches, means])])
+    if rows:
+        same = len(each["kernels"]) - len(grown)
+        note = "by the change of the time in them" + (f"; {many(same, 'kernel')} as before" if same else "")
+        yield Section(many(len(rows), "kernel"), note, columns, rows)
+    for copy in (copy for copy in each["copies"] if any(figure["difference"] != 0 for figure in copy["figures"])):
+        yield from _figures(f"copies {copy['direction'].replace('_', ' ')}", copy["figures"])
+    if each["stalls"]:
+        rows = [
+            [Span(f"{stall['reason']}{' (no instruction issued)' if stall['not_issued'] else ''}", "strong"),
+             *(Span(percent(stall[side])) for side in "ab"),
+             Span(_signed(f"{significant(abs(stall['difference']) * 100)} points", stall["difference"]))]
+            for stall in each["stalls"]
+        ]  # fmt: skip
+        plan = [Column("reason", least=12), *_SIDES, Column("change", right=True)]
+        yield Section("stall reasons", "shares of samples", plan, rows)
+    for lane in each["lanes"]:
+        note = "" if lane["a_status"] == lane["b_status"] == "ok" else f"{lane['a_status']} → {lane['b_status']}"
+        yield from _figures(f"lane {lane['label']}", lane["figures"], note)
+
+
+def _both(values: Sequence[float | None], shown: Callable[[float], str]) -> str:
+    """Return two values with an arrow between them, or one if they are equal."""
+    texts = [UNKNOWN if value is None else shown(value) for value in values]
+    return texts[0] if texts[0] == texts[1] else " → ".join(texts)
+
+
+def _golden(each: Part) -> Iterator[Section]:
+    columns = [
+        Column("figure", least=10),
+        Column("system", least=10, drop=1),
+        Column("steps", right=True),
+        Column("differ", right=True),
+    ]
+    rows = []
+    for curve in each["curves"]:
+        first = curve["first"]
+        where = UNKNOWN if first is None else f"{first['a']} → {first['b']} at step {first['step']}"
+        counts = [count(curve["cell_count"]), count(curve["differing_count"])]
+        rows.append([Span(curve["metric"], "strong"), Span(curve["system"]), *map(Span, [*counts, where])])
+    if rows:
+        yield Section("curves", "as printed", [*columns, Column("first", right=True, least=12)], rows)
+    yield from _unmatched(each["unmatched"], lambda part: str(part["system"]))
+
+
+_SECTIONS: Mapping[str, Callable[[Part], Iterator[Section]]] = {
+    "ablation": _ablation,
+    "evaluation": _evaluation,
+    "gpu_profile": _profile,
+    "golden": _golden,
+}
+"""Kind → the tables of one comparison."""
