@@ -9,8 +9,8 @@ from typing import Any
 
 from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.metrics import metric_label
-from receipt_cli.render.scale import count, duration, many, number, percent
-from receipt_cli.render.style import Style
+from receipt_cli.render.scale import count, duration, many, measure, number, percent
+from receipt_cli.render.style import Role, Style
 
 _LABELS = {
     "duration_s": "session",
@@ -28,6 +28,11 @@ _LABELS = {
 """Name of a figure that is no metric → its label."""
 Row = Mapping[str, Any]
 NONE = "-"
+CHANGES: Mapping[str | None, tuple[str, Role]] = {
+    "better": ("✓ better", "good"), "worse": ("✗ worse", "bad"), "different": ("▸ differs", "plain"),
+    "noise": ("within noise", "dim"), "equal": ("equal", "dim"), "not_judged": ("no error known", "dim"),
+}  # fmt: skip
+"""Outcome of the last score against the one before → words."""
 NOUNS = {"ablation": "ablation", "evaluation": "evaluation", "gpu_profile": "GPU profile", "golden": "golden document"}
 """Kind → its name in words."""
 
@@ -61,6 +66,26 @@ def render_documents(rows: Sequence[Row], kind: str, style: Style, limit: int = 
     if len(shown) < len(rows):
         page.line(Span(f"{count(len(rows) - len(shown))} more: --limit 0", "dim"))
     return page.text()
+
+
+def cells_of(kind: str, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Return the titles of the columns of a kind, and the cells of each valid document."""
+    columns, cells = _TABLES[kind]
+    return [column.title for column in columns], [cells(row) for row in rows]
+
+
+def series_cells(kind: str, one: Row) -> list[str]:
+    """Return a series of ``document_history``: its name, first and last value, and the verdict since the one before."""
+    values, of = one["values"], one["of"]
+    figure = of.get("figure") or ""
+    shown = [measure(figure, value) if figure else number(value) for value in (values[0], values[-1])]
+    error = one["stderrs"][-1]
+    if kind == "evaluation":
+        name = score_name(of)
+    else:
+        name = f"{of['label']} {figure_label(figure)}" if figure else f"{of['variant']} {figure_label(of['metric'])} (median)"
+    last = shown[1] + ("" if error is None else f" ± {number(error, 2)}")
+    return [name, shown[0] if len(values) > 1 else "", last, CHANGES.get(one["outcome"], ("", "plain"))[0]]
 
 
 def run_of(row: Row) -> str:

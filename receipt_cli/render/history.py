@@ -8,9 +8,9 @@ from typing import Any
 
 from receipt_cli.render.comparison.words import field_name, field_value
 from receipt_cli.render.console import Column, Page, Span, write_table
-from receipt_cli.render.document_list import figure_label, score_name
+from receipt_cli.render.document_list import CHANGES, series_cells
 from receipt_cli.render.metrics import metric_label, sparkline
-from receipt_cli.render.scale import count, many, measure, number, percent, scale_for, significant
+from receipt_cli.render.scale import count, many, measure, percent, scale_for, significant
 from receipt_cli.render.store import short_id, tally
 from receipt_cli.render.style import Role, Style
 
@@ -22,10 +22,6 @@ _FEW = 3
 _NAME = 40
 _SERIES = 12
 _KINDS = {"evaluation": "evaluations", "gpu_profile": "GPU profiles", "ablation": "ablations"}
-_CHANGES: dict[str | None, tuple[str, Role]] = {
-    "better": ("✓ better", "good"), "worse": ("✗ worse", "bad"), "different": ("▸ differs", "plain"),
-    "noise": ("within noise", "dim"), "equal": ("equal", "dim"), "not_judged": ("no error known", "dim"),
-}  # fmt: skip
 _OUTCOMES: dict[str, Role] = {"better": "good", "worse": "bad", "different": "plain"}
 
 
@@ -60,17 +56,10 @@ def _documents(page: Page, found: Mapping[str, Any], *, quiet: bool, full: bool,
         shown = series if full else series[:_SERIES]
         rows = []
         for one in shown:
-            values, name = one["values"], _figure_of(group["kind"], one["of"])
-            kind = one["of"].get("figure") or ""
-            cells = [measure(kind, value) if kind else number(value) for value in (values[0], values[-1])]
-            error = one["stderrs"][-1]
-            word, role = _CHANGES.get(one["outcome"], ("", "plain"))
-            ends = [
-                Span(cells[0] if len(values) > 1 else ""),
-                Span(cells[1] + ("" if error is None else f" ± {number(error, 2)}")),
-            ]
-            course = sparkline(values, _TREND, least_span=0.05) if len(values) > 2 and one["ordered"] else ""
-            rows.append([Span(page.say(name)), *ends, Span(word, role), Span(course, "accent")])
+            name, first, last, _ = series_cells(group["kind"], one)
+            word, role = CHANGES.get(one["outcome"], ("", "plain"))
+            course = sparkline(one["values"], _TREND, least_span=0.05) if len(one["values"]) > 2 and one["ordered"] else ""
+            rows.append([Span(page.say(name)), Span(first), Span(last), Span(word, role), Span(course, "accent")])
         columns = [Column("figure", least=16), Column("first", right=True, drop=1), Column("last", right=True)]
         columns += [Column("since the one before"), Column("over the documents", drop=2)]
         used = [i for i in range(len(columns)) if i < 3 or any(row[i].text for row in rows)]
@@ -79,15 +68,6 @@ def _documents(page: Page, found: Mapping[str, Any], *, quiet: bool, full: bool,
     if found["alone_count"] and not quiet:
         alone = many(found["alone_count"], "document")
         page.prose(page.say(f"{alone} without a lane and a run: receipt store ls {store}"), "dim")
-
-
-def _figure_of(kind: str, of: Mapping[str, Any]) -> str:
-    """Return what a series is called."""
-    if kind == "evaluation":
-        return score_name(of)
-    if kind == "gpu_profile":
-        return f"{of['label']} {figure_label(of['figure'])}"
-    return f"{of['variant']} {figure_label(of['metric'])} (median)"
 
 
 def render_groups(document: Mapping[str, Any], style: Style, store: str) -> str:

@@ -11,12 +11,14 @@ from receipt_cli.documents.canonical import run_id
 from receipt_cli.history.lane_history import history, make_lanes, watch
 from receipt_cli.render.card import render_card
 from receipt_cli.render.comparison.words import field_name, field_value
+from receipt_cli.render.document_list import tally_documents
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import kind_of
 from receipt_cli.render.store import render_failures, render_runs
 from receipt_cli.render.style import Style
 from receipt_cli.report.curves import SeriesFolder
 from receipt_cli.report.detail import pack, run_detail
+from receipt_cli.report.documents import report_documents
 from receipt_cli.report.drift import Sign, alarms, signs, vanished
 from receipt_cli.report.packing import MAX_NAME, Pool, byte_count, columns, number, present, short_text
 from receipt_cli.report.row import CHECKS, COLUMNS, core_row, listed, pack_row
@@ -45,9 +47,12 @@ def store_report(
     title: str,
     quarantined: Sequence[Quarantined] = (),
     series: SeriesFolder | None = None,
+    documents: Sequence[Mapping[str, Any]] = (),
     most: int = MAX_BYTES,
 ) -> dict[str, Any]:
     """Return the report of a store, with runs by time: those without a time first, the newest last.
+
+    ``documents`` are the store's other documents, as ``list_documents`` gives them.
 
     Beyond ``most`` bytes, the oldest runs keep only their rows, and the report counts them.
     """
@@ -63,7 +68,7 @@ def store_report(
     places = {run_id(row[4]): place for place, row in enumerate(rows)}
     report = {
         **_frame("store", short_text(title), registry, pool),
-        "plain": _plain(shown),
+        "plain": _plain(shown, tally_documents(documents)),
         "runs": columns((pack_row(row[0], pool) for row in rows), COLUMNS),
         "lanes": _lanes([row[4] for row in rows], policy, registry, pool, places),
         "drift": alarms([[*row[2], *gone] for row, gone in zip(rows, vanished([row[4] for row in rows]), strict=True)], pool),
@@ -71,6 +76,7 @@ def store_report(
             [short_text(q.path), q.exit_code, short_text(q.error), short_text(q.why)] for q in quarantined[:_MAX_QUARANTINED]
         ],
         "quarantined": len(quarantined),
+        "documents": report_documents(documents, places),
     }
     return _bounded(report, [(row[1], row[3]) for row in rows], pool, most)
 
@@ -97,17 +103,20 @@ def one_run_report(
         "drift": alarms([list(signs(document))], pool),
         "quarantine": [],
         "quarantined": 0,
+        "documents": report_documents((), {}),
         "details": [detail],
         "left_out": [0, 0],
     }
 
 
-def _plain(rows: list[dict[str, Any]]) -> str:
-    """Return the last runs and what failed as text, for a reader without scripts."""
+def _plain(rows: list[dict[str, Any]], others: str) -> str:
+    """Return the last runs, what failed, and the number of ``others`` as text, for a reader without scripts."""
     rows = sorted(sorted(rows, key=lambda row: row["run_id"]), key=lambda row: row["run_at"] or "", reverse=True)
     style = Style(width=_WIDTH)
     parts = render_runs(rows, style, LATEST), render_failures(rows, failure_groups(rows), style, LATEST)
-    return "\n".join(parts).replace(": --limit 0", "").replace("messages, uncut: --full\n", "")
+    return "\n".join(parts).replace(": --limit 0", "").replace("messages, uncut: --full\n", "") + (
+        f"\n{others}\n" if others else ""
+    )
 
 
 def _frame(kind: str, title: str, registry: Registry, pool: Pool) -> dict[str, Any]:

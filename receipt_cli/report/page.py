@@ -11,7 +11,18 @@ from typing import Any
 
 from receipt_cli.report.packing import compact
 
-SCRIPTS = ("format.js", "model.js", "chart.js", "panels.js", "lanes.js", "overlay.js", "runs.js", "run.js", "main.js")
+SCRIPTS = (
+    "format.js",
+    "model.js",
+    "chart.js",
+    "panels.js",
+    "lanes.js",
+    "overlay.js",
+    "runs.js",
+    "run.js",
+    "documents.js",
+    "main.js",
+)
 STYLE = "report.css"
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 """In JSON these characters occur only in texts; escaped, they cannot end the element or begin a comment."""

@@ -15,6 +15,7 @@ from receipt_cli.report.curves import SeriesFolder, product_curves
 from receipt_cli.report.data import one_run_report, store_report
 from receipt_cli.report.page import render_page
 from receipt_cli.store.files import Store
+from receipt_cli.store.listing import list_documents
 from receipt_cli.store.reading import read_receipts
 
 
@@ -36,8 +37,8 @@ def report(
     """Write a report of all runs of a store: one HTML file that needs no network and no server.
 
     Losses, throughput, time in steps, memory and checks over time, curves of chosen runs in one chart, what changed in each
-    lane and why, failures by message, what varies, cost, signs that a format changed, and a page for every run. The output
-    is deterministic.
+    lane and why, failures by message, what varies, cost, signs that a format changed, and a page for every run and every
+    other document. The output is deterministic.
 
     Example: receipt report runs/ -o report.html
     """
@@ -45,6 +46,8 @@ def report(
     kept.check_exists()
     folder = series or (store / "series" if (store / "series").is_dir() else None)
     curves = SeriesFolder(folder, notes.append) if folder is not None else None
+    others = list_documents(store)
+    notes += [f"{row['path']} is skipped: {row['refusal']}" for row in others if row["refusal"] is not None]
     found = store_report(
         read_receipts(kept, notes.append, excluded=False),
         read_policy(policy),
@@ -52,6 +55,7 @@ def report(
         title=title,
         quarantined=list(kept.quarantined()),
         series=curves,
+        documents=others,
     )
     page = render_page(found)
     write_atomically(output, page)

@@ -37,7 +37,7 @@ function header() {
     theme: el('button', {type: 'button', id: 'theme', title: 'Colours (t)', click: () => setTheme(remember(THEMES[(THEMES.indexOf(theme) + 1) % 3]))}),
     count: el('span', {id: 'count', role: 'status'}),
   };
-  const links = [['', 'Overview'], ['lanes', 'Lanes'], ['runs', 'Runs'], ['overlay', 'Overlay'], ['doubts', 'Doubts']];
+  const links = [['', 'Overview'], ['lanes', 'Lanes'], ['runs', 'Runs'], ['overlay', 'Overlay'], ...(D.documents.listed.length ? [['documents', 'Documents']] : []), ['doubts', 'Doubts']];
   document.getElementById('top').append(el('span', {class: 'mark'}, 'receipt'),
     D.kind === 'store' && el('nav', {'aria-label': 'Pages'}, links.map(([to, name]) => el('a', {href: place(to), 'data-to': to}, name))) || '',
     D.kind === 'store' && el('form', {class: 'filter', role: 'search', submit: event => event.preventDefault()}, controls.q, controls.lane, controls.preset, controls.state, controls.clear, controls.count) || '',
@@ -53,6 +53,8 @@ function pageFor({path, filter}) {
     case 'runs': return runsPage(filter);
     case 'run': { const run = findRun(path.slice(1).join('/')); return run !== null ? runPage(run) : missing('There is no such run, or more than one.'); }
     case 'overlay': return overlayPage(filter);
+    case 'documents': return documentsPage();
+    case 'document': return documentPage(path[1]);
     case 'doubts': return doubtsPage();
     default: return missing('There is no such page.');
   }
@@ -81,7 +83,7 @@ function render(moved) {
     const some = filtered && Object.keys(filter).some(key => !['sort', 'cols', 'metric', 'x', 'runs'].includes(key));
     controls.clear.hidden = !some;
     controls.count.textContent = some ? `${count(chosen(filter).length)} of ${count(N)}` : plural(N, 'run');
-    const page = {lane: 'lanes', run: 'runs'}[now.path[0]] || now.path[0] || '';
+    const page = {lane: 'lanes', run: 'runs', document: 'documents'}[now.path[0]] || now.path[0] || '';
     for (const link of document.querySelectorAll('nav a')) if (link.dataset.to === page) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
   }
   const title = main.querySelector('h1');

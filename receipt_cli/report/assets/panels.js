@@ -21,6 +21,7 @@ function overview(filter) {
     checksPanel(runs, filter),
     variesSection(runs),
     costSection(runs),
+    documentsSection(),
     doubtsSection(6),
   ];
 }

@@ -18,7 +18,7 @@ function runPage(run) {
 }
 
 function detailSections(run, d) {
-  return [D.kind === 'run' && curves(d), d.failure || R.reason[run] !== null ? failure(run, d.failure || {}) : null, checkList(d.checks || []), D.kind === 'store' && curves(d), statistics(d), goodput(d), doubts(d), sinceBefore(run), provenance(d)];
+  return [D.kind === 'run' && curves(d), d.failure || R.reason[run] !== null ? failure(run, d.failure || {}) : null, checkList(d.checks || []), D.kind === 'store' && curves(d), statistics(d), goodput(d), documentsOf(run), doubts(d), sinceBefore(run), provenance(d)];
 }
 
 function checkList(checks) {
