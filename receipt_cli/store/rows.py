@@ -9,12 +9,13 @@ from typing import Any
 
 from receipt_cli.errors import UsageError
 from receipt_cli.io.duckdb import check_installed
+from receipt_cli.store.columns import REAL, TIME
 from receipt_cli.store.files import Store
 from receipt_cli.store.flatten import list_files, read_row
 from receipt_cli.store.index import open_store
 from receipt_cli.store.kept_rows import kept_rows
 from receipt_cli.store.query import plain
-from receipt_cli.store.views import REAL, TIME, structure
+from receipt_cli.store.views import structure
 
 Row = dict[str, Any]
 

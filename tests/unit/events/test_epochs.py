@@ -76,7 +76,8 @@ def test_evaluations_of_superseded_epochs_are_left_out(receipt_of: Receipt) -> N
     """Those of an epoch that a restart trains again, though they print no step."""
 
     def epochs(first: int, end: int, loss: float) -> list[str]:
-        return [f"Epoch {e} - Loss: {loss - e / 10:.4f}\nEvaluation Epoch {e} - Loss: {loss - e / 8:.4f}" for e in range(first, end)]
+        told = "Epoch {0} - Loss: {1:.4f}\nEvaluation Epoch {0} - Loss: {2:.4f}"
+        return [told.format(e, loss - e / 10, loss - e / 8) for e in range(first, end)]
 
     said = "\n".join([*epochs(0, 6, 4.0), "resumed from epoch 3", *epochs(4, 12, 3.9)])
     document = receipt_of(said + "\n")
