@@ -103,9 +103,12 @@ def find_fold(text: bytes) -> Fold | None:
 
 
 def _heads_of_each(lines: Sequence[bytes]) -> tuple[int, int]:
-    """Return how many heads each line has, at least, but for empty ones; and how many blanks end the last of these."""
+    """Return how many heads each line has, at least, and how many blanks end the last of these.
+
+    Empty lines have none, and the first one may lack some: it may be a part of a line.
+    """
     found = []
-    for line in filter(None, lines):
+    for line in filter(None, lines[1:]):
         if not (heads := heads_of(line)):
             return 0, 0  # the usual case
         found.append((line, heads))
