@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -47,43 +47,32 @@ class PrintedDigits:
         open_: dict[str, set[int | None]] = {}
         for mine in kept.values():
             rule = mine[0][0].rule
-            columns, own = self._columns(mine[0][0].grammar, rule), _Kept(mine)
+            columns, own = self._columns(mine[0][0].grammar, rule), cache(partial(_positions, mine))
+            left_out = len(columns or ()) - sum(size_of(rows) for _, rows in mine)
             for field, printed in columns.printed.items() if columns is not None else ():
                 kind, name = rule.fields[field].target if field in rule.fields else ("metric", field)
                 if kind != "metric" or name not in wanted or columns is None:
                     continue
                 for digits, shown in printed.items():
-                    if len(printed) == 1 or own.show(shown, len(columns)):
+                    certain = len(printed) == 1 or shown.number > left_out
+                    if certain or np.isin([shown.first, shown.last], own()).any():
                         sure.setdefault(name, set()).add(digits)
-                    elif own.may_show(shown):
+                    elif _may_show(shown, own()):
                         open_.setdefault(name, set()).add(digits)
         found: dict[str, Digits] = {}
-        for name, certain in sure.items():
-            known = [number for number in certain if number is not None]
+        for name, every in sure.items():
+            known = [number for number in every if number is not None]
             doubtful = open_.get(name, set())
-            if len(known) == len(certain) and all(
-                number is not None and min(known) <= number <= max(known) for number in doubtful
-            ):
+            if len(known) == len(every) and all(number is not None and min(known) <= number <= max(known) for number in doubtful):
                 found[name] = Digits(min(known), max(known))
         return found
 
 
-class _Kept:
-    """The records of one rule that are in a table: ``parts`` are its sources, with their rows."""
+def _positions(parts: Sequence[tuple[Source, Rows]]) -> Integers:
+    """Return the positions in the log of some rows of each source."""
+    return np.concatenate([at_rows(source.columns.at.whole(), rows) for source, rows in parts])
 
-    def __init__(self, parts: Sequence[tuple[Source, Rows]]) -> None:
-        self._parts = parts
-        self.count = sum(size_of(rows) for _, rows in parts)
 
-    @cached_property
-    def at(self) -> Integers:
-        """Their positions in the log."""
-        return np.concatenate([at_rows(source.columns.at.whole(), rows) for source, rows in self._parts])
-
-    def show(self, shown: Shown, count: int) -> bool:
-        """Return whether one of them certainly shows these digits: the rule read ``count`` records."""
-        return shown.number > count - self.count or bool(np.isin([shown.first, shown.last], self.at).any())
-
-    def may_show(self, shown: Shown) -> bool:
-        """Return whether one of them stands where records show these digits."""
-        return bool(shown.first < self.at.max(initial=-1) and self.at.min(initial=NONE_SHOWN.first) < shown.last)
+def _may_show(shown: Shown, at: Integers) -> bool:
+    """Return whether a record at one of the positions ``at`` stands where records show these digits."""
+    return bool(shown.first < at.max(initial=-1) and at.min(initial=NONE_SHOWN.first) < shown.last)
