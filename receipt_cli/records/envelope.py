@@ -117,6 +117,8 @@ _HEADS = (
 )
 ENVELOPE = compile_later(b"|".join(_HEADS))
 """Heads that launchers, collectors and loggers put before a line, each with its final blank."""
+DIGITS = (">1 ", "#033[")
+"""The texts of heads whose digits decide whether they are heads, as ``grammar.digit_sensitivity`` finds them."""
 INDENT = 4
 """Fewest blanks before a nested line of source code."""
 MAX_ENVELOPES = 6
@@ -149,6 +151,7 @@ _BARE_CLOCK = compile_later(rb"(?<![\d:])\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])
 _UNIX = compile_later(rb"(?<!\d)([12]\d{9})\.(\d{3,9})(?= )")
 MASK = bytes.maketrans(b"123456789", b"000000000")
 """Replaces each digit by 0."""
+_SYSLOG_MASKED, _COLOUR_MASKED = (text.encode().translate(MASK) for text in DIGITS)
 CLOCK_MASKED, UNIX_MASKED = b"00:00:00", b"0000000000.000"
 """Masked text inside nearly every time, and inside seconds since 1970: much faster to find than the time itself."""
 _CLOSING = compile_later(rb"[\])>|:]{0,3} ?")
@@ -235,8 +238,8 @@ def form_of_heads(record: bytes) -> bytes | None:
 
 
 def is_blind(masked: bytes) -> bool:
-    """Return whether digits cannot decide about the heads of a ``masked`` record: two patterns of heads contain digits."""
-    return b">0 " not in masked and b"#000[" not in masked
+    """Return whether digits cannot decide about the heads of a ``masked`` record."""
+    return _SYSLOG_MASKED not in masked and _COLOUR_MASKED not in masked
 
 
 def _peel(record: bytes) -> tuple[Head, ...]:

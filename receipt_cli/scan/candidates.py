@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
 from receipt_cli.grammar.length_sensitivity import Between, lengths_compared
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.patterns import compile_later
-from receipt_cli.records.envelope import ENVELOPE, MASK
+from receipt_cli.records.envelope import DIGITS, MASK
 from receipt_cli.records.literals import LITERALS
 from receipt_cli.scan.extraction import Span
 from receipt_cli.scan.extraction.labelled import LABELS
@@ -110,7 +110,7 @@ class Candidates:
     def asked(self) -> Asked | None:
         """The searches for digits that the rules and markers compare; None if one may compare digits anywhere."""
         found = [*(rule.compared for _, rule, _ in self.rules), *(digits_compared(one.source) for one in self.markers)]
-        together = Compared.union([*found, _of_envelopes()])
+        together = Compared.union([*found, Compared(own=frozenset(DIGITS))])
         return None if together is None else Asked.of(together)
 
 
@@ -120,11 +120,3 @@ def places_of(text: bytes, part: bytes) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(part, at + 1)
-
-
-@cache
-def _of_envelopes() -> Compared:
-    """Return the digits that decide whether a text is an envelope."""
-    compared = digits_compared(ENVELOPE.pattern.decode("latin-1"))
-    assert compared is not None, "the envelopes may distinguish digits anywhere"
-    return compared

@@ -14,7 +14,7 @@ main()
 """
 UNUSED = (
     "asyncio", "charset_normalizer", "concurrent.futures.process", "duckdb", "fsspec", "git", "jsonschema", "multiprocessing",
-    "psutil", "ssl", "unittest", "yaml", "zlib_ng", "zstandard",
+    "psutil", "pydantic", "ssl", "unittest", "yaml", "zlib_ng", "zstandard",
     "receipt_cli.authoring.lint", "receipt_cli.batch", "receipt_cli.ci", "receipt_cli.comparison", "receipt_cli.emit",
     "receipt_cli.export", "receipt_cli.follow", "receipt_cli.gpu_profile",
     "receipt_cli.header.host", "receipt_cli.header.git", "receipt_cli.header.host", "receipt_cli.history",
@@ -34,7 +34,7 @@ def loaded(*words: str) -> list[str]:
 
 def test_a_small_log_loads_what_it_needs() -> None:
     assert [name for name in loaded("parse", "--json", str(SMALL)) if name in UNUSED] == []
-    assert [name for name in loaded("check", str(SMALL)) if name in ("git", "jsonschema", "psutil")] == []
+    assert [name for name in loaded("check", str(SMALL)) if name in ("git", "jsonschema", "psutil", "pydantic")] == []
 
 
 def test_the_version_loads_no_part_of_a_scan() -> None:
