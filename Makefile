@@ -305,6 +305,11 @@ test-all: $(DEV) $(COMPILED) $(KERNEL) trainers ## every test, with TensorBoard,
 	TRAINER_PYTHON=$(abspath build/trainers/bin/python) $(PY) -m benchmarks.test_all --jobs $(JOBS) \
 	  $(if $(T),$(T),--results benchmarks/results/test-all.md)
 
+.PHONY: test-lines
+test-lines: $(DEV) $(COMPILED) $(KERNEL) trainers ## the lines that make test runs, of those that make test-all runs; into benchmarks/results/test-all.md
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,readers,ray]'
+	TRAINER_PYTHON=$(abspath build/trainers/bin/python) $(PY) -m benchmarks.test_lines --jobs $(JOBS) --results benchmarks/results/test-all.md
+
 .PHONY: trainers
 trainers: $(MADE) ## install torch, Transformers, Accelerate, Lightning and Keras under build/; TORCH=torch==2.13.0
 	test -x build/trainers/bin/python || $(PY) -m venv build/trainers

@@ -17,6 +17,7 @@ from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks.test_lines import SECTION
 from tests.browser.chromium import find_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -90,7 +91,8 @@ def main() -> int:
     command = [sys.executable, "-m", "pytest", "-n", given.jobs, "--dist", "worksteal", f"--junitxml={REPORT}", *given.paths]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     if given.results is not None and REPORT.exists():
-        given.results.write_text(write_page(REPORT, given.paths), "utf-8")
+        _, title, lines = (given.results.read_text("utf-8") if given.results.exists() else "").partition(SECTION)
+        given.results.write_text(write_page(REPORT, given.paths) + title + lines, "utf-8")
     return code
 
 
