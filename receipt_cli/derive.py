@@ -36,6 +36,7 @@ from receipt_cli.analysis.omissions import (
     unread_losses,
 )
 from receipt_cli.analysis.progress import checkpoint_begun
+from receipt_cli.analysis.slow import with_ranks
 from receipt_cli.analysis.stated import Cost, contradicted, find_cost
 from receipt_cli.analysis.stated import Options as Options
 from receipt_cli.analysis.summary import Summary, diagnose, find_time_to_train, summarise
@@ -351,6 +352,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spans = list(zip(starts, [*starts[1:], launch.end], strict=False))
     ranks = [rank_figures(reading.events, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
+    for summary, index in zip(summaries, shown, strict=True):
+        if summary.slow_steps is not None:
+            summary.slow_steps = with_ranks(summary.slow_steps, reading.events.between(*spans[index]))
     spent = Account(None)
     if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
         samples = None if arrivals is None or came is None or came.held else arrivals.samples

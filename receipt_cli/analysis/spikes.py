@@ -28,9 +28,9 @@ MAX_FIRST = 20
 TEXT = "spike_severity"
 """Text field of a rule for lines in which the trainer itself marks a spike."""
 
-_PIECE = 1024 * WINDOW
+PIECE = 1024 * WINDOW
 """Values judged at once; they fit in the caches."""
-_TOGETHER = 4096
+TOGETHER = 4096
 """Medians computed at once."""
 
 
@@ -93,10 +93,10 @@ def spikes_of(values: Floats, warning: float, critical: float) -> tuple[int, int
         return None
     count = worse = 0
     first: list[tuple[int, float, float]] = []
-    for begin in range(0, len(kept), _PIECE):
-        places = _candidates(kept, begin, warning)
-        for start in range(0, len(places), _TOGETHER):
-            some = places[start : start + _TOGETHER]
+    for begin in range(0, len(kept), PIECE):
+        places = candidates(kept, begin, warning)
+        for start in range(0, len(places), TOGETHER):
+            some = places[start : start + TOGETHER]
             medians, own = _medians(kept, some), kept[some]
             found = np.flatnonzero(own > warning * medians)
             count += len(found)
@@ -106,20 +106,22 @@ def spikes_of(values: Floats, warning: float, critical: float) -> tuple[int, int
     return count, worse, first
 
 
-def _candidates(kept: Floats, begin: int, warning: float) -> Integers:
+def candidates(kept: Floats, begin: int, warning: float, least: int = LEAST) -> Integers:
     """Return the places, from ``begin`` on, of values that may be above the factor of the median before them.
+
+    The first ``least`` values are none.
 
     A window lies in two blocks of ``WINDOW`` values, and half of its values are at most its median. So is the value of that
     rank in both blocks together.
     """
-    later = kept[begin : begin + _PIECE]
+    later = kept[begin : begin + PIECE]
     blocks = np.full((-(-len(later) // WINDOW) + 1, WINDOW), math.inf)
     blocks[0] = kept[begin - WINDOW : begin] if begin else 0.0  # no bound for the values of the first block
     blocks[1:].ravel()[: len(later)] = later
     rank = WINDOW // 2 - 1
     bounds = np.partition(np.hstack([blocks[:-1], blocks[1:]]), rank, axis=1)[:, rank]
     places = begin + np.flatnonzero(later > warning * np.repeat(bounds, WINDOW)[: len(later)])
-    return places[places >= LEAST]
+    return places[places >= least]
 
 
 def _medians(kept: Floats, places: Integers) -> Floats:
@@ -136,8 +138,8 @@ def _usable(values: Floats) -> Mask:
 
 def _place_of(every: Floats, number: int) -> int:
     """Return the index of the ``number``-th usable value, from 0."""
-    for begin in range(0, len(every), _PIECE):
-        part = _usable(every[begin : begin + _PIECE])
+    for begin in range(0, len(every), PIECE):
+        part = _usable(every[begin : begin + PIECE])
         count = int(np.count_nonzero(part))
         if number < count:
             return begin + int(np.flatnonzero(part)[number])

@@ -28,6 +28,7 @@ from receipt_cli.analysis.progress import (
     step_times,
 )
 from receipt_cli.analysis.recompute import Comparison, compare, of_session, recompute
+from receipt_cli.analysis.slow import SlowSteps, find_slow
 from receipt_cli.analysis.spikes import Spikes, find_spikes
 from receipt_cli.analysis.stated import Contradiction, StatedFact, complete
 from receipt_cli.analysis.steady import SteadyState, plausible, steady_records
@@ -83,6 +84,7 @@ class Summary:
     """The lines of the first and last step records."""
     time_to_train_s: float | None = None
     position: Position | None = None
+    slow_steps: SlowSteps | None = None
     contradictions: tuple[Contradiction, ...] = ()
     """Stated facts that the phase contradicts."""
 
@@ -138,6 +140,7 @@ def summarise(
     if summary.training_time_s is None and elapsed is not None and elapsed.definition == TRAINING_ONLY and not phase.restarts:
         summary.training_time_s = _number(elapsed.last or None)  # the last record's; a restart resets it
     summary.spikes = find_spikes(standing, phase.standalone_events)
+    summary.slow_steps = find_slow(phase, standing, steady, summary.metrics)
     return summary
 
 

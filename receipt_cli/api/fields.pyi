@@ -362,6 +362,10 @@ class Summary(View):
     def position(self) -> SummaryPosition | None:
         """How far the run came through its data; null where the log does not say."""
     @property
+    def slow_steps(self) -> SummarySlowSteps | None:
+        """Step records of the steady state whose printed time is 1.5 times the median of the hundred before them, and
+        lies six times as far from it as these do (rule slow/1). Absent without any."""
+    @property
     def ranks(self) -> Mapping[str, SummaryRanksValue] | None:
         """What each rank printed itself, by rank; absent unless several ranks printed steps or memory. The other
         figures of steps are of the rank with most records."""
@@ -836,6 +840,80 @@ class SummaryPosition(View):
     @property
     def lines(self) -> tuple[int, ...]:
         """The lines of the first and of the last position."""
+
+class SummarySlowSteps(View):
+    @property
+    def rule(self) -> str:
+        """Rule of the search."""
+    @property
+    def step_count(self) -> int:
+        """Slow steps."""
+    @property
+    def excess_s(self) -> float:
+        """What they took beyond the medians before them, together."""
+    @property
+    def verdict(self) -> Literal[
+        "data", "communication", "compute", "generation", "evaluation", "checkpoint",
+    ] | None:
+        """The cause of more than half of excess_s; null if no cause has as much."""
+    @property
+    def causes(self) -> Mapping[str, SummarySlowStepsCausesValue]:
+        """Slow steps by cause. A step has one if a single part of it, as printed, grew by at least half of its excess;
+        or if evaluations or checkpoints alone stand before slow steps. The cause of the others is not printed."""
+    @property
+    def longest(self) -> tuple[SummarySlowStepsLongestItem, ...]:
+        """Those with the greatest excess, the greatest first."""
+
+class SummarySlowStepsCausesValue(View):
+    @property
+    def step_count(self) -> int:
+        """Slow steps that have it."""
+    @property
+    def excess_s(self) -> float:
+        """What these took beyond the medians before them."""
+
+class SummarySlowStepsLongestItem(View):
+    @property
+    def step(self) -> int | None:
+        """Its number; null if none is printed."""
+    @property
+    def line_number(self) -> int:
+        """Line on which its record begins."""
+    @property
+    def rank(self) -> int | None:
+        """Rank that printed the record; null without a label."""
+    @property
+    def step_time_s(self) -> float:
+        """Its time as printed."""
+    @property
+    def usual_s(self) -> float:
+        """Median of the times before it."""
+    @property
+    def cause(self) -> Literal[
+        "data", "communication", "compute", "generation", "evaluation", "checkpoint",
+    ] | None:
+        """The part that grew; null if the log does not print it."""
+    @property
+    def part_s(self) -> float | None:
+        """Time of that part in this step; null if only its line shows it."""
+    @property
+    def usual_part_s(self) -> float | None:
+        """Median of that part before it; 0 for an evaluation or a checkpoint."""
+    @property
+    def slow_ranks(self) -> tuple[SummarySlowStepsLongestItemSlowRanksItem, ...] | None:
+        """Ranks that were slow at this step by their own times, at most eight; null if fewer than two ranks print a
+        time of it."""
+
+class SummarySlowStepsLongestItemSlowRanksItem(View):
+    @property
+    def rank(self) -> int:
+        """The rank."""
+    @property
+    def cause(self) -> Literal[
+        "data", "communication", "compute", "generation", "evaluation", "checkpoint",
+    ] | None:
+        """The part that grew there; null if it is not printed. A rank that waits for another one prints
+        communication."""
 
 class SummaryRanksValue(View):
     @property

@@ -15,6 +15,7 @@ from receipt_cli.analysis.failure import MarkerMatch
 from receipt_cli.analysis.goodput.model import GOODPUT_RULE, Goodput
 from receipt_cli.analysis.memory import MEMORY_RULE
 from receipt_cli.analysis.progress import Checkpoints
+from receipt_cli.analysis.slow import SLOW_RULE, SlowSteps
 from receipt_cli.analysis.spikes import SPIKES_RULE, Spikes
 from receipt_cli.analysis.stated import COST_RULE
 from receipt_cli.analysis.steady import STEADY_RULE
@@ -167,7 +168,17 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "checkpoints": _checkpoints(summary.checkpoints),
         "time_to_train_s": summary.time_to_train_s,
         "position": None if summary.position is None else summary.position._asdict(),
+        **({} if summary.slow_steps is None else {"slow_steps": _slow(summary.slow_steps)}),
     }
+
+
+def _slow(found: SlowSteps) -> Document:
+    causes = {cause: share._asdict() for cause, share in found.causes.items()}
+    longest = [
+        {**one._asdict(), "slow_ranks": None if one.slow_ranks is None else [each._asdict() for each in one.slow_ranks]}
+        for one in found.longest
+    ]
+    return {"rule": SLOW_RULE, **found._asdict(), "causes": causes, "longest": longest}
 
 
 def _places(summary: Summary, name: str) -> Document:

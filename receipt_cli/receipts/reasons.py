@@ -184,6 +184,12 @@ def _of_summary(summary: Document | None, parts: Sequence[str]) -> tuple[str, Se
             return "the first retained step record", ends[:1]
         case ["steps", "last" | "last_line"]:
             return "the last retained step record", ends[1:]
+        case ["slow_steps", "longest", number, *_] if summary.get("slow_steps"):
+            slow = summary["slow_steps"]["longest"][int(number)]
+            return "the record of the step, against the hundred before it", [slow["line_number"]]
+        case ["slow_steps", *_] if summary.get("slow_steps"):
+            lines = sorted(slow["line_number"] for slow in summary["slow_steps"]["longest"])
+            return "the records whose time is 1.5 times the median of the hundred before them; the longest are listed", lines
         case ["realised", *_] if summary.get("realised"):
             return "by the timestamps of the first and the last step record, and the counts between them", ends
         case ["step_times", *_] if summary.get("step_times"):

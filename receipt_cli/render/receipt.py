@@ -231,6 +231,7 @@ def _time(page: Page, document: Document) -> Iterator[Row]:
     if rates and (length := real(realised, "duration_s")) is not None:
         shown = measure(rates[0], real(realised, rates[0]) or 0)
         yield _row("measured", f"{shown} over {clock(length)} of wall time")
+    yield from _slow(page, summary)
     waits = text(summary, "bottleneck", "verdict")
     if waits in _WAITS:
         yield _row(
@@ -239,6 +240,43 @@ def _time(page: Page, document: Document) -> Iterator[Row]:
             _WAITS[waits or ""],
             page.say(text(summary, "bottleneck", "because") or "no figure says why"),
         )
+
+
+_LOOK_AT = {
+    "data": "the loader of these steps: its workers, the storage, what the samples are made of",
+    "communication": "the rank that came last to these steps, then the network between the ranks",
+    "compute": "what these steps compute: longer samples, a compilation, clocks of the devices",
+    "generation": "how long the generated samples of these steps are, and the queue of the server",
+    "evaluation": "how often is evaluated, and on how many batches",
+    "checkpoint": "how checkpoints are written: beside the steps, in parts, to quicker storage",
+}
+"""Cause of slow steps → what to look at next."""
+_PRINT_PARTS = "print the time of the parts of a step: data, communication, computing"
+
+
+def _slow(page: Page, summary: Document) -> Iterator[Row]:
+    """Yield the slow steps, their causes, the slowest, and what to look at next."""
+    slow = mapping(summary, "slow_steps")
+    steps, excess = whole(slow, "step_count"), real(slow, "excess_s")
+    if steps is None or excess is None:
+        return
+    causes = mapping(slow, "causes")
+    known = {name: each for name in causes if (each := whole(causes, name, "step_count")) is not None}
+    rest = steps - sum(known.values())
+    told = [f"{count(each)} by {page.say(name)}" for name, each in known.items()]
+    yield _row("slow steps", f"{count(steps)}, {duration(excess)} beyond the usual", *told,
+               "cause not printed" if not known else f"{count(rest)} of unprinted cause" if rest else "")  # fmt: skip
+    for one in items(slow, "longest")[:1]:
+        times = [real(one, key) for key in ("step_time_s", "usual_s", "part_s", "usual_part_s")]
+        took, usual, part, usual_part = ("?" if time is None else duration(time) for time in times)
+        step, cause, line = whole(one, "step"), text(one, "cause"), whole(one, "line_number")
+        slow_ranks = items(one, "slow_ranks")
+        ranks = [f"{whole(each, 'rank')}{f' ({page.say(why)})' if (why := text(each, 'cause')) else ''}" for each in slow_ranks]
+        where = f"step {count(step)}" if step is not None else "a step"
+        grew = f"{page.say(cause)} {part}, usually {usual_part}" if cause and times[2] is not None else ""
+        on = f"slow on rank {', '.join(ranks)}" if ranks else ""
+        yield _row("the slowest", f"{where} took {took}, usually {usual}", grew, on, f"log:{line}")
+    yield _row("look at", _LOOK_AT.get(text(slow, "verdict") or "", _PRINT_PARTS if not known else ""))
 
 
 def _loss(page: Page, goodput: Document, name: str, value: float) -> str:

@@ -67,7 +67,7 @@ ADDED = {
     "#/$defs/summary": {
         *("flags", "spikes", "bottleneck", "memory", "time"),
         *("step_times", "realised", "identities", "checkpoints"),
-        *("time_to_train_s", "position"),
+        *("time_to_train_s", "position", "slow_steps"),
     },
     "#/$defs/summary/properties/ranks/additionalProperties": {"median_step_time_s", "straggles"},
 }

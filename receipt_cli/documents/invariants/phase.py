@@ -171,11 +171,31 @@ def _reading(document: Document) -> Broken:
             yield f"{at}/reading", "is fragmentation without allocated and reserved memory, or free memory at the end"
 
 
+def _slow_steps(document: Document) -> Broken:
+    for at, found, summary in _blocks(document, "slow_steps"):
+        causes, longest = found["causes"], found["longest"]
+        if sum(share["step_count"] for share in causes.values()) > found["step_count"]:
+            yield f"{at}/causes", f"have more steps than the {found['step_count']} slow ones"
+        if found["step_count"] > summary["steady_state"]["record_count"]:
+            yield f"{at}/step_count", "is more than the records of the steady state"
+        if len(longest) != min(found["step_count"], _LONGEST):
+            yield f"{at}/longest", f"lists {len(longest)} of {found['step_count']}"
+        if found["verdict"] is not None and found["verdict"] not in causes:
+            yield f"{at}/verdict", f"is {found['verdict']}, which is the cause of no step"
+        for number, one in enumerate(longest):
+            if one["step_time_s"] <= one["usual_s"]:
+                yield f"{at}/longest/{number}/step_time_s", "is not above the usual time"
+            if one["cause"] is not None and one["cause"] not in causes:
+                yield f"{at}/longest/{number}/cause", f"is {one['cause']}, which causes has not"
+
+
+_LONGEST = 8
 DIAGNOSIS_RULES: tuple[Rule, ...] = (
     Rule("bottleneck_medians", PHASES, _medians),
     Rule("bottleneck_verdict", PHASES, _verdict),
     Rule("memory_figures", PHASES, _figures),
     Rule("memory_reading", PHASES, _reading),
+    Rule("slow_steps_agree", PHASES, _slow_steps),
 )
 
 
