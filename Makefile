@@ -96,8 +96,8 @@ docs: $(DEV) ## build the site of docs/ into build/site; a broken link or an unl
 	@echo "build/site/index.html"
 
 .PHONY: goldens
-goldens: $(DEV) ## rewrite golden files, the help in docs, the manual page and the types of receipts; review the diff
-	$(PYTEST) tests/golden tests/contract/test_matrix.py tests/contract/test_readme.py tests/contract/test_manual.py tests/api/test_typing.py --rewrite-goldens
+goldens: $(DEV) ## rewrite golden files, the help and features in docs, the manual page and the types of receipts; review the diff
+	$(PYTEST) tests/golden tests/contract/test_matrix.py tests/contract/test_readme.py tests/contract/test_manual.py tests/contract/test_coverage.py tests/api/test_typing.py --rewrite-goldens
 
 .PHONY: lint-grammars
 lint-grammars: $(DEV) ## lint every shipped grammar

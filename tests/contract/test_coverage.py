@@ -1,13 +1,13 @@
-"""``docs/coverage.md`` claims nothing that is not there: each command parses, each test, file and field exists.
+"""``docs/coverage.md`` is written from ``features.yaml`` and claims nothing that is not there.
 
-A row says ``yes``, ``part`` or ``no``. What shows it stands in backticks: a command line (names in capitals stand for
-values), a field of the receipt (``*`` for any name or entry), a make target, a file, or a test as pytest takes it.
+What shows a feature is a command line (names in capitals stand for values), a field of the receipt (``*`` for any name or
+entry), a make target or a file; what proves it is a test as pytest takes it, which must exist and must not be skipped.
 """
 
 import ast
 import re
 import shlex
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -15,45 +15,23 @@ import pytest
 
 from receipt_cli.documents.schema_fields import list_fields
 from receipt_cli.documents.schemas import get_json_schema, list_schemas
+from tests.tools import features
+from tests.tools.features import Part, Row
 from tests.tools.usage import refuse_command
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "coverage.md").read_text("utf-8")
-SIZES = (90, 23, 36)
-ANSWERS = ("yes", "part", "no")
+PARTS = features.parts()
 SPAN = re.compile(r"`([^`]+)`")
-TOTALS = re.compile(r"^(\d+) features: (\d+) yes, (\d+) in part, (\d+) no\.$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Row:
-    number: int
-    feature: str
-    answer: str
-    shown_by: str
-    test: str
-    note: str
-
-
-def read_tables(page: str) -> list[list[Row]]:
-    """Return the rows of each part: a part begins with ``## `` and may have several tables."""
-    parts = []
-    for part in page.split("\n## ")[1:]:
-        cells = [[c.strip() for c in line.strip("|").split("|")] for line in part.splitlines() if re.match(r"\| *\d", line)]
-        if cells:
-            parts.append([Row(int(number), *rest) for number, *rest in cells])
-    return parts
+SKIPPED = {"skip", "xfail"}
 
 
 def refuse_row(row: Row) -> str | None:
     """Return what is missing in a row, or None."""
-    if row.answer not in ANSWERS:
-        return f"the answer is {row.answer!r}"
-    if row.answer != "no" and not (SPAN.search(row.shown_by) and "::" in row.test):
-        return "nothing shows it, or no test does"
-    if row.answer != "yes" and not row.note:
-        return "no reason"
-    return None
+    if not row.tests or any("::" not in test for test in row.tests):
+        return "no test proves it"
+    if not row.shown_by:
+        return "nothing shows it"
+    return "no reason" if row.lacks and not row.note else None
 
 
 @cache
@@ -64,14 +42,21 @@ def pointers() -> frozenset[str]:
 
 @cache
 def names_in(path: Path) -> frozenset[str]:
-    """Return the tests of a file as pytest names them behind the first ``::``."""
+    """Return the tests of a file that may run, as pytest names them behind the first ``::``."""
     found = set()
     for node in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef) and not is_skipped(node):
             found.add(node.name)
-        elif isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}::{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef)}
+        elif isinstance(node, ast.ClassDef) and not is_skipped(node):
+            tests = [inner for inner in node.body if isinstance(inner, ast.FunctionDef) and not is_skipped(inner)]
+            found |= {f"{node.name}::{inner.name}" for inner in tests}
     return frozenset(name for name in found if name.split("::")[-1].startswith("test_"))
+
+
+def is_skipped(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Return whether a mark keeps a test from running, whatever the machine."""
+    marks = (mark.func if isinstance(mark, ast.Call) else mark for mark in node.decorator_list)
+    return any(isinstance(mark, ast.Attribute) and mark.attr in SKIPPED for mark in marks)
 
 
 def refuse_span(span: str) -> str | None:
@@ -89,20 +74,18 @@ def refuse_span(span: str) -> str | None:
     return None if not test or test in names_in(ROOT / path) else "no such test"
 
 
-@pytest.mark.parametrize(("rows", "size"), list(zip(read_tables(PAGE), SIZES, strict=True)), ids=map(str, SIZES))
-def test_every_feature_has_its_row(rows: list[Row], size: int) -> None:
-    assert [row.number for row in rows] == list(range(1, size + 1))
-    assert len({row.feature for row in rows}) == size
-    assert [(row.number, why) for row in rows if (why := refuse_row(row))] == []
+def test_the_page_is_written_from_the_features(check_golden: Callable[[Path, bytes], None]) -> None:
+    check_golden(ROOT / features.PATH, features.page().encode())
 
 
-def test_the_totals_are_those_of_the_rows() -> None:
-    counted = [(len(rows), *(sum(r.answer == a for r in rows) for a in ANSWERS)) for rows in read_tables(PAGE)]
-    assert [tuple(map(int, found)) for found in TOTALS.findall(PAGE)] == counted
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.title)
+def test_every_feature_has_its_row_and_its_test(part: Part) -> None:
+    assert len({row.feature for row in part.rows}) == len(part.rows) > 10
+    assert [(row.number, why) for row in part.rows if (why := refuse_row(row))] == []
 
 
 def test_what_is_named_is_there() -> None:
-    spans = sorted(set(SPAN.findall(PAGE)))
+    spans = sorted({span for part in PARTS for row in part.rows for span in (*row.shown_by, *row.tests)})
     assert len(spans) > 200
     assert {span: why for span in spans if (why := refuse_span(span)) is not None} == {}
 
@@ -127,17 +110,26 @@ def test_what_is_not_there_is_found(span: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "why"),
+    ("row", "why"),
     [
-        ("| 1 | a | perhaps | `x` | `t::t` | |", "the answer is"),
-        ("| 1 | a | yes | | `t::t` | |", "nothing shows it"),
-        ("| 1 | a | part | `x` | `t` | why |", "nothing shows it"),
-        ("| 1 | a | part | `x` | `t::t` | |", "no reason"),
-        ("| 1 | a | no | | | |", "no reason"),
-        ("| 1 | a | yes | `x` | `t::t` | |", None),
-        ("| 1 | a | no | | | why |", None),
+        (Row(1, "a", ("x",), (), "", False), "no test proves it"),
+        (Row(1, "a", ("x",), ("t",), "", False), "no test proves it"),
+        (Row(1, "a", (), ("t::t",), "", False), "nothing shows it"),
+        (Row(1, "a", ("x",), ("t::t",), "", True), "no reason"),
+        (Row(1, "a", ("x",), ("t::t",), "why", True), None),
+        (Row(1, "a", ("x",), ("t::t",), "", False), None),
     ],
 )
-def test_a_row_without_its_proof_is_found(cells: str, why: str | None) -> None:
-    ((row,),) = read_tables(f"# T\n\n## P\n\n{cells}\n")
-    assert (refuse_row(row) or "").startswith(why or "") and (refuse_row(row) is None) is (why is None)
+def test_a_row_without_its_proof_is_found(row: Row, why: str | None) -> None:
+    assert refuse_row(row) == why
+    assert (row.answer == "no") is (not row.tests)
+
+
+@pytest.mark.parametrize(
+    ("mark", "counts"),
+    [("pytest.mark.skip", False), ("pytest.mark.xfail(strict=True)", False), ("pytest.mark.skipif(os.name == 'nt')", True)],
+)
+def test_a_test_that_never_runs_proves_nothing(mark: str, counts: bool, tmp_path: Path) -> None:
+    path = tmp_path / "test_one.py"
+    path.write_text(f"@{mark}\ndef test_a(): pass\n")
+    assert ("test_a" in names_in(path)) is counts
