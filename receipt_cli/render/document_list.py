@@ -132,7 +132,8 @@ def _evaluation(row: Row) -> list[str]:
     steps = {score["step"] for score in scores} if scores else {row["checkpoint_step"]}
     step = steps.pop() if len(steps) == 1 else None
     first = next((f"{score_name(s)} {score_text(s)}" for s in scores if s["value"] is not None), NONE)
-    return [row["title"], NONE if step is None else str(step), count(len(scores)) if scores else NONE, first]
+    model = "/".join(row["title"].replace("\\", "/").split("/")[-2:])  # the end of a path tells checkpoints apart
+    return [model, NONE if step is None else str(step), count(len(scores)) if scores else NONE, first]
 
 
 def _gpu_profile(row: Row) -> list[str]:
