@@ -156,7 +156,7 @@ _TABLES: Mapping[str, tuple[Sequence[Column], Callable[[Row], list[str]]]] = {
         _ablation,
     ),
     "evaluation": (
-        (Column("model", least=12), Column("step", right=True), Column("scores", right=True), Column("first score", least=16)),
+        (Column("model", least=20), Column("step", right=True), Column("scores", right=True), Column("first score", least=16)),
         _evaluation,
     ),
     "gpu_profile": (
