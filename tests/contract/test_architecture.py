@@ -82,7 +82,7 @@ CLASSES = {
     "events.epochs": "Counted _Lengths _Running _Stretches",
     "events.file_order": "Lane Part SeveralRuns",
     "events.launches": "Launch _Walk",
-    "events.naming.cells": "Ledger Notes Stretch _Columns _Part",
+    "events.naming.cells": "Ledger Notes Orphans Stretch _Columns _Part",
     "events.naming.digits": "Read _Recipe",
     "events.phases": "Phase _Draft _Sweep",
     "events.printed_digits": "Digits PrintedDigits",
