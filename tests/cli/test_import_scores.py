@@ -134,6 +134,37 @@ def test_other_tables_have_no_scores(invoke: Invoke, tmp_path: Path, log: str) -
     assert (done.code, "format of this document is unknown" in done.stderr) == (4, True)
 
 
+SECRET = "sk-proj-Zx81kQpLm42vTgY7Rw3nBd6HsJ0aUeFc"
+
+
+def test_what_results_hold_is_made_safe(imported, invoke: Invoke, tmp_path: Path) -> None:
+    results = json.loads((SCORES / "lm-eval-before.json").read_text("utf-8"))
+    results["config"]["model_args"] = f"pretrained=lab/tiny,api_key={SECRET}"
+    results["config"]["gen_kwargs"] = {"\ud800": {"a": {"b": {"c": {"d": 1}}}}}
+    results["groups"] = {}
+    results["results"] = {
+        "t\x1b[2J" + "x" * 900: {"acc,none": 0.5},
+        "t\x1b[2J" + "x" * 901: {"acc,none": 0.5},
+        "other": {"acc,none": 10**400},
+    }
+    (tmp_path / "r.json").write_text(json.dumps(results), "utf-8")
+    document = imported(tmp_path / "r.json")
+    assert SECRET not in json.dumps(document)
+    assert [(len(s["task"]), "\x1b" in s["task"], s["value"]) for s in document["scores"]] == [
+        (500, False, 0.5),
+        (5, False, None),
+    ]
+    assert SECRET not in invoke("show", tmp_path / "r.json").stderr
+
+
+def test_results_without_a_score(invoke: Invoke, tmp_path: Path) -> None:
+    results = json.loads((SCORES / "lm-eval-before.json").read_text("utf-8"))
+    results["results"], results["groups"] = {"copa": {"alias": "copa", "acc,none": "N/A"}}, {}
+    (tmp_path / "r.json").write_text(json.dumps(results), "utf-8")
+    done = invoke("import", tmp_path / "r.json")
+    assert (done.code, "holds no score that can be read" in done.stderr) == (3, True)
+
+
 def test_a_store_takes_the_results_of_many_files(invoke: Invoke, tmp_path: Path) -> None:
     files = [SCORES / name for name in ("lm-eval-before.json", "lm-eval-after.json", "mteb.json")]
     done = invoke("import", *files, "--store", tmp_path / "store", "--json")

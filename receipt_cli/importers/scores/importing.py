@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from receipt_cli import __version__
-from receipt_cli.errors import ReceiptError
+from receipt_cli.errors import InputError, ReceiptError
 from receipt_cli.header.document import merge
 from receipt_cli.importers.scores.model import Results
 from receipt_cli.importers.scores.printed import TABLES, TITLE, read_printed
@@ -97,7 +97,10 @@ def _before(steps: list[tuple[int, int]], line: int) -> int | None:
 
 
 def evaluation(results: Results, document: Document, declared: Declared) -> dict[str, Any]:
-    """Return the valid evaluation of ``results``, which were read from ``document``. Raises ``InvalidReceipt``."""
+    """Return the valid evaluation of ``results``, which were read from ``document``. Raises ``InputError`` without a score."""
+    if not results.scores:
+        first = results.problems.first
+        raise InputError("holds no score that can be read", where=document.name, why=first[0].detail if first else "")
     run = {"started_at": _stamp(results.started_at), **declared.run}
     model = {"name": _short(results.model), "revision": _short(results.revision), "step": results.step}
     problems = results.problems

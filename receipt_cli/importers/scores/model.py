@@ -53,15 +53,30 @@ class Score:
         """Task and metric, for problems."""
         return ", ".join(part for part in (self.task, self.subset, self.metric, self.filter) if part)
 
+    def shown(self) -> Score:
+        """Return it with its texts cut and without secrets, as a document has them."""
+        return replace(
+            self,
+            task=_shown(self.task) or "?",
+            metric=_shown(self.metric) or "?",
+            subset=_shown(self.subset),
+            split=_shown(self.split),
+            filter=_shown(self.filter),
+            task_version=_shown(self.task_version),
+        )
+
     def document(self) -> dict[str, Any]:
-        """Return it as JSON values in schema order; texts are cut and without secrets."""
+        """Return it as JSON values in schema order."""
         values = asdict(self)
         order = (
             "task", "subset", "split", "metric", "filter", "shots", "value", "stderr", "sample_count", "higher_is_better",
             "task_version", "step", "after_step", "line_number",
         )  # fmt: skip
-        shown = {name: safe_text(v, _LONGEST) or None if isinstance(v := values[name], str) else v for name in order}
-        return {**shown, "task": shown["task"] or "?", "metric": shown["metric"] or "?"}
+        return {name: values[name] for name in order}
+
+
+def _shown(value: str | None) -> str | None:
+    return None if value is None else safe_text(value, _LONGEST) or None
 
 
 @dataclass
@@ -94,7 +109,7 @@ class Results:
         """
         told: dict[tuple[object, ...], Score] = {}
         doubtful: dict[tuple[object, ...], Score] = {}
-        for score in scores:
+        for score in (score.shown() for score in scores):
             if score.value is None or not math.isfinite(score.value):
                 score = replace(score, value=None, stderr=None)
             other = told.setdefault(score.key, score)
@@ -161,17 +176,17 @@ def text(value: Value) -> str | None:
 
 
 def plain(value: Value, depth: int = 4) -> Any:
-    """Return ``value`` as JSON with numbers as numbers; what is nested deeper than ``depth`` is left out."""
+    """Return ``value`` as JSON: numbers as numbers, texts cut and without secrets; what is deeper than ``depth`` is null."""
     if isinstance(value, Number):
         found = read_number(value)
         if found is None or not math.isfinite(found):
             return None
         return int(value) if value.lstrip("-").isdecimal() and abs(found) < _MAX_WHOLE else found
     if isinstance(value, dict):
-        return {key: plain(item, depth - 1) for key, item in value.items()} if depth else None
+        return {safe_text(key, _LONGEST): plain(item, depth - 1) for key, item in value.items()} if depth else None
     if isinstance(value, list):
         return [plain(item, depth - 1) for item in value] if depth else None
-    return value
+    return safe_text(value, _LONGEST) if isinstance(value, str) else value
 
 
 def step_in(*names: str | None) -> int | None:
