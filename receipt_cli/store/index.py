@@ -36,11 +36,11 @@ MANY = 1024
 Progress = Callable[[int, int], None]
 
 
-def open_store(root: Path, progress: Progress | None = None) -> Database:
-    """Return a database with the views (see ``store.views``) of the store's current receipts.
+def open_store(root: Path, progress: Progress | None = None, *, documents: bool = True) -> Database:
+    """Return a database with the views (see ``store.views``) of the store's current receipts and its other documents.
 
-    ``progress`` is called with (bytes of new receipts read, bytes in total). Raises ``InputError`` if the store does not exist,
-    ``UsageError`` if DuckDB is missing.
+    Without ``documents`` their views are empty: they are read each time. ``progress`` is called with (bytes of new receipts
+    read, bytes in total). Raises ``InputError`` if the store does not exist, ``UsageError`` if DuckDB is missing.
     """
     store = Store(root)
     store.check_exists()
@@ -66,17 +66,17 @@ def open_store(root: Path, progress: Progress | None = None) -> Database:
     # Earlier runs of a log are current together with its last run.
     current = "generation = max(CASE WHEN run_id = log_sha256 THEN generation END) OVER (PARTITION BY log_sha256)"
     database.run(f"CREATE VIEW {TABLE} AS SELECT *, {current} AS is_current FROM {_FILES}")
-    _fill_documents(database, store)
+    _fill_documents(database, store, empty=not documents)
     for view in VIEWS:
         database.run(f"CREATE VIEW {view.name} AS {view.select}")
     return database
 
 
-def _fill_documents(database: Database, store: Store) -> None:
+def _fill_documents(database: Database, store: Store, *, empty: bool) -> None:
     """Make the table of documents. They are read each time: there are few, and their links change with the receipts."""
-    empty = "SELECT r.* FROM (SELECT unnest(from_json('[]', ?)) AS r)"
-    database.run(f"CREATE TABLE {DOCUMENTS} AS {empty}", [json.dumps([document_structure()])])
-    if next(store.documents(), None) is None:
+    none = "SELECT r.* FROM (SELECT unnest(from_json('[]', ?)) AS r)"
+    database.run(f"CREATE TABLE {DOCUMENTS} AS {none}", [json.dumps([document_structure()])])
+    if empty or next(store.documents(), None) is None:
         return
     facts = database.run(f"SELECT {', '.join(RunFacts._fields)} FROM {TABLE} WHERE is_current AND refusal IS NULL")
     rows = document_rows(store, Links(RunFacts(*fact) for fact in facts))

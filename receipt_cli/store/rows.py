@@ -33,7 +33,7 @@ def current_rows(root: Path, fields: Sequence[str], progress: Callable[[int, int
         rows = list(_read(root, names))
     else:
         select = f"SELECT {', '.join(names)} FROM stored.receipts WHERE is_current"
-        rows = [dict(zip(names, map(plain, row), strict=True)) for row in open_store(root, progress).run(select)]
+        rows = [dict(zip(names, map(plain, row), strict=True)) for row in open_store(root, progress, documents=False).run(select)]
     return sorted(rows, key=lambda row: str(row["run_id"]))
 
 
