@@ -126,6 +126,23 @@ def test_rows_of_a_table(imported, tmp_path: Path, log: str, scores: list[Any], 
 
 
 @pytest.mark.parametrize(
+    ("model", "step"),
+    [
+        ("pretrained=runs/a/checkpoint-12", 12), ("pretrained=out/iter_0002500,dtype=auto", 2500), ("pretrained=a/step_400/hf", 400),
+        ("pretrained=EleutherAI/pythia-1b,revision=step64", 64), ("pretrained=a/global_step20", 20), ("pretrained=a/ckpt-1000.pt", 1000),
+        ("pretrained=allenai/OLMo-7B,revision=step1000-tokens4B", 1000),
+        ("pretrained=lab/Step-3", None), ("pretrained=lab/Mistral7B-SPPO-Iter3", None), ("pretrained=lab/two-step-7b", None),
+        ("pretrained=a/checkpoint-5,peft=b/checkpoint-7", None), ("pretrained=lab/tiny", None),
+    ],
+)  # fmt: skip
+def test_the_step_of_a_checkpoint_is_in_its_name(imported, tmp_path: Path, model: str, step: int | None) -> None:
+    results = json.loads((SCORES / "lm-eval-before.json").read_text("utf-8"))
+    results["config"]["model_args"], results["model_name"] = model, ""
+    (tmp_path / "r.json").write_text(json.dumps(results), "utf-8")
+    assert imported(tmp_path / "r.json")["model"]["step"] == step
+
+
+@pytest.mark.parametrize(
     "log", ["| Name | Type | Params |\n|---|---|---|\n| fc | Linear | 1.2 |\n", "| loss | value |\n|--|--|\n| a | 1.0 |\n"]
 )
 def test_other_tables_have_no_scores(invoke: Invoke, tmp_path: Path, log: str) -> None:

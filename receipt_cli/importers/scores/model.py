@@ -20,8 +20,12 @@ _LONGEST = 500
 _MAX_WHOLE = 2**53
 _NOT_STATED = frozenset({"", "-", "–", "n/a", "na", "none", "null"})
 _STEP = compile_later(
-    r"(?i)(?:^|[/_=-])(?:checkpoint|ckpt|global_?step|step|iter(?:ation)?)[-_=]?0*(?P<step>\d{1,12})(?:$|[/_.-])"
+    r"(?i)(?:^|[/_=-])(?:checkpoint[-_]?|global_?step[-_]?|(?:ckpt|step)[-_]?(?=\d{3})|iter(?:ation)?[-_]?(?=\d{5}))0*"
+    r"(?P<step>\d{1,12})(?:$|[/_.-])"
 )
+"""A step in the name of a checkpoint. Few digits behind ``step`` or ``iter`` are part of a model's name, as in Step-3."""
+_REVISION = compile_later(r"(?i)(?:^|[/_-])step[-_]?0*(?P<step>\d{1,12})(?:$|[/_.-])")
+"""A step in a revision, such as ``step64``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +193,13 @@ def plain(value: Value, depth: int = 4) -> Any:
     return safe_text(value, _LONGEST) if isinstance(value, str) else value
 
 
-def step_in(*names: str | None) -> int | None:
-    """Return the training step in the names of a checkpoint, such as ``run7/checkpoint-500``; None without or with several."""
+def step_in(*names: str | None, revision: str | None = None) -> int | None:
+    """Return the training step in the names of a checkpoint, such as ``run7/checkpoint-500``, or in a revision, as ``step64``.
+
+    None without one, or with several.
+    """
     found = {int(match["step"]) for name in names if name for match in _STEP.finditer(name)}
+    found |= {int(match["step"]) for match in _REVISION.finditer(revision or "")}
     return found.pop() if len(found) == 1 else None
 
 

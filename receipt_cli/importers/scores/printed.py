@@ -64,7 +64,6 @@ def read_printed(lines: Iterable[str]) -> Results | None:
             results.problems.add("row_not_read", line, detail)
     if len(models) == 1:
         [results.model] = models
-        results.step = step_in(results.model)
     return results if results.scores else None
 
 
@@ -84,7 +83,7 @@ def _tables(lines: Iterable[str], models: dict[str, None]) -> Iterator[tuple[Seq
             arguments = model_args(named["arguments"])
             if model := text(arguments.get("pretrained")) or text(arguments.get("model")):
                 models[model] = None
-            step = step_in(model, text(arguments.get("revision")), text(arguments.get("peft")))
+            step = step_in(model, text(arguments.get("peft")), revision=text(arguments.get("revision")))
         cells = _cells(line)
         roles = _roles(cells) if cells else None
         if cells is None and table is not None:

@@ -46,7 +46,8 @@ def _read_lm_eval(document: dict[str, Value]) -> Results:
     revision = text(config.get("model_sha")) or text(arguments.get("revision")) or text(config.get("model_revision"))
     version = text(document.get("lm_eval_version"))
     results = Results(LM_EVAL, producer=f"lm_eval {version}" if version else "lm_eval", model=model, revision=revision)
-    results.step = step_in(model, text(arguments.get("pretrained")), text(arguments.get("revision")), text(arguments.get("peft")))
+    names = (model, text(arguments.get("pretrained")), text(arguments.get("peft")))
+    results.step = step_in(*names, revision=text(arguments.get("revision")))
     results.started_at = number(document.get("date"))
     results.config = {name: plain(config[name]) for name in _SETTINGS if name in config}
     results.add_fact("/model/parameter_count", whole(config.get("model_num_parameters")), "import:/config/model_num_parameters")
@@ -94,7 +95,7 @@ def _read_every_eval_ever(document: dict[str, Value]) -> Results:
     results = Results(EVERY_EVAL_EVER, text(document.get("schema_version")), model=model)
     results.producer = " ".join(part for part in library if part and part != "unknown") or None
     results.revision = text(details.get("sha")) or text(details.get("revision"))
-    results.step = step_in(model, text(details.get("revision")))
+    results.step = step_in(model, revision=text(details.get("revision")))
     results.started_at = _seconds(document.get("evaluation_timestamp"))
     results.config = {"model_info": plain(document["model_info"]), "source_metadata": plain(document.get("source_metadata"))}
     read = [
