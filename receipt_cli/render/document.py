@@ -67,7 +67,8 @@ def _write_scores(page: Page, document: Mapping[str, object]) -> None:
     facts = [text(origin, "producer") or text(origin, "format"), None if step is None else f"checkpoint of step {count(step)}"]
     steps = {row[-1] for row in rows}
     alike = len(steps) == 1 and UNKNOWN not in steps
-    facts += [f"{'' if rows[0][-1].startswith('after') else 'of step '}{rows[0][-1]}"] if alike and step is None else []
+    if alike and step is None:
+        facts.append(rows[0][-1].replace("after ", "after step ") if "after" in rows[0][-1] else f"of step {rows[0][-1]}")
     page.heading(many(len(scores), "score"), *(Span(page.say(fact), "dim") for fact in facts if fact))
     columns = [
         Column("task", least=16), Column("metric", least=10), Column("filter", least=6, drop=2), Column("shots", right=True),
