@@ -192,10 +192,15 @@ class TestTrackio:
         for step in range(5):
             row = f"(timestamp, run_name, step, metrics) VALUES ('2025-09-01T10:00:0{step}', 'dainty', {step}, "
             script += f"INSERT INTO metrics {row}'{{\"loss\": {3 - step / 10}}}');"
-        script += "INSERT INTO metrics (timestamp, run_name, step, metrics) VALUES ('x', 'dainty', 5, 'no object');"
+        for step, cell in ((5, "'no object'"), (6, "17"), (7, "NULL"), ("'none'", "'{\"loss\": 1.0}'")):
+            script += f"INSERT INTO metrics (run_name, step, metrics) VALUES ('dainty', {step}, {cell});"
         receipt = imported(invoke, _database(tmp_path / "old.db", script))
         assert (receipt["run"]["name"], receipt["summary"]["steps"]["last"]) == ("dainty", 4)
-        assert receipt["derivation"]["problems"]["kinds"] == {"record_is_no_object": 1, "step_counts_calls": 1}
+        assert receipt["derivation"]["problems"]["kinds"] == {
+            "record_is_no_object": 3,
+            "record_without_step": 1,
+            "step_counts_calls": 1,
+        }
 
     def test_the_receipt_of_a_run_does_not_depend_on_the_others(self, invoke: Invoke, trackio: Path) -> None:
         before = imported(invoke, trackio, "--session", "good")

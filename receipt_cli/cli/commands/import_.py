@@ -105,9 +105,13 @@ def _imported(
 ) -> dict[str, Any]:
     """Return the receipt, GPU profile or evaluation of one run."""
     tracked = len(files) == 1 and format_of(files[0]) is not None
-    if not tracked and (format_name == GPUFL_FORMAT or (format_name is None and is_recording(files))):
+    recording = not tracked and (format_name == GPUFL_FORMAT or (format_name is None and is_recording(files)))
+    report = not tracked and not recording and (format_name == NSYS_FORMAT or (format_name is None and is_report(files)))
+    if facts and (recording or report):
+        raise UsageError("--fact states facts of a run", why="this becomes a GPU profile")
+    if recording:
         return import_session(files, declared, session=session)
-    if not tracked and (format_name == NSYS_FORMAT or (format_name is None and is_report(files))):
+    if report:
         return import_report(files, declared)
     if len(files) > 1:
         raise UsageError("import takes one document at a time", why="only a recorded session may be several files")

@@ -110,7 +110,9 @@ def _values(paths: Sequence[Path]) -> list[_Attribute]:
             rows = database.read_parquet(_QUERY, path)
         except Damaged as error:
             raise InputError("cannot be read as a part of neptune-exporter", where=str(path), why=str(error)[:200]) from error
-        found += [_Attribute(*row) for row in rows]
+        found += [
+            _Attribute(str(run or ""), str(attribute or ""), str(kind or ""), *rest) for run, attribute, kind, *rest in rows
+        ]
     if len(runs := sorted({value.run for value in found})) > 1:
         raise InputError("has several runs", where=str(paths[0]), why=f"its runs: {', '.join(runs)}"[:300])
     return found

@@ -58,7 +58,7 @@ def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Documen
     curves.add_calls(rows, "Trackio")
     curves.finish()
     config = _object(foreign, settings[0][0], "the configuration") if settings else {}
-    foreign.run["name"] = str(calls[-1][3]) if calls else None
+    foreign.run["name"] = words(calls[-1][3]) if calls else None
     with suppress(ValueError, OverflowError):
         created = datetime.fromisoformat(words(config.get(_CREATED)) or "")
         if created.tzinfo is not None:  # else it is local to a machine that nobody knows
@@ -74,10 +74,11 @@ def _key(database: sqlite3.Connection, table: str) -> str:
     return "run_id" if "run_id" in columns else "run_name"
 
 
-def _object(foreign: ForeignRun, text: str | bytes, where: str) -> dict[str, Value]:
-    """Return a JSON object of the database; {} with a problem for anything else."""
+def _object(foreign: ForeignRun, cell: object, where: str) -> dict[str, Value]:
+    """Return the JSON object in a cell of the database, text or bytes; {} with a problem for anything else."""
+    text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell if isinstance(cell, str) else ""
     try:
-        value = JsonText(text if isinstance(text, str) else text.decode("utf-8", "replace")).value()
+        value = JsonText(text).value()
     except NotJson:
         value = None
     if isinstance(value, dict):
