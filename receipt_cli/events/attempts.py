@@ -299,7 +299,8 @@ def attempts_by_step(steps: EventTable, introductions: Integers, copied: Sequenc
 
 def attempts_by_epoch(steps: EventTable) -> Attempts:
     """Return the attempts of records without a step: if the epoch of a rule goes back, another attempt begins."""
-    places, known = places_of(steps), ~np.isnan(steps.positions)
+    places = places_of(steps)
+    known = ~np.isnan(places)
     count = len(steps)
     before = np.full(count, -1)
     """The record of the same rule and rank before each that says where it is."""

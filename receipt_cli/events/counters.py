@@ -42,6 +42,8 @@ _TIME = compile_later(r"(?i)(?:^|[_/ ])(?:time|secs?|seconds|elapsed|duration)$"
 _SCALE = compile_later(r"(?i)(?:loss|grad)_?scaler?$")
 OF_POSITIONS = 0.9
 """Share of the epochs that a log prints that come equally often, or once."""
+TOTALS = ("samples_total", "tokens_total")
+"""Metrics that say how far training is."""
 TURNS = 8
 """As many blocks in one log are several processes that take turns."""
 
@@ -215,9 +217,12 @@ def _ascending(places: Floats) -> list[float]:
 
 def places_of(steps: EventTable) -> Floats:
     """Return how far training is at each record (float64 [n]): its position, or if none has a step a number of its epoch and of
-    the count inside of it, which ascends with these."""
+    the count inside of it, which ascends with these. If none has a position, either, the samples or tokens that it counts."""
     if not np.isnan(steps.steps).all():
         return steps.positions
+    if np.isnan(steps.positions).all():
+        every = (steps.filled(name) for name in TOTALS)
+        return next((counted for counted in every if not np.isnan(counted).any()), steps.positions)
     inside = np.array(steps.column("epoch_step"))
     for source, rows, _ in steps.parts:
         name = next((name for name in source.others if name.endswith("_in_epoch")), None)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from receipt_cli.events.counters import TOTALS
 from receipt_cli.events.starts import FEWEST
 from receipt_cli.events.table import EventTable, distinct, is_memory
 from receipt_cli.grammar.model import COUNTERS
@@ -152,12 +153,15 @@ def _counts(table: EventTable) -> dict[tuple[str, str], Counter[int]]:
 
 
 def _places(table: EventTable) -> Integers:
-    """Return a number of the position in training of each record: of its step, or of its counters and epoch; -1 if none."""
+    """Return a number of the position in training of each record: of its step, of its counters and epoch, or if the log has
+    none of these of the samples or tokens so far; -1 if none."""
     if len(table) and not np.isnan(table.steps).any():
         lowest = float(table.steps.min())
         parts = ((table.steps[part] - lowest).astype(np.int64) for part in slices(len(table)))
         return gathered(np.int64, len(table), parts)
     columns = [table.steps, *(table.column(name) for name in COUNTERS), table.filled("epoch")]
+    if all(np.isnan(column).all() for column in columns):
+        columns += [table.filled(name) for name in TOTALS]
     named = [np.isnan(table.steps)] * (len(columns) - 1)
     codes = np.zeros(len(table), np.int64)
     known = np.zeros(len(table), np.bool_)

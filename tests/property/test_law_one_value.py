@@ -1,5 +1,6 @@
 """One position has one value: what depends on the choice between two is null and named, and all else is read."""
 
+import json
 from typing import Any
 
 import pytest
@@ -193,6 +194,27 @@ def test_a_dictionary_that_comes_again_with_another_loss() -> None:
     again = receipt_of([*lines[:9], lines[9], lines[9], *lines[10:]])
     assert again["summary"]["steps"]["record_count"] == 20
     assert not told(again, "step_printed_twice")
+
+
+def counted(number: int, loss: float, rank: str) -> str:
+    """Return a record of a benchmark that counts samples, and nothing else."""
+    event = {"namespace": "", "time_ms": 1_700_000_000_000 + number, "event_type": "POINT_IN_TIME", "key": "train_loss"}
+    return f"{rank}:::MLLOG {json.dumps({**event, 'value': loss, 'metadata': {'file': 'a.py', 'samples_count': 320 * number}})}"
+
+
+@settings(max_examples=16)
+@given(st.integers(8, 40), st.sampled_from([("",), ("0: ",), ("0: ", "1: ")]), st.data())
+def test_a_count_of_samples_that_comes_again_with_another_loss(count: int, ranks: tuple[str, ...], data: st.DataObject) -> None:
+    losses = [3.5 - number / 64 for number in range(count)]
+    lines = [counted(number, loss, rank) for number, loss in enumerate(losses, 1) for rank in ranks]
+    plain = receipt_of(lines)
+    assert plain["summary"]["steps"]["record_count"] == count
+    assert not told(plain, "step_printed_twice")
+    at = data.draw(st.integers(1, count))
+    lines.insert(at * len(ranks), counted(at, FOREIGN, ranks[0]))
+    document = receipt_of(lines)
+    assert told(document, "step_printed_twice")
+    assert_only_nulls(plain, document)
 
 
 def test_an_epoch_that_is_rounded_tells_no_records_apart() -> None:
