@@ -94,6 +94,7 @@ def seeds() -> list[bytes]:
         "01/02 03:04:05 - mmengine - INFO - ",
         "20260102 03:04:05 INFO ",
         "1.5s\t12\t",
+        *("01/13/2026 03:04:05 PM ", "[03:04:05] ", "2026-01-02 24:00:00 - INFO - ", "[rank3] 2026-01-02 12:60:00,123 - INFO - "),
     )
     line = "step 10 loss 2.5 [repeated 3x across cluster] (Ray deduplicates logs by default. See x for more options.)"
     return [b"\0" + (head + line).encode() for head in heads] + [b"\3" + (a + b).encode() for a, b in itertools.pairwise(heads)]

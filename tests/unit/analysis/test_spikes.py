@@ -2,42 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-import pytest
 
-from receipt_cli.analysis.spikes import FACTORS, LEAST, WINDOW, spikes_of
+from receipt_cli.analysis.spikes import FACTORS, LEAST, spikes_of
 from tests.tools.logs import receipt_of
 
 
 def spikes_in(values: list[float]) -> tuple[int, int, list[tuple[int, float, float]]] | None:
     return spikes_of(np.array(values), 10.0, 100.0)
-
-
-def test_a_spike_is_held_against_the_median_before_it() -> None:
-    count, critical, first = spikes_in([1.0] * 40 + [10.5, 10.5] + [1.0] * 5) or (0, 0, [])
-    assert (count, critical) == (2, 0)
-    assert first == [(40, 10.5, 1.0), (41, 10.5, 1.0)]
-
-
-def test_large_first_values_hide_no_spike() -> None:
-    values = [200.0 / (1 + n) for n in range(60)] + [1.0] * WINDOW + [12.0]
-    assert (spikes_in(values) or ())[2] == [(60 + WINDOW, 12.0, 1.0)]
-
-
-def test_a_critical_spike_is_a_spike_too() -> None:
-    assert (spikes_in([2.0] * 30 + [250.0, 25.0]) or ())[:2] == (2, 1)
-
-
-@pytest.mark.parametrize(("before", "judged"), [(LEAST - 1, False), (LEAST, True)])
-def test_the_first_values_are_only_compared_with(before: int, judged: bool) -> None:
-    assert spikes_in([1.0] * before + [50.0]) == ((1, 0, [(before, 50.0, 1.0)]) if judged else None)
-
-
-def test_values_that_are_not_positive_and_finite_have_no_part() -> None:
-    values = [1.0, math.nan, 0.0, math.inf] * 20 + [30.0]
-    assert (spikes_in(values) or ())[2] == [(80, 30.0, 1.0)]
 
 
 def test_a_metric_that_is_ever_negative_is_not_judged() -> None:

@@ -22,7 +22,7 @@ def steps(numbers: Iterable[int], **values: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("n", "warmup"), [(1, 0), (2, 0), (3, 1), (9, 1), (10, 1), (19, 1), (20, 2), (99, 9), (100, 10), (109, 10), (1000, 10)]
+    ("n", "warmup"), [(1, 0), (2, 0), (3, 1), (9, 1), (10, 1), (19, 1), (20, 2), (99, 9), (100, 10), (101, 10), (1000, 10)]
 )
 def test_the_warm_up_of_n_records(n: int, warmup: int) -> None:
     state = toy_receipt(steps(range(n)))["summary"]["steady_state"]

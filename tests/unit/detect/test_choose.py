@@ -94,10 +94,6 @@ def test_line_ends_change_no_figure(end: str) -> None:
     assert document["summary"]["metrics"]["loss"]["mean"] == 2.0
 
 
-def test_the_count_holds_for_an_unknown_log() -> None:
-    assert lines(receipt_of("hello\n\nworld\n")) == {"matched": 0, "ignored": 1, "unmatched": 2, "undecodable": 0}
-
-
 def test_near_misses_are_counted_and_shown() -> None:
     log = "toy step 0 | loss=2.5\n" + "".join(f"toy eval {n} -> 3.5\n" for n in range(200)) + "toy done in 1.0 s\n"
     document = toy_receipt(log)
