@@ -27,7 +27,7 @@ function documentsPage() {
     !kinds.length && el('p', {class: 'empty'}, 'The store has no document besides receipts.'),
     kinds.map(kind => el('section', {'data-kind': kind.kind}, el('h2', null, nouns(kind.rows.length, kind.noun)),
       table(['document', 'when', ...kind.titles, 'run'], kind.rows.map(([digest, at, run, name, ...cells]) =>
-        [documentLink(digest), at === null ? '–' : iso(at), ...cells, runOf(run, name)]), []))),
+        [documentLink(digest), at === null ? '–' : iso(at), ...cells.map((cell) => (cell === '-' ? '–' : cell)), runOf(run, name)]), []))),
     D.documents.course.length > 0 && el('section', null, el('h2', null, 'From document to document'), courseTables(40)),
     D.documents.left_out > 0 && el('p', {class: 'note'}, `${count(D.documents.left_out)} older ones are left out`),
     broken.length > 0 && el('section', null, el('h2', null, 'Unreadable'), table(['file', 'why'], broken, []))];
