@@ -187,7 +187,7 @@ OPENING = 10
 """First records of a log in which the start of its program must show."""
 SILENT = 20
 """Lines before a failure among which a trainer with steps would have printed one."""
-KINDS = 10
+KINDS = 6
 """Kinds that must be among them: a few lines that others repeat, as heartbeats, are no program's."""
 LONGEST = 400
 """Most lines of a traceback."""
