@@ -1,5 +1,5 @@
-"""Turn the columns of a scanned log into a table of records, and this into launches, phases and series.
+"""Turn the columns of a scanned log into a table of records, and split it into launches, phases and series.
 
-In: a body and its chosen grammars. Out: the table, in log order; the launches and phases that its rows form.
+In: the scanned log and its chosen grammars. Out: the table, in log order, and the launches and phases of its records.
 Start with ``table``, ``runs``, ``phases``.
 """

@@ -1,7 +1,9 @@
-"""Split the step records of a phase into the attempts that restarts make, and find which of them stand.
+"""Split the step records of a phase into attempts, and find the records that stand.
 
-A step counter that goes back starts another attempt, and what a later attempt printed again is superseded. Lines about one step
-are one record: the first of them, or of a bar the last.
+A restart begins another attempt. It is recognised by a step that goes back, or by an equal step if the trainer introduced itself
+again or only the first step of the attempt is printed again. A record is superseded if its step is at or beyond the lowest step
+of a later attempt, which trains it again; else it stands. Lines about one step are one record: the first line, or of a progress
+bar the last.
 """
 
 from __future__ import annotations
@@ -20,14 +22,12 @@ from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.scan.segment import count_between
 
 LATE_RECORDS = 4
-"""How many records back a second line about a step still belongs to it."""
+"""Number of records before a step that goes back among which its step is sought: another kind of line may describe it late."""
 
 
 class Attempts(NamedTuple):
-    """The step records of a phase (n), the first of each attempt (int64 [k]), which of them stand, and contests.
-
-    A record that says more of the one before it is none of them; ``steps`` has its figures.
-    """
+    """The step records of a phase (n), the first of each attempt (int64 [k]), the mask of those that stand, and contests.
+    A line that only adds to the record before it is no record of ``steps``; that record has its figures."""
 
     steps: EventTable
     begins: Integers
@@ -36,7 +36,7 @@ class Attempts(NamedTuple):
 
 
 class Additions:
-    """What lines add to the records before them, as long as a pass finds it."""
+    """Collects what lines add to the step records before them, until ``to`` makes a table with it."""
 
     def __init__(self) -> None:
         self._members: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
@@ -46,40 +46,40 @@ class Additions:
         return self._known.get(row.number) or (row.metrics, row.unregistered, row.rules)
 
     def rules(self, row: Row) -> tuple[str, ...]:
-        """Return the rules of the lines about a record."""
+        """Return the rules of the lines about a record, that of the record itself first."""
         return self._seen(row)[2]
 
     def figures(self, row: Row) -> Figures:
-        """Return all figures of a record."""
+        """Return all figures of a record, those that lines added included."""
         metrics, others, _ = self._seen(row)
         return {**others, **metrics}
 
     def joined(self, row: Row) -> set[str]:
-        """Return the figures that lines of other rules print of a record."""
+        """Return the names of the figures that lines of other rules print about a record."""
         rules = self.rules(row)[1:]
         named = [rule for rule in row.grammar.rules if rule.name in rules] if rules else []
         return {field.target[1] for rule in named for field in rule.fields.values()}
 
     def same(self, one: Row, other: Row) -> bool:
-        """Return whether two records print the same (NaN equals NaN)."""
+        """Return whether two records print the same figures and facts (NaN equals NaN)."""
         ours, theirs = self._seen(one), self._seen(other)
         return _equal(ours[0], theirs[0]) and _equal(ours[1], theirs[1]) and one.facts == other.facts
 
     def add(self, row: Row, other: Row, *, noted: bool = False) -> None:
-        """Add what another line prints to a record; what the record prints itself counts first."""
+        """Add the figures of the line ``other`` to a record, and if ``noted`` its rule; figures of the record count first."""
         ours, theirs = self._seen(row), self._seen(other)
         rules = (*ours[2], other.rule.name) if noted else ours[2]
         self._known[row.number] = {**theirs[0], **ours[0]}, {**theirs[1], **ours[1]}, rules
         self._members[row.number].append((other.number, noted))
 
     def draw_again(self, row: Row, drawn: Row) -> None:
-        """Let a record of a bar be ``drawn`` again: what it prints then counts first."""
+        """Replace a record of a progress bar by the redraw ``drawn``; if both print a figure, the redraw counts."""
         ours, theirs = self._seen(row), self._seen(drawn)
         self._known[drawn.number] = {**ours[0], **theirs[0]}, {**ours[1], **theirs[1]}, ours[2]
         self._members[drawn.number] = [(row.number, False), *self._members.pop(row.number, [])]
 
     def to(self, table: EventTable) -> EventTable:
-        """Return a table with what was added."""
+        """Return the table with all additions."""
         for noted in (True, False):
             pairs = [(own, other) for own, held in self._members.items() for other, one in held if one is noted]
             if pairs:
@@ -98,7 +98,7 @@ def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
 
 
 class _BySteps:
-    """The attempts of records with steps: one pass over those whose step is not beyond that of the record before."""
+    """Finds the attempts of records with steps, in one pass over those whose step is not above that of the record before."""
 
     def __init__(self, steps: EventTable, introductions: Integers, copied: Sequence[int]) -> None:
         self.every, self.introductions, self.copied = steps, introductions, copied
@@ -108,7 +108,7 @@ class _BySteps:
         self.additions = Additions()
         self.contests: list[Contest] = []
         self.drawn: list[tuple[int, int]] = []
-        """Records of bars that are drawn again, and the last drawing of each."""
+        """Indexes of records of progress bars that are drawn again, each with the index of the redraw that stays."""
         self.seen = 0
         self.latest: int | None = None
 
@@ -119,6 +119,7 @@ class _BySteps:
         falls = places[1:] < places[:-1]
         single = len({source.rule.name for source in table.sources}) < 2
         asked = (np.flatnonzero(~rises & ~falls if single else ~rises) + 1).tolist()
+        # if one rule reads all records, no line is a late one: each step that goes back begins an attempt
         anew = (np.flatnonzero(falls) + 1) if single else np.empty(0, np.int64)
         done = 0
         for index in asked:
@@ -126,7 +127,7 @@ class _BySteps:
                 continue
             self.begins += anew[np.searchsorted(anew, self.begins[-1], "right") : np.searchsorted(anew, index)].tolist()
             done = index
-            while done < len(table) and not self._takes(done):  # what follows is compared with the record before
+            while done < len(table) and not self._takes(done):  # the next record is compared with the last that stays
                 done += 1
             done += 1
         begins = distinct_values(np.concatenate([np.array(self.begins), anew]))
@@ -135,7 +136,7 @@ class _BySteps:
         return Attempts(table, begins, _standing(table.steps, begins), self.contests)
 
     def _takes(self, index: int) -> bool:
-        """Return whether a record is one of its own; then it may begin an attempt."""
+        """Return whether a record stays one of its own, and may begin an attempt; else its figures go to an earlier one."""
         row = self.steps[index]
         last = self._before(index)
         step = self.steps.steps[index]
@@ -150,7 +151,7 @@ class _BySteps:
             near = [self.steps[one] for one, _ in zip(self._back(index), range(LATE_RECORDS), strict=False)][::-1]
             late = [one for one in near if one.step == row.step and row.rule.name not in self.additions.rules(one)]
             if late:
-                self.additions.add(late[0], row, noted=True)  # another kind of line describes it after the next step began
+                self.additions.add(late[0], row, noted=True)  # a late line
             else:
                 self.begins.append(index)
             kept = not late
@@ -158,7 +159,7 @@ class _BySteps:
         return kept
 
     def _numbered(self, index: int) -> int | None:
-        """Return the last record with a step of the running attempt before one."""
+        """Return the index of the last record with a step before ``index`` in the running attempt, or None."""
         for place in range(index - 1, max(self.begins[-1], self.seen) - 1, -1):
             if self.kept[place] and self.steps.steps[place] == self.steps.steps[place]:
                 self.latest = place
@@ -167,7 +168,7 @@ class _BySteps:
         return self.latest if self.latest is not None and self.latest >= self.begins[-1] else None
 
     def _back(self, index: int) -> Iterable[int]:
-        """Yield the records of the running attempt before one, the nearest first."""
+        """Yield the indexes of the records before ``index`` in the running attempt, the nearest first."""
         for place in range(index - 1, self.begins[-1] - 1, -1):
             if self.kept[place]:
                 yield place
@@ -176,7 +177,7 @@ class _BySteps:
         return next(iter(self._back(index)))
 
     def _same_step(self, index: int, before: int) -> bool:
-        """Return whether a record of the same step as the one before is one of its own."""
+        """Return whether a record stays one of its own if the record ``before`` has the same step."""
         additions = self.additions
         last, row = self.steps[before], self.steps[index]
         if row.rule.name not in additions.rules(last):  # another line about the same step
@@ -210,20 +211,18 @@ class _BySteps:
         return contradict(last, row, figures(last), figures(row), self.additions.joined(last))
 
     def _complete(self, last: Row, row: Row) -> bool:
-        """Return whether two records of one step print no figure in common: a second line goes on about the step."""
+        """Return whether two records of one step share no figure but the epoch: the second line continues the first."""
         printed = [self.additions.figures(one).keys() - {"epoch"} for one in (last, row)]
         return all(printed) and printed[0].isdisjoint(printed[1])
 
     def _began_anew(self, last: Row, row: Row) -> bool:
-        """Return whether the trainer introduced itself again between two records of one step: a restart, not another rank."""
+        """Return whether the trainer introduced itself between two records of one step: a restart, not another rank."""
         places = self.introductions
         return bool(np.searchsorted(places, last.at, "right") < np.searchsorted(places, row.at))
 
     def _starts_again(self, before: int, last: Row, row: Row) -> bool:
-        """Return whether only the first step of an attempt is printed once more, with other values and after other lines.
-
-        If the other steps too are printed several times in a row, several processes print them.
-        """
+        """Return whether only the first step of an attempt comes again, with other values and after other lines: a restart.
+        If other steps, too, are printed several times in a row, several processes print them."""
         stands = self.contests[-1].stands if self.contests else None
         line = self.contests[-1].other.line if stands is not None and stands.number == last.number else last.line
         between = row.line - line - count_between(self.copied, line, row.line)
@@ -236,7 +235,7 @@ class _BySteps:
 
 
 def _drawn_once(steps: EventTable) -> EventTable:
-    """Return the table without frames of bars that are drawn over: the record is at its last one, with the time of its first."""
+    """Return the table with one record for all redraws of a progress bar at a step: the last, with the time of the first."""
     if not any(source.rule.redraw for source in steps.sources):
         return steps
     codes, places = steps.column("source"), steps.steps
@@ -256,16 +255,16 @@ def _drawn_once(steps: EventTable) -> EventTable:
 
 
 def _as_drawn(steps: EventTable, first: Integers, last: Integers) -> EventTable:
-    """Return the table, the times and plans of the rows ``last`` those of the rows ``first``."""
+    """Return the table with the times and plans of the rows ``first`` at the rows ``last``, pair by pair."""
     columns = {name: np.array(steps.column(name)) for name in ("clock", "planned")}
     for values in columns.values():
-        for one, other in zip(first.tolist(), last.tolist(), strict=True):  # in turn: a drawing may be drawn again
+        for one, other in zip(first.tolist(), last.tolist(), strict=True):  # in turn: a redraw may be drawn again
             values[other] = values[one]
     return steps.having(**columns)
 
 
 def _end_twice(one: EventTable, other: EventTable) -> Mask:
-    """Return which pairs are full bars with different losses of the same steps, each on a line of its own."""
+    """Return the mask of the pairs that are two full progress bars of one epoch, on two lines, with different losses."""
     counters = [(one.column(name), other.column(name)) for name in COUNTERS]
     full: Mask = (one.line != other.line) & (counters[1][0] == counters[2][0])
     if not full.any():
@@ -278,7 +277,7 @@ def _end_twice(one: EventTable, other: EventTable) -> Mask:
 
 
 def _standing(places: Floats, begins: Integers) -> Mask:
-    """Return which records no later attempt than theirs printed again: it began after them, or they have no place."""
+    """Return the mask of the records that stand: their step is below the lowest of any later attempt, or they have none."""
     later = np.append(np.fmin.accumulate(np.fmin.reduceat(places, begins)[::-1])[::-1][1:], np.inf)
 
     def stands(part: slice) -> Mask:
@@ -289,8 +288,11 @@ def _standing(places: Floats, begins: Integers) -> Mask:
 
 
 def attempts_by_step(steps: EventTable, introductions: Integers, copied: Sequence[int]) -> Attempts:
-    """Return the attempts of step records some of which have a step; ``introductions`` are the positions (ascending) of lines
-    with which the trainer introduces itself, ``copied`` lines are not between others."""
+    """Return the attempts of step records of which some have a step.
+
+    ``introductions``: positions in the log (ascending) of lines with which the trainer introduces itself. ``copied``: the numbers
+    of lines that do not count as lines between two records.
+    """
     return _BySteps(steps, introductions, copied).found()
 
 
@@ -303,7 +305,7 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
     known = ~np.isnan(places)
     count = len(steps)
     before = np.full(count, -1)
-    """The record of the same rule and rank before each that says where it is."""
+    """The index of the record before, of the same rule and rank, that prints a position; -1 if none."""
     series = [numbers_in(rows) for _, rows in steps.series(known)]
     for rows in series:
         before[rows[1:]] = rows[:-1]
@@ -349,7 +351,7 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
 
 
 def _may_say_more(steps: EventTable) -> Mask:
-    """Return which records may say more of the one before, or what it says on another rank."""
+    """Return the mask of the records that may add to the record before them, or repeat it on another rank."""
     found = np.zeros(len(steps), np.bool_)
     same = steps.column("source")[1:] == steps.column("source")[:-1]
     other = steps.rank[1:] != steps.rank[:-1]
@@ -360,10 +362,10 @@ def _may_say_more(steps: EventTable) -> Mask:
 
 
 def _is_new(additions: Additions, last: Row, row: Row) -> bool:
-    """Return whether a record, one of the two without a step, is one of its own; otherwise add what it says to the last one.
+    """Return whether a record stays one of its own if it or the one before has no step; else its figures go to that one.
 
-    It is none if another rank printed the same just before, or if it prints other metrics of the batch that the last is of: the
-    counters, and what both print, are equal.
+    It does not stay if another rank printed the same just before. Nor if it prints further metrics of the same batch: the
+    counters, and the figures that both print, are equal.
     """
     if row.step is not None or row.rule.name != last.rule.name:
         return True

@@ -1,9 +1,9 @@
 """Split the events of a log into launches: the runs that follow one another in it.
 
-A queue job, a sweep, the folds of a cross-validation and an appended `nohup.out` contain several runs. What separates another
-run from another attempt of the same one: the steps begin at the very start again and the trainer introduced itself
-anew, with another configuration, or after the run before was done. A restart by the launcher, a resumed checkpoint
-or the same trajectory printed again speak for the same run. In doubt it is one run: nothing of it is hidden then.
+A queue job, a sweep, the folds of a cross-validation and an appended `nohup.out` contain several runs. Another run, not another
+attempt, begins if the steps start at the very beginning again and the trainer introduced itself with another configuration, or
+did so without printing the same losses again, or the run before was done. If a launcher reports a restart, or in doubt, it is the
+same run: nothing of it is hidden then.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from receipt_cli.scan.segment import Hits, SegmentBody
 
 END = 1 << 62
 BANNER = 4
-"""Twice the fewest kinds of header lines that are a banner."""
+"""Twice the fewest kinds of header lines of a banner."""
 FOLD, DOUBT = "fold", "doubt"
-"""What a launch is: one of many starts in a loop, or one that nothing but its records shows."""
+"""Kinds of launches: one of many starts in a loop, or one that only its records show."""
 MEMORY = "cuda_oom"
-"""The reason of a failure that a program may catch, to begin anew with a smaller batch."""
+"""The reason of a failure that a program may catch to begin anew with a smaller batch."""
 LONG = 8
-"""Records of a launch that are more than a few pasted lines."""
+"""Fewest records of a launch that are more than a few pasted lines."""
 LEAD = 1000
-"""Events before the first step of a launch that are looked at, whether they are its own."""
+"""Most events before the first step of a launch that may belong to it."""
 SAID_DONE = "said_to_be_done"
 """The marker of a line that reports the end of a training."""
 PREEMPTED = "preempted"
-"""The marker of a job that the scheduler took away: it puts it into its queue again."""
+"""The marker of a job that the scheduler stopped and put into its queue again."""
 PROGRAM_BEGINS = ("generic", "program_begins")
-"""The learned rule of what a program prints of its arguments or its checkout before anything else."""
+"""The learned rule of the lines that a program prints first, about its arguments or its checkout."""
 
 
 class Launch(NamedTuple):
     """One run of the log: its events, from position ``start`` to ``end`` (exclusive), and the line that begins it.
 
-    ``apart``: it shares no banner with the run before, as one of many starts in a loop does. ``doubtful`` is the line of
-    its first step where nothing but the records shows that it is another run; ``contested`` are the lines of its steps that
-    begin anew though little speaks for a start of the program.
+    ``apart``: it shares no banner with the run before; starts in a loop share one. ``doubtful``: the line of its first step if
+    only the records show that it is another run. ``contested``: the lines of its steps that begin anew if little indicates that
+    the program was started again.
     """
 
     events: EventTable
@@ -66,8 +66,8 @@ class Launch(NamedTuple):
 def split_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Collection[int] = ()) -> list[Launch]:
     """Return the runs of a log in log order, at least one, each with its events.
 
-    ``banners`` are the positions of step records before which a banner is that no rule reads. One of many starts without
-    a banner of its own (a fold) goes by the banner before it.
+    ``banners``: positions in the log of step records after a banner that no rule reads. If a start in a loop (a fold) has no
+    banner of its own, the banner before it counts.
     """
     cuts, signs, contested = _cuts_of(events, body, catalogue, banners)
     launches: list[Launch] = []
@@ -88,10 +88,10 @@ def split_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, 
 
 
 def _outdoes(mine: EventTable, before: EventTable) -> bool:
-    """Return whether records begin no later than those of the launch before, rise through as many places to its end, and on.
+    """Return whether a launch begins no later than the one before, has as many positions up to its end, and rises beyond it.
 
-    Then it does not matter whether they are another attempt, which would replace all records before it. A few lines that were
-    pasted into a log go back behind them, or leave a hole.
+    Then it does not matter whether it is another attempt, which would supersede all records before it. A few lines that were
+    pasted into a log are no such launch: the step goes back after them, or steps are missing.
     """
     ours, theirs = map(_places, (mine, before))
     if not LONG <= len(theirs) < len(ours) or ours[0] > theirs.min() or ours[-1] < theirs.max():
@@ -100,7 +100,7 @@ def _outdoes(mine: EventTable, before: EventTable) -> bool:
 
 
 def _places(events: EventTable) -> Floats:
-    """Return how far training is at each step record that prints it."""
+    """Return the positions in training of the step records that print one (float64)."""
     places = events.of_sources(lambda source: source.is_step).positions
     return places[~np.isnan(places)]
 
@@ -108,10 +108,10 @@ def _places(events: EventTable) -> Floats:
 def _cuts_of(
     events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Collection[int]
 ) -> tuple[list[int], dict[int, str], list[int]]:
-    """Return the rows that begin another launch, those among them that are folds or doubtful, and those of the steps that
-    begin anew and are contested.
+    """Return the rows that begin another launch, the signs of those that are folds or doubtful, and the contested rows.
 
-    Those of a log appended to itself are those of each copy.
+    A row is contested if a step begins anew there and little indicates another start. If a log was appended to itself, the rows
+    of its first copy count for each copy.
     """
     period = repeats_at(events) if len(events) else None
     if period is None:
@@ -125,7 +125,7 @@ def _cuts_of(
 
 
 def window(body: SegmentBody, launch: Launch) -> SegmentBody:
-    """Return ``body`` with the markers of one launch only."""
+    """Return the scanned log ``body`` with the markers of one launch only."""
     if (launch.start, launch.end) == (0, END):
         return body
     kept: dict[str, Hits] = {}
@@ -133,13 +133,13 @@ def window(body: SegmentBody, launch: Launch) -> SegmentBody:
         low, high = bisect_left(hits.at, launch.start), bisect_left(hits.at, launch.end)
         if low < high:
             known = [message for message in hits.known if launch.start <= message[0] < launch.end]
-            texts = known or [(hits.at[high - 1], b"", None)]  # those of other launches say nothing of this one
+            texts = known or [(hits.at[high - 1], b"", None)]  # the texts of other launches say nothing about this one
             kept[name] = Hits(hits.at[low:high], hits.line[low:high], texts, hits.rank[low:high], hits.form[low:high], hits.hosts)
     return replace(body, markers=kept, records=min(body.records, launch.end >> POSITION_BITS))
 
 
 def _introduction(events: EventTable) -> EventTable:
-    """Return the header lines before the first step that name what is trained."""
+    """Return the header lines before the first step that print facts and no metric."""
     steps = events.by_source(lambda source: source.rule.event == "step")
     first = events[: int(steps.argmax()) if steps.any() else len(events)]
     lines = first.of_sources(lambda source: source.rule.event == "header")
@@ -147,10 +147,8 @@ def _introduction(events: EventTable) -> EventTable:
 
 
 class _Walk:
-    """One pass over the events that finds where another launch begins.
-
-    A step record that goes on from the one before it changes nothing: it is not looked at.
-    """
+    """Finds where another launch begins, in one pass over the events.
+    A step record that goes on from the record before it changes nothing: it is not looked at."""
 
     def __init__(self, events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Collection[int]) -> None:
         self.events = events
@@ -172,24 +170,24 @@ class _Walk:
     def _new(self, begin: int) -> None:
         self.begin = begin
         self.begun_at: dict[Key, int] = {}
-        """Of each kind of step record, which one is the first of the launch."""
+        """For each kind of step record the number of the first one in the launch."""
         self.banner: set[tuple[str, str]] = set()
         self.opening: tuple[str, str] | None = None
         self.openings = 0
         self.known = Known()
-        self.pending: int | None = None  # where a banner that may be another launch's begins
+        self.pending: int | None = None  # the row at which a banner begins that may be another launch's
         self.pending_rules: set[tuple[str, str]] = set()
         self.pending_known = Known()
         self.ended = False
         self.begun: list[tuple[int, int, float]] = []
 
     def _tracks(self, index: int) -> dict[Key, Track]:
-        """Return the step records of the launch before a row, by kind."""
+        """Return the step records of the running launch before the row ``index``, by kind."""
         ahead = self.starts.ahead
         return {key: Track(ahead[key], begin, ahead[key].before(index)) for key, begin in self.begun_at.items()}
 
     def _noted(self) -> Integers:
-        """Return the rows that may change something, whatever is before them, ascending."""
+        """Return the rows (ascending) that may change something, whatever comes before them."""
         wanted = np.array(self.events.by_source(lambda source: source.rule.event in ("header", "compile", "end")))
         for coming in self.starts.ahead.values():
             planned = self.events.column("planned")[coming.rows]
@@ -201,8 +199,8 @@ class _Walk:
         return np.flatnonzero(wanted)
 
     def _looked_at(self) -> Iterator[int]:
-        """Yield the rows that may change something: also the first of each kind in a launch, and all from a banner or an end on
-        up to the next step record."""
+        """Yield the rows that may change something: the noted ones, the first of each kind in a launch, and after a banner or an
+        end all rows up to the next step record."""
         noted, ahead = self._noted(), self.starts.ahead
         index = place = 0
         while index < len(self.events):
@@ -224,7 +222,7 @@ class _Walk:
             kind = event.rule.event
             if kind in ("header", "compile"):
                 if self._begins_again(event):
-                    begin = index  # the first of the lines up to here that the banner of the running launch has, too
+                    begin = index  # the first of the lines up to here that are in the banner of the running launch, too
                     while begin > self.begin + 1 and self.events[begin - 1].source.key in self.banner:
                         begin -= 1
                     yield begin
@@ -259,9 +257,10 @@ class _Walk:
             yield self.pending
 
     def _begins_again(self, event: Row) -> bool:
-        """True where a benchmark says that a run begins, and the running one has begun before: it, or that rank of it.
+        """Return whether a benchmark line reports the beginning of another run: this rank has reported it, or any a later moment.
 
-        The one label of a log is that of its launcher, whose processes may each say it.
+        The time must be later than all reported before. A log's only label is that of its launcher, whose processes may each
+        report.
         """
         for order, time in _beginnings(event):
             ranks = {rank for rank, place, _ in self.begun if place == order and self.of_ranks} - {NO_RANK}
@@ -271,14 +270,14 @@ class _Walk:
         return False
 
     def _resume_at(self, cut: int, index: int) -> None:
-        """Begin the launch at ``cut``; the lines before its first step are its banner."""
+        """Begin the launch at ``cut``; the header lines before its first step are its banner."""
         self._new(cut)
         for event in self.events[cut:index]:
             if event.rule.event in ("header", "compile"):
                 self._introduce(event)
 
     def _introduce(self, event: Row) -> None:
-        """Count a line of the banner of the running launch."""
+        """Add a line to the banner of the running launch, and its values to the configuration."""
         self.opening = self.opening or event.source.key
         self.openings += event.source.key == self.opening
         self.banner.add(event.source.key)
@@ -297,8 +296,8 @@ class _Walk:
         self.pending_rules.add(rule)
         self.pending_known.learn(event)
 
-    def _step(self, index: int, event: Row, clock: float) -> int | None:
-        """Return where the launch begins that this step record belongs to, or None when it is the running one."""
+    def _step(self, index: int, event: Row, position: float) -> int | None:
+        """Return the row at which the launch of this step record begins, None if it is the running one."""
         if index in self.named:
             return self._boundary(index)
         own, tracks = self.starts.key(index), self._tracks(index)
@@ -308,33 +307,33 @@ class _Walk:
         if not tracks:
             if self.ended and self.starts.are_fresh(index):
                 return self._boundary(index)
-            # a banner printed again after trouble begins another launch when most of it comes again, or is another
+            # after trouble, a banner begins another launch if most of the one before comes again, or the configuration differs
             return self._decided(self._comes_again() or self.known.differs(self.pending_known, STRONG))
         if track is None:
             if introduced and all(key[:2] != own[:2] for key in tracks):
                 if PROGRAM_BEGINS in self.pending_rules & self.banner:
                     return self._boundary(index)
                 self._merge()  # another stage of the same job introduces itself
-            return self._boundary(index) if self._other_records(index, clock, tracks, introduced) else None
-        back = clock < track.last or (clock == track.last and introduced) or (clock <= track.last and self.ended)
+            return self._boundary(index) if self._other_records(index, position, tracks, introduced) else None
+        back = position < track.last or (position == track.last and introduced) or (position <= track.last and self.ended)
         if not back:
             if introduced and self.starts.are_fresh(index) and self._introduced_anew(event):
                 return self._boundary(index)
-            # where steps go on after a banner, a run was resumed, unless it is another model
+            # if steps go on after a banner, the run was resumed, unless the model is another
             return self._decided(introduced and self.known.differs(self.pending_known, MODEL))
-        if self._another(index, event, clock, track, introduced):
+        if self._another(index, event, position, track, introduced):
             return self._boundary(index)
         self._merge()
         return None
 
     def _decided(self, another: bool) -> int | None:
-        """Return where the last banner begins if it is another launch's; else it is the running one's."""
+        """Return the row of the last banner if it begins another launch; else add it to the running launch and return None."""
         if not another:
             self._merge()
         return self.pending
 
     def _introduced_again(self, begin: int, end: int) -> bool:
-        """True where a run whose records have no step ended, and most of its banner comes again; not where evaluations go on."""
+        """Return whether a run without steps ended and most of its banner comes again; evaluations that go on do not count."""
         if not self.ended or self.begun_at or not self._comes_again():
             return False
         before, after = (self.events.steps[start:stop] for start, stop in ((self.begin, begin), (begin, end)))
@@ -345,17 +344,17 @@ class _Walk:
         return 2 * len(self.pending_rules & self.banner) >= max(len(self.banner), BANNER)
 
     def _introduced_anew(self, event: Row) -> bool:
-        """True where most of the banner comes again before a step record, or a configuration that is another."""
+        """Return whether most of the banner, or another configuration, comes before a step record."""
         return event.at in self.banners or self.known.differs(self.pending_known, CONFIGURATION)
 
-    def _another(self, index: int, event: Row, clock: float, track: Track, introduced: bool) -> bool:
-        if not self.starts.are_fresh(index) or self._troubled(track.row.at, event.at, self.restarts):
+    def _another(self, index: int, event: Row, position: float, track: Track, introduced: bool) -> bool:
+        if not self.starts.are_fresh(index) or self._troubled(track.last_row.at, event.at, self.restarts):
             return introduced and self.known.differs(self.pending_known, MODEL)
         if introduced and self.known.differs(self.pending_known, CONFIGURATION):
             return True
-        if event.planned is not None and track.row.planned is not None and event.planned != track.row.planned:
-            # in the same process it is another stage of the same run
-            if introduced or self.ended or self._troubled(track.row.at, event.at, self.fatal):
+        if event.planned is not None and track.last_row.planned is not None and event.planned != track.last_row.planned:
+            # with another plan in the same process it is another stage of the same run
+            if introduced or self.ended or self._troubled(track.last_row.at, event.at, self.fatal):
                 return True
             self._contest(index, track)
             return False
@@ -366,46 +365,44 @@ class _Walk:
         if self._contest(index, track):
             return False
         first, many = self.starts.folds(self.starts.key(index))
-        if many:  # starts from the beginning without a banner are a loop over runs when nothing failed
-            return clock == first == track.first and not self._troubled(track.values[first].at, event.at)
+        if many:  # many starts from the beginning without a banner are a loop over runs, if nothing failed
+            return position == first == track.first and not self._troubled(track.values[first].at, event.at)
         self.weak = self.starts.are_others(index, track)
         return self.weak
 
     def _contest(self, index: int, track: Track) -> bool:
-        """True where steps begin anew behind nothing but an error that a program may catch, or at the time of those before."""
-        place = track.row.at, self.events[index].at
+        """Note and return whether steps begin anew after only an error that a program may catch, or beside those before."""
+        place = track.last_row.at, self.events[index].at
         caught = self._troubled(*place) and not self._troubled(*place, self.fatal)
         found = caught or self.starts.are_beside(index, track)
         self.contested += [index] * found
         return found
 
-    def _other_records(self, index: int, clock: float, tracks: dict[Key, Track], introduced: bool) -> bool:
-        """Return whether records begin anew that no rule of the running launch reads, and none that it reads comes among them.
-
-        Not those of another stage, of another rank, or fewer than three if nothing else shows another launch.
-        """
+    def _other_records(self, index: int, position: float, tracks: dict[Key, Track], introduced: bool) -> bool:
+        """Return whether records begin anew that no rule of the running launch reads, with none of its rules among them.
+        Records of another stage or another rank do not count, nor fewer than three if nothing else shows another launch."""
         grammar, stage, rule, rank = self.starts.key(index)
         same = [key for key in tracks if key[:2] == (grammar, stage)]
         ranks = [key for key in same if key[2] == rule and NO_RANK not in (rank, key[3])]
         own = self.events[index].step is None
-        begun = [track.last for track in tracks.values() if (track.row.step is None) == own]
+        begun = [track.last for track in tracks.values() if (track.last_row.step is None) == own]
         if len(same) < len(tracks) or ranks or not self.starts.are_fresh(index):
             return False
-        if clock > max(begun, default=clock) and not (introduced and self._introduced_anew(self.events[index])):
+        if position > max(begun, default=position) and not (introduced and self._introduced_anew(self.events[index])):
             return False
         until = min(
             (track.coming.row(track.end) for track in tracks.values() if track.end < len(track.coming.places)),
             default=len(self.events),
         )
         is_step = self.events[index:until].by_source(lambda source: source.is_step)
-        last_at = max(track.row.at for track in tracks.values())
+        last_at = max(track.last_row.at for track in tracks.values())
         shown = introduced or self.ended or self._troubled(last_at, self.events[index].at)
         records = sum(track.records for track in tracks.values())
         self.weak = not shown and min(int(np.count_nonzero(is_step)), records) >= FEWEST
         return shown or self.weak
 
     def _boundary(self, index: int) -> int:
-        """Return the first event of the launch whose first step record is at ``index``."""
+        """Return the row of the first event of the launch whose first step record is at the row ``index``."""
         event, begin = self.events[index], index
         tracks = self._tracks(index)
         while begin > max(self.begin + 1, index - LEAD) and self._leads(begin - 1, event, tracks):
@@ -419,26 +416,24 @@ class _Walk:
         return begin
 
     def _last_opening(self, index: int) -> int:
-        """Return the last event before a step record that opens a banner, where the run before printed it at its end, too.
-
-        That is a line which came once before the first step of that run. 0 where it comes once or never, or by several ranks.
-        """
+        """Return the last row before a step record that opens a banner, if the run before printed this line at its end, too.
+        Such a line came once before the first step of that run. 0 if it comes only once, never, or from several ranks."""
         begin = index if self.pending is None else self.pending
         again = [at for at in range(begin, index) if self.events[at].source.key == self.opening]
         ranks = {self.events[at].rank for at in again}
         return again[-1] if self.openings == len(ranks) == 1 and len(again) > 1 else 0
 
     def _leads(self, index: int, first: Row, tracks: dict[Key, Track]) -> bool:
-        """True for what a run may print before its first step."""
+        """Return whether a run may print this event before its first step."""
         event = self.events[index]
         if event.rule.event == "eval":
             if event.step is None:
                 return self.starts.is_first_evaluation(self.begin, index, ended=self.ended)
-            return not first.precedes(event) and all(event.step != track.row.step for track in tracks.values())
+            return not first.precedes(event) and all(event.step != track.last_row.step for track in tracks.values())
         return event.rule.event in ("header", "compile", "phase", "progress")
 
     def _trails(self, event: Row) -> bool:
-        """True for what the run before printed when it was over: a figure, or that it is done."""
+        """Return whether the run before may have printed this line after its end: a figure, or that it is done."""
         another = bool(self.banner) and event.source.key not in self.banner
         figure = another and not introduces(event)
         return event.rule.event == "header" and (figure or event.at >> POSITION_BITS in self.done)
@@ -456,12 +451,12 @@ class _Walk:
 
 
 def _beginnings(event: Row) -> list[tuple[int, float]]:
-    """Return what a benchmark says in a line of the beginning of its run: which of the ``MOMENTS`` it is, and when."""
+    """Return which of the ``MOMENTS`` a benchmark line reports as the beginning of its run, and their times."""
     times = ((order, event.facts.get(name)) for order, name in enumerate(MOMENTS[:2]))
     return [(order, time) for order, time in times if isinstance(time, float)]
 
 
 def _at(body: SegmentBody, names: Collection[str]) -> list[int]:
-    """Return the positions of some markers, in order, but for those that are only mentioned."""
+    """Return the positions in the log of some markers, ascending; texts that only mention a marker are left out."""
     found = (body.markers[name] for name in names if name in body.markers)
     return sorted(at for hits in found for at, form in zip(hits.at, hits.form, strict=True) if form != MENTIONED)

@@ -1,17 +1,17 @@
-"""The runs in a log: the passes over its records, in their order. Read from top to bottom, this is what a run is.
+"""Find the runs in a log: a list of passes over its records, in their order, that defines what a run is.
 
-A pass decides one thing of each record, from what is printed and from what passes before it decided:
+A pass decides one thing about each record, from the printed text and from the passes before it:
 
 1. ``ranks.rank_of``: which process printed it.
-2. ``epochs.count_epochs``: its step, if the trainer counts by epoch, and that it is a step record at all.
+2. ``epochs.count_epochs``: whether it is a step record, and its step if the trainer counts by epoch.
 3. ``copies.without_copies``, ``ranks.led_of``: whether another process printed it, too.
-4. ``step_numbers.number_steps``: its step, if only the progress bar beside it shows one.
+4. ``step_numbers.number_steps``: its step if only the progress bar beside it shows one.
 5. ``counters.set_aside``: whether its counter is wrong, or another writer's.
-6. ``launches.split_launches``: of which run it is.
+6. ``launches.split_launches``: to which run it belongs. The module names the signs of another run.
 7. ``epochs.recounted``: its step among the records of that run.
 
-``phases.split_phases`` then decides, in one run, of which phase and of which attempt a record is: a step that goes back is a
-restart (``attempts``), unless 6 found that another run begins.
+``phases.split_phases`` then decides to which phase and attempt of the run a record belongs. If its step goes back and 6 found no
+other run, it begins another attempt (``attempts``), which supersedes the earlier records at or beyond that step.
 """
 
 from __future__ import annotations

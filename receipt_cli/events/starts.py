@@ -1,6 +1,7 @@
-"""Where the step records of a log begin anew, whether they are those of the start before, and with which configuration.
+"""Find where the step records of a log begin anew, and compare them and their configuration with the start before.
 
-Records are compared by kind: one rule of a grammar, in one stage, of one rank.
+Records are compared by kind: one rule of a grammar, in one stage, of one rank. A position is the step, or the epoch if no step is
+printed.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.patterns import compile_later
 
 FOLDS = 3
-"""So many starts from the beginning, none of them after a sign of trouble, are a loop and no restarts."""
+"""Number of starts from the beginning, without a sign of trouble, from which on they are a loop over runs and not restarts."""
 FEWEST = 3
-"""Records that show that a launch is another one: fewer may be a summary, or differ by a seed."""
+"""Fewest records that can show another launch: fewer may be a summary, or differ by a seed."""
 MOSTLY = 0.75
-"""The share of the common steps that two launches print with other losses: a first one may be equal by chance."""
+"""Share of the common steps at which another launch prints other losses: the first losses may be equal by chance."""
 COMPARED = 20
-"""Records of two starts that are compared to see whether the same trajectory is printed again."""
+"""Most records of two starts that are compared to see whether the same trajectory is printed again."""
 BACK = 1
-"""Seconds by which no process prints its records back in time."""
+"""Seconds by which a time must be earlier to count: no process prints its records so far back in time."""
 SAVING = 3000, 3600
-"""Seconds that local time may go back between two records in autumn: an hour, less the time between them."""
+"""Seconds (least, most) that local time goes back in autumn between two records: an hour, less the time between them."""
 MODEL = frozenset({"parameter_count", "model_name"})
 STRONG = MODEL | {"sequence_length", "samples_per_step", "tokens_per_step", "planned_steps"}
 CONFIGURATION = STRONG | {
     "seed", "world_size", "micro_batch_size", "gradient_accumulation_steps", "data_parallel", "tensor_parallel",
     "pipeline_parallel", "context_parallel", "expert_parallel", "accelerator_name", "accelerator_count", "precision", "optimizer",
 }  # fmt: skip
-"""Facts that belong to a run as it was started: where two launches print others, they are two runs."""
+"""Facts of a run as it was started: two launches with different values are two runs."""
 _RUNS = r"(?:fold|seed|trial)"
 _RUN = compile_later(rf"(?<![^\W_]){_RUNS}[ _#:=-]{{0,3}}\d+", re.IGNORECASE)
 _RUN_NAME = compile_later(rf"{_RUNS}(?:_?(?:id|idx|index|number|no))?$", re.IGNORECASE)
@@ -55,44 +56,44 @@ Key = tuple[str, str | None, str, int]
 
 
 class Known(dict[str, set[float | str]]):
-    """The configuration that a run printed: the values of each fact."""
+    """The configuration that a run printed: for each fact the set of its values."""
 
     def learn(self, row: Row) -> None:
-        """Add what a line prints."""
+        """Add the values that a line prints."""
         for name in CONFIGURATION & row.facts.keys():
             self.setdefault(name, set()).add(row.facts[name])
         if row.planned is not None:
             self.setdefault("planned_steps", set()).add(float(row.planned))
 
     def join(self, other: Known) -> None:
-        """Add another configuration."""
+        """Add the values of another configuration to this one, fact by fact."""
         for name, values in other.items():
             self.setdefault(name, set()).update(values)
 
     def differs(self, other: Known, names: frozenset[str]) -> bool:
-        """Return whether both have one of the facts and no value of it in common."""
+        """Return whether both configurations have one of the facts ``names`` with no value in common."""
         return any(self[name].isdisjoint(other[name]) for name in names & self.keys() & other.keys())
 
 
 @dataclass(frozen=True, eq=False)
 class Coming:
-    """The step records of one kind (n) that say where in training they are: their rows, and the positions (float64 [n])."""
+    """The step records of one kind (n) that print a position: their rows in the table, and the positions (float64 [n])."""
 
     table: EventTable
     rows: Rows
     places: Floats
 
     def before(self, index: int) -> int:
-        """Return how many of them are before a row."""
+        """Return how many of these records are before the row ``index``."""
         return int(before_in(self.rows, np.array([index]))[0])
 
     def row(self, number: int) -> int:
-        """Return the row of one of them."""
+        """Return the row of the record ``number``."""
         return int(numbers_in(chosen(self.rows, slice(number, number + 1)))[0])
 
     @cached_property
     def fresh(self) -> Mask:
-        """Which of them are the first of a run that began at its beginning: not beyond its own stride."""
+        """Mask of the records that may be the first of a run from the beginning: the position is not beyond one stride."""
 
         def fresh(part: slice) -> Mask:
             now, after = self.places[part], self.places[part.start + 1 : part.stop + 1]
@@ -103,11 +104,11 @@ class Coming:
 
     @cached_property
     def back(self) -> Mask:
-        """Which of them are not as far in training as the one before."""
+        """Mask of the records with a position below that of the record before."""
         return np.append(False, self.places[1:] < self.places[:-1])
 
     def values(self, begin: int, end: int) -> dict[float, Row]:
-        """Return the first records from one to another (exclusive) by their positions."""
+        """Return the first ``COMPARED`` records of the numbers ``begin`` to ``end`` (exclusive) by their positions."""
         found: dict[float, Row] = {}
         for number in range(begin, end):
             found.setdefault(float(self.places[number]), self.table[self.row(number)])
@@ -118,7 +119,7 @@ class Coming:
 
 @dataclass(slots=True)
 class Track:
-    """One kind of step record of one launch: those ``coming`` from number ``begin`` to ``end`` (exclusive)."""
+    """The step records of one kind in one launch: of ``coming`` the numbers ``begin`` to ``end`` (exclusive)."""
 
     coming: Coming
     begin: int
@@ -126,38 +127,38 @@ class Track:
 
     @property
     def first(self) -> float:
-        """Where it began."""
+        """The position of the first record."""
         return float(self.coming.places[self.begin])
 
     @property
     def last(self) -> float:
-        """Where it is."""
+        """The position of the last record."""
         return float(self.coming.places[self.end - 1])
 
     @property
-    def row(self) -> Row:
-        """Its last record."""
+    def last_row(self) -> Row:
+        """The last record."""
         return self.coming.table[self.coming.row(self.end - 1)]
 
     @property
     def records(self) -> int:
-        """How many records it has."""
+        """The number of records."""
         return self.end - self.begin
 
     @property
     def values(self) -> dict[float, Row]:
-        """Its first records, by their positions."""
+        """The first records, by their positions."""
         return self.coming.values(self.begin, self.end)
 
     @property
     def reached_plan(self) -> bool:
-        """Whether the run has come to the last step that it planned."""
-        planned = self.row.planned
+        """Whether the launch has reached its last planned step."""
+        planned = self.last_row.planned
         return planned is not None and self.records > 1 and self.last >= planned - 1
 
 
 class Starts:
-    """The step records of a log by kind, as positions: steps, or epochs if no step is printed."""
+    """Groups the step records of a log by kind (rule, stage, rank) and answers whether, and how, they begin anew."""
 
     def __init__(self, table: EventTable) -> None:
         self.table = table
@@ -181,7 +182,7 @@ class Starts:
                 self.ahead[key] = Coming(table, mine, at_rows(table.positions, mine))
 
     def _stages(self) -> tuple[list[str | None], Integers]:
-        """Return the stages that lines announce, None first, and the one of each record."""
+        """Return the stages that lines announce, None first, and the index of the running stage for each record."""
         stages: list[str | None] = [None]
         begins = self.table.of_sources(lambda source: source.rule.event == "phase")
         found = np.broadcast_to(np.int64(0), len(self.table))
@@ -191,34 +192,32 @@ class Starts:
         return stages, np.searchsorted(begins.at, self.table.at, "right")
 
     def key(self, index: int) -> Key:
-        """Return the kind of a step record."""
+        """Return the kind of the step record at the row ``index``."""
         return self.kinds[int(self.codes[index])]
 
     def are_fresh(self, index: int) -> bool:
-        """Return whether a record is the first of a run that began at its beginning: not beyond its own stride."""
+        """Return whether a record may be the first of a run from the beginning: its position is not beyond one stride."""
         coming = self.ahead[self.key(index)]
         return bool(coming.fresh[coming.before(index)])
 
     def are_repeated(self, index: int, track: Track) -> bool:
-        """Return whether the records that both starts have print the same losses: the same run once more."""
+        """Return whether the start at ``index`` and the one before (``track``) print the same losses: the same run again."""
         losses = [(one.metrics.get("loss"), other.metrics.get("loss")) for one, other in self.records_of_both(index, track)]
         return bool(losses) and all(mine is not None and mine == theirs for mine, theirs in losses)
 
     def are_others(self, index: int, track: Track) -> bool:
-        """Return whether three or more records begin anew in another stride, with other columns, or with other values.
-
-        Of the steps in common all but a few must have other values.
-        """
+        """Return whether three or more records begin anew with another stride, other columns, or other values than ``track``.
+        Values are other if they differ at all but a few of the common steps."""
         coming = list(self._from(index))
         ends = (at for at, (one, other) in enumerate(pairwise(coming), 1) if other[1] <= one[1])
         begun = coming[: next(ends, len(coming))]
         known = track.values
-        mine, theirs = [clock for _, clock in begun], sorted(known)
+        mine, theirs = [position for _, position in begun], sorted(known)
         if min(len(mine), len(theirs)) < FEWEST:
             return False
         if mine[0] != track.first:
             return _stride(mine) not in (None, _stride(theirs))
-        if _columns(record for record, _ in begun[:FEWEST]) != _columns(known[clock] for clock in theirs[:FEWEST]):
+        if _columns(record for record, _ in begun[:FEWEST]) != _columns(known[position] for position in theirs[:FEWEST]):
             return _stride(mine) is not None
         both = ((_score(one), _score(other)) for one, other in self.records_of_both(index, track))
         compared = [one != another for one, another in both if one]
@@ -226,50 +225,44 @@ class Starts:
         return mine[:common] == theirs[:common] and sum(compared) >= max(FEWEST, MOSTLY * len(compared))
 
     def are_earlier(self, index: int, track: Track, *, introduced: bool) -> bool:
-        """Return whether the times of all records from here on, until they begin anew, precede those of the start before.
-
-        After a banner it is enough that the time goes back; but not as a change to winter time sets it back.
-        """
-        back = track.row.clock - self.table[index].clock
+        """Return whether all records of the start at ``index`` have earlier times than the start before (``track``).
+        After a banner it is enough if the first time is earlier; a change to winter time does not count."""
+        back = track.last_row.clock - self.table[index].clock
         earlier = back > BACK and not SAVING[0] <= back <= SAVING[1]
         return earlier and (introduced or self._last(index).clock < track.values[track.first].clock)
 
     def are_beside(self, index: int, track: Track) -> bool:
-        """Return whether the times from here on, until the records begin anew, overlap those of the start before: other ranks'.
-
-        If they begin nearer to its end the clocks of two hosts, one after the other, may differ.
-        """
-        begin, now, end = track.values[track.first].clock, self.table[index].clock, track.row.clock
+        """Return whether the start at ``index`` was printed at the same time as the start before (``track``), by another process.
+        False if it begins nearer to the end of that start: the clocks of two hosts may differ."""
+        begin, now, end = track.values[track.first].clock, self.table[index].clock, track.last_row.clock
         return now < end - BACK and now - begin < end - now and self._last(index).clock >= begin
 
     def _last(self, index: int) -> Row:
-        """Return the last record before the next one that is not beyond the one before it."""
+        """Return the last record of the start at ``index``: the next one of its kind has no higher position."""
         coming = self.ahead[self.key(index)]
         begin = coming.before(index)
         falls = np.flatnonzero(np.diff(coming.places[begin:]) <= 0)
         return self.table[coming.row(begin + int(falls[0]) if len(falls) else len(coming.places) - 1)]
 
     def _from(self, index: int) -> Iterator[tuple[Row, float]]:
-        """Yield the first records of the kind of a record from it on, and where in training they are."""
+        """Yield the first records of one kind from ``index`` on, each with its position."""
         coming = self.ahead[self.key(index)]
         begin = coming.before(index)
         for number in range(begin, min(begin + COMPARED, len(coming.places))):
             yield self.table[coming.row(number)], float(coming.places[number])
 
     def records_of_both(self, index: int, track: Track) -> Iterator[tuple[Row, Row]]:
-        """Yield the records of the steps that the start at ``index`` and the one before have in common, in order."""
+        """Yield, in order, the pairs of records at the positions that the start at ``index`` and ``track`` share."""
         last, known = -1.0, track.values
-        for record, clock in self._from(index):
-            if clock <= last or clock not in known:
+        for record, position in self._from(index):
+            if position <= last or position not in known:
                 break
-            last = clock
-            yield record, known[clock]
+            last = position
+            yield record, known[position]
 
     def is_first_evaluation(self, begin: int, index: int, *, ended: bool) -> bool:
-        """Return whether it is an evaluation after a configuration, or after an end with values that the model there has not.
-
-        The launch before begins at row ``begin``, and has ``ended``.
-        """
+        """Return whether an evaluation is the first event of another launch: it follows a configuration, or an end.
+        After an end it must have values that the launch before, from row ``begin`` on, did not print; ``ended``: it has ended."""
         event, behind = self.table[index], False
         scores = {name: value for name, value in event.metrics.items() if name.startswith("val_")}
         for place in range(index - 1, begin - 1, -1):
@@ -289,7 +282,7 @@ class Starts:
         return False
 
     def folds(self, key: Key) -> tuple[float, bool]:
-        """Return where the first run of a kind starts, and whether there are many, each long enough to be one."""
+        """Return the position at which the first run of a kind begins, and whether there are many runs of sufficient length."""
         if key not in self.known_folds:
             places, back = self.ahead[key].places, self.ahead[key].back
             starts = 1 + int(np.count_nonzero(back & (places == places[0])))  # a record printed twice is no start
@@ -298,10 +291,8 @@ class Starts:
 
 
 def runs_named(table: EventTable) -> set[int]:
-    """Return the step records from which on another fold, seed or trial is named: in their rule, or as a figure.
-
-    None if one is named again after another: then several go on side by side.
-    """
+    """Return the rows of the step records at which another fold, seed or trial is named, in their rule or as a figure.
+    None if a name comes again after another: then several runs go on side by side."""
     rules = {s.key: _run_in(s.rule.literals) for s in table.sources}
     figures = {s.key: next((name for name in s.others if _RUN_NAME.match(name)), None) for s in table.sources}
     steps = table.by_source(lambda s: s.is_step and (rules.get(s.key) or figures.get(s.key)) is not None)
@@ -325,18 +316,18 @@ def _run_in(literals: tuple[bytes, ...]) -> str | None:
 
 
 def introduces(row: Row) -> bool:
-    """Return whether a line has a part of the configuration."""
+    """Return whether a line prints a part of the configuration."""
     return row.planned is not None or not CONFIGURATION.isdisjoint(row.facts)
 
 
 def configures(rule: Rule) -> bool:
-    """Return whether a rule of headers has a part of the configuration, and no metric."""
+    """Return whether a rule of headers reads a part of the configuration, and no metric."""
     targets = [field.target for field in rule.fields.values()] if rule.event == "header" else []
     return any(name in CONFIGURATION for _, name in targets) and all(kind in ("fact", "structural") for kind, _ in targets)
 
 
 def _score(row: Row) -> str:
-    """Return what shows of which trajectory a record is: its loss, else its figures outside the registry, if it has any."""
+    """Return the loss of a record as text; without a loss its figures outside the registry, "" if it has none."""
     if "loss" in row.metrics:
         return repr(row.metrics["loss"])
     return ", ".join(repr(item) for item in sorted(row.unregistered.items()))
@@ -346,7 +337,7 @@ def _columns(rows: Iterable[Row]) -> set[str]:
     return {name for row in rows for name in (*row.metrics, *row.unregistered)}
 
 
-def _stride(clocks: Sequence[float]) -> float | None:
-    """Return the rise of the first clocks, None if it is not the same or if fewer are there."""
-    first, *others = [round(other - one, 6) for one, other in pairwise(clocks[: FEWEST + 1])] or [0.0]
+def _stride(positions: Sequence[float]) -> float | None:
+    """Return the common distance of the first positions; None if they differ by more than a tenth, or are fewer than two."""
+    first, *others = [round(other - one, 6) for one, other in pairwise(positions[: FEWEST + 1])] or [0.0]
     return first if others and all(abs(other - first) <= first / 10 for other in others) else None
