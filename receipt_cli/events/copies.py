@@ -1,11 +1,11 @@
-"""Records that several processes print into one log: what one of them printed is kept.
+"""Leave out the records of all processes but one, if several processes print into one log.
 
-Copies have equal values; times and rates may differ. With labels, the records of a rank are compared with those of the
-rank that printed most. Without labels, all step records must come in equal numbers, each copy near the others: a log
-that was appended to itself has its copies one after the other, and these are launches.
+Copies have equal values; times and rates may differ. If lines have rank labels, the records of a rank are compared with those of
+the rank that printed most. Without labels, all step records must come in equal numbers, each copy near the others. If a log was
+appended to itself, its copies follow one another: these are launches.
 
-Processes without names that print other values take turns, too: each goes on from where it was itself, so the step goes
-back and forth. That is no restart, and the run is the one that printed last.
+Processes without labels may print different values in turns: each goes on from its own last step, so that the step goes back and
+forth. That is no restart; the process that printed last is the run.
 """
 
 from __future__ import annotations
@@ -26,38 +26,36 @@ from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 
 FEWEST = 4
-"""Different step records that must come in copies: fewer may repeat by chance."""
+"""Fewest different step records that must come in copies: fewer may repeat by chance."""
 MAX_DRAWN = 64
-"""Rows that a table drawn again has at most: the screen is no longer."""
+"""Most rows of a table that is drawn again: a screen has no more."""
 _RECORDS = ("step", "eval", "progress")
 TIMED = ("_s", "_s_per_device", "_bytes", "_ratio")
 """Endings of the metrics that differ between two processes at the same step."""
 TURNS = 8
-"""Records of a process, and turns that it takes: a launcher restarts a run less often within one log."""
+"""Fewest records and turns of a process that interleaves with others: a launcher restarts a run less often within one log."""
 MOST_AHEAD = 4
-"""Strides by which a process may be ahead of its last record, which another one may have garbled."""
+"""Most strides from the last record of a process to its next: another process may have garbled records between."""
 OF_LANES = 0.9
-"""Share of records that must be those of such processes."""
+"""Share of the step records that must be those of interleaving processes."""
 MOST_LANES = 64
-"""Processes that are told apart."""
+"""Most processes that are told apart."""
 LOOKED_AT = 64
 """Records of each rank that are compared first."""
 MOST_SINGLE = 200_000
-"""Records of a launch that are compared one by one."""
+"""Most records of a launch that are compared one by one."""
 
 
 def without_copies(table: EventTable) -> EventTable:
-    """Return the table without the copies of records."""
+    """Return the table without copies of records."""
     table = table.where(~_drawn_again(table))
     table = table.where(~_of_ranks(table))
     return table.where(~_unlabelled(table)) if len(distinct(table.rank)) == 1 else table
 
 
 def _drawn_again(table: EventTable) -> Mask:
-    """Return which records are rows of a table that is drawn again with each new row: they go back, their times included.
-
-    A launch that begins again prints the same steps, but other times.
-    """
+    """Return the mask of the records of a table on the screen that is drawn again with each new row.
+    Such records go back, their times included. A launch that begins again prints the same steps with other times."""
     again = np.zeros(len(table), np.bool_)
     for source, drawn_rows, _ in table.parts:
         if not (source.rule.redraw and source.is_step and _is_timed(source.metrics)):
@@ -87,7 +85,7 @@ def _is_timed(names: Iterable[str]) -> bool:
 
 
 def _has_figures(table: EventTable) -> Mask:
-    """Return which lines are records, or have metrics: what introduces a run and what ends it is kept of each."""
+    """Return the mask of the lines that are records or have metrics. Other lines begin or end a run; each rank keeps its own."""
     found = np.array(table.by_source(lambda source: source.rule.event in _RECORDS))
     for name in table.of_sources(lambda source: source.rule.event not in _RECORDS).metric_names():
         found[table.metric(name).rows] = True
@@ -95,7 +93,8 @@ def _has_figures(table: EventTable) -> Mask:
 
 
 class _Prints:
-    """What records print, column by column: times and rates count only of those that say nothing else of themselves."""
+    """Compares what records print, column by column.
+    Times and rates are compared only for records that print no step and no other figure."""
 
     def __init__(self, table: EventTable) -> None:
         self.table = table
@@ -114,16 +113,16 @@ class _Prints:
         self.columns = columns
 
     def said(self, row: int) -> Hashable:
-        """Return the facts and the texts of a record."""
+        """Return the facts and the texts of the record ``row``."""
         found = self.table[row]
         return frozenset(found.facts.items()), frozenset(found.texts.items())
 
     def speak(self) -> Mask:
-        """Return which records may print facts or texts."""
+        """Return the mask of the records that may print facts or texts."""
         return self.table.by_source(lambda source: source.speaks)
 
     def same(self, ours: Integers, theirs: Integers) -> bool:
-        """Return whether records print the same, one for one."""
+        """Return whether each record of ``ours`` prints the same as the record of ``theirs`` at the same index."""
         for part in slices(len(ours)):
             one, other = ours[part], theirs[part]
             pairs = ((column[one], column[other]) for column in self.columns if column.strides != (0,))
@@ -133,7 +132,7 @@ class _Prints:
         return all(self.said(int(ours[row])) == self.said(int(theirs[row])) for row in speak)
 
     def numbers(self) -> Integers:
-        """Return a number of each record: of two that print the same it is one."""
+        """Return a number for each record; records that print the same have the same number."""
         found = self.table.column("source").astype(np.int64)
         texts: dict[Hashable, int] = {}
         speak = self.speak()
@@ -148,16 +147,14 @@ class _Prints:
 
 
 def _of_ranks(table: EventTable) -> Mask:
-    """Return what another rank printed with the same values, one record for one, as the leading rank: rule by rule.
-
-    The leading rank of a rule printed most records of it; of several the lowest.
-    """
+    """Return the mask of the records whose rank printed the same as the leading rank, record by record: rule by rule.
+    The leading rank of a rule printed most of its records; on a tie it is the lowest."""
     copies = np.zeros(len(table), np.bool_)
     if len([rank for rank in distinct(table.rank) if rank != NO_RANK]) < 2:
         return copies
     figures = _has_figures(table)
     for source, rows, _ in table.parts:
-        if source.rule.redraw or source.rule.companion:  # which the record before it takes
+        if source.rule.redraw or source.rule.companion:  # the record before it decides
             continue
         mine = numbers_in(rows)[figures[rows] & (table.rank[rows] != NO_RANK)]
         ranks = table.rank[mine]
@@ -166,7 +163,7 @@ def _of_ranks(table: EventTable) -> Mask:
             continue
         leader = min(printed, key=lambda rank: (-len(printed[rank]), rank))
         others = [rank for rank in printed if rank != leader]
-        for most in (LOOKED_AT, len(mine)):  # mostly the first records differ
+        for most in (LOOKED_AT, len(mine)):  # the first records decide mostly
             some = np.sort(np.concatenate([printed[rank][:most] for rank in (leader, *others)]))
             prints = _Prints(table.chosen(some))
             first = {rank: np.searchsorted(some, printed[rank][:most]) for rank in (leader, *others)}
@@ -179,9 +176,9 @@ def _of_ranks(table: EventTable) -> Mask:
 
 
 def _unlabelled(table: EventTable) -> Mask:
-    """Return the copies of a log in which every step record comes the same number of times, near its copies."""
+    """Return the mask of the copies in a log in which every step record comes equally often, near its copies."""
     copies = np.zeros(len(table), np.bool_)
-    is_step = table.by_source(lambda source: source.is_step and not source.rule.redraw)  # of a bar the last frame counts
+    is_step = table.by_source(lambda source: source.is_step and not source.rule.redraw)  # of a bar the last redraw counts
     steps = table.where(is_step)
     if not 2 * FEWEST <= len(steps) <= MOST_SINGLE or not any(_comes_again(row, steps) for row in steps[:2]):
         return copies
@@ -237,10 +234,10 @@ def _interleaved(keys: Sequence[Hashable]) -> bool:
 
 
 def repeats_at(table: EventTable) -> int | None:
-    """Return the row from which the records, times included, repeat those before it to the end, or None.
+    """Return the row at which the second half of a log begins if it repeats the first half, times included; else None.
 
-    Then the log was appended to itself. Not for fewer than ``FEWEST`` step records, or for those of one value alone, unless
-    twice as many different events come again.
+    Such a log was appended to itself. Fewer than ``FEWEST`` step records, or step records that are all equal, do not show that,
+    unless twice as many different events come again.
     """
     period, rest = divmod(len(table), 2)
     if rest or not period or printed_by(table[0]) != printed_by(table[period]):
@@ -264,7 +261,7 @@ def repeats_at(table: EventTable) -> int | None:
 
 
 def _differ(keys: Iterable[Hashable], count: int) -> bool:
-    """Return whether so many of ``keys`` differ from each other."""
+    """Return whether at least ``count`` of ``keys`` differ from each other."""
     seen: set[Hashable] = set()
     for key in keys:
         seen.add(key)
@@ -274,17 +271,15 @@ def _differ(keys: Iterable[Hashable], count: int) -> bool:
 
 
 def printed_by(row: Row) -> Hashable:
-    """Return all that a record prints."""
+    """Return all that a record prints, as a key for comparisons."""
     named = (row.metrics, row.unregistered, row.facts, row.texts, row.counters)
     values = tuple(tuple(sorted((name, repr(value)) for name, value in part.items())) for part in named)
     return row.grammar.id, row.rule.name, row.rank, row.step, row.planned, repr(row.clock), values
 
 
 def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:
-    """Leave out the step records of other processes that took turns with the one which printed last; return the problem, too.
-
-    ``table`` is that of one launch; it is returned as it is if the steps do not show that.
-    """
+    """Return the table of a launch without the step records of all interleaving processes but the last to print, and the problem.
+    The table is returned unchanged if its steps do not show such processes."""
     counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & ~np.isnan(table.steps)
     steps = table.steps[counts]
     if int(np.count_nonzero(steps[1:] < steps[:-1])) < TURNS or len(table) > MOST_SINGLE:
@@ -306,11 +301,10 @@ def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:
 
 
 def _lanes(table: EventTable, counts: Mask, stride: int) -> Integers | None:
-    """Return the number of the process of each step record and of its companions, -1 of others; None if these are more than
-    ``MOST_LANES``.
+    """Return the number of the process of each step record and of its companions (int64 [n]), -1 for other records.
 
-    A record goes on where the process is that is nearest below it, at most some strides; of several at one step, the one
-    whose values are nearest.
+    A record goes on from the process with the nearest lower step, at most some strides below; from several at one step, the one
+    with the nearest values. None if there are more than ``MOST_LANES`` processes.
     """
     last: list[tuple[float, int]] = []  # step and process, ascending
     latest: list[int] = []
@@ -340,14 +334,14 @@ def _lanes(table: EventTable, counts: Mask, stride: int) -> Integers | None:
 
 
 def _distance(before: Row, row: Row) -> float:
-    """Return the sum of the relative differences of what the lines of both print."""
+    """Return the sum of the relative differences of the metrics that both records print."""
     ours, theirs = before.metrics, row.metrics
     pairs = [(ours[name], theirs[name]) for name in ours.keys() & theirs.keys()]
     return sum(abs(one - other) / (abs(one) + abs(other)) for one, other in pairs if 0 < abs(one) + abs(other) < math.inf)
 
 
 def _stride(steps: Floats) -> int:
-    """Return the commonest rise of a step to the nearest one below it that was printed before, the first of several."""
+    """Return the most frequent distance of a step to the nearest smaller one printed before; on a tie the one seen first."""
     ordered, first = np.unique(steps, return_index=True)
     below = np.searchsorted(ordered, steps) - 1
     higher = np.flatnonzero(below >= 0)
@@ -360,7 +354,7 @@ def _stride(steps: Floats) -> int:
 
 
 def _commonest(numbers: Iterable[float]) -> int:
-    """Return the commonest rise of one of ``numbers`` to the nearest one below it among those before, the first of several."""
+    """Return the most frequent distance of a number to the nearest smaller one before it; on a tie the one seen first."""
     seen: list[float] = []
     rises: Counter[float] = Counter()
     for number in numbers:

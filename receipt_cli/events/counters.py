@@ -1,7 +1,7 @@
-"""What it means that a counter goes back, comes again or jumps: one definition, for plain sequences of positions in log order.
+"""Decide whether a counter that goes back, comes again or jumps was reset.
 
-A counter that goes on exactly where it was was never reset: what stands between is of another writer, or its counter is
-wrong. Such records are set aside: they begin no attempt and no launch, and the figures that depend on them are left out.
+If a counter goes on exactly where it was, it was not reset: the records between are of another writer, or their counter is wrong.
+Such displaced records are set aside: they begin no attempt and no launch, and figures that depend on them are left out.
 """
 
 from __future__ import annotations
@@ -24,42 +24,42 @@ from receipt_cli.patterns import compile_later
 
 Figures = Mapping[str, float]
 PASTED, JUMP = "pasted", "jump"
-"""The events of records that are set aside: their counter goes back for a while, or far ahead."""
+"""The events of displaced records: their counter goes back for a while, or far ahead."""
 FEWEST = 3
-"""Records before a place from which it can be seen how far apart they are."""
+"""Fewest records that show how far apart they are."""
 FAR = 10
-"""More than so many strides ahead is a jump."""
+"""Strides by which a counter rises at most; beyond, it jumps."""
 NEAR = 64
-"""Records on each side of a place that are looked at."""
+"""Records on each side of a fall or a jump that are looked at."""
 MOST_JUMPS = 3
-"""Records in a row whose counters are too high; where more are, it is the counter before them that was wrong."""
+"""Most records in a row with too high a counter; of more, it is the counter before them that was wrong."""
 _COUNTER = compile_later(
     r"(?i)(?:^|[_/ ])(?:iter|batch|epoch|step|update|sample|token|example)(?:ation|e)?s?(?:_total|_number)?$"
 )
 """Names of figures that count records between two steps."""
 _TIME = compile_later(r"(?i)(?:^|[_/ ])(?:time|secs?|seconds|elapsed|duration)$")
-"""Names of times, which two lines about one step need not share."""
+"""Names of times, which may differ between two lines about one step."""
 _SCALE = compile_later(r"(?i)(?:loss|grad)_?scaler?$")
 OF_POSITIONS = 0.9
 """Share of the epochs that a log prints that come equally often, or once."""
 TOTALS = ("samples_total", "tokens_total")
 """Metrics that say how far training is."""
 TURNS = 8
-"""As many blocks in one log are several processes that take turns."""
+"""Groups of displaced records in one log from which on they are of several processes that take turns."""
 
 
 class Contest(NamedTuple):
-    """Two records of one position with other values: the one that stands, None if only the ``other`` one is there."""
+    """Two records of one position with different values: the one that stands (None if it is not there) and the ``other``."""
 
     stands: Row | None
     other: Row
 
 
 def contradict(one: Row, other: Row, mine: Figures, its: Figures, joined: Collection[str] = ()) -> bool:
-    """Return whether two records of one rule, step and plan have other losses, or without a loss other figures; times may differ.
+    """Return whether two records of one rule, step and plan have different losses, or if they print none different figures.
 
-    Not those of bars, which draw a record again, or if another counter tells them apart. ``mine`` and ``its`` are the figures of
-    both, ``joined`` those that lines of other rules print.
+    Times do not count, nor do redraws of progress bars and records that another counter tells apart. ``mine`` and ``its`` are the
+    figures of the two records, ``joined`` the names of those that lines of other rules print.
     """
     if one.rule.name != other.rule.name or (one.counters, one.planned) != (other.counters, other.planned):
         return False
@@ -78,10 +78,8 @@ def is_skipped(before: Figures, after: Figures) -> bool:
 
 
 def contests_of(steps: EventTable, contests: Iterable[Contest], aside: Iterable[Row]) -> list[Contest]:
-    """Return the ``contests`` of records that stand among ``steps``, and one for each record that was set ``aside``.
-
-    Not of a rule that tells more of most steps: it prints several lines between two of them.
-    """
+    """Return the ``contests`` whose standing record is among ``steps``, and a new one for each record in ``aside``.
+    Contests of a rule whose lines add to at least half of the steps are left out: it prints several lines between two steps."""
     beside: Counter[str] = Counter()
     for source, _, own in steps.parts:
         for name, joined in source.joined.items():
@@ -95,17 +93,17 @@ def contests_of(steps: EventTable, contests: Iterable[Contest], aside: Iterable[
 
 
 def _record_at(steps: EventTable, other: Row) -> Row | None:
-    """Return the first record of the step and the rule of another one."""
+    """Return the first record with the step and the rule of ``other``, or None."""
     same = steps.steps == (math.nan if other.step is None else other.step)
     same &= steps.by_source(lambda source: source.rule.name == other.rule.name)
     return steps[int(same.argmax())] if same.any() else None
 
 
-def block_behind(before: Sequence[float], after: Sequence[float]) -> int:
-    """Return how many records at the positions ``after`` a place stand between it and the one that goes on from ``before``.
+def count_displaced(before: Sequence[float], after: Sequence[float]) -> int:
+    """Return how many displaced records, at the first positions of ``after``, follow the records at ``before`` (ascending).
 
-    0 where none goes on: then the counter was reset there, or nothing happened. ``before`` ascends. A record that goes on in
-    the stride of those behind the place is one of them.
+    The record after them goes on from ``before``. 0 if no record does: the counter was reset, or nothing happened. A record that
+    continues the stride of the displaced ones is one of them.
     """
     widest = max((other - one for one, other in pairwise(before)), default=0)
     last = before[-1]
@@ -123,10 +121,8 @@ def block_behind(before: Sequence[float], after: Sequence[float]) -> int:
 
 
 def full_at_zero(epochs: Floats, insides: Floats) -> Integers:
-    """Return the records, each at a place in an epoch, whose counter is 0 since the epoch is full: it counts modulo its length.
-
-    Each 0 then ends an epoch, and none begins one.
-    """
+    """Return the records with counter 0 (indexes) if each 0 ends an epoch: the counter counts modulo the length. Else none.
+    ``epochs`` and ``insides`` are the epoch of each record and its counter inside the epoch."""
     zeros = np.flatnonzero(insides == 0)
     behind = zeros[zeros + 1 < len(epochs)]
     begins = (zeros[:1] == 0).any() or (epochs[zeros - 1] != epochs[zeros]).any() or (insides[zeros - 1] == 0).any()
@@ -134,7 +130,7 @@ def full_at_zero(epochs: Floats, insides: Floats) -> Integers:
 
 
 def jumps_at_end(positions: Sequence[int], planned: int | None = None) -> bool:
-    """True where the last of ascending ``positions`` is far beyond the strides before it, and is not the ``planned`` one."""
+    """Return whether the last of ascending ``positions`` is far beyond the strides before it, and not the ``planned`` step."""
     if len(positions) <= FEWEST or positions[-1] in (planned, (planned or 0) - 1):
         return False
     widest = max(other - one for one, other in pairwise(positions[:-1]))
@@ -142,22 +138,20 @@ def jumps_at_end(positions: Sequence[int], planned: int | None = None) -> bool:
 
 
 def set_aside(table: EventTable) -> EventTable:
-    """Return the table, the records of blocks as ones that are no step records: ``PASTED`` or ``JUMP``.
-
-    Not if the trainer introduces itself before a block, or if blocks come so often that processes take turns.
-    """
+    """Return the table with the displaced records as events ``PASTED`` or ``JUMP``: they are no step records then.
+    Nothing changes if the trainer introduces itself before them, or if they come so often that processes take turns."""
     counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & ~np.isnan(table.positions)
     opening = numbers_in(where(table.by_source(lambda source: source.rule.event in ("header", "compile"))))
     found: list[tuple[str, Integers]] = []
-    blocks = 0
+    groups = 0
     for _, rows in table.series(counts):
         own = table.chosen(rows)
-        blocked = list(islice(_blocks(own.positions), TURNS))
-        if not blocked and (places := places_of(own)) is not own.positions:
-            blocked = list(islice((block for block in _blocks(places) if block[0] == PASTED), TURNS))
-        for kind, at, count in blocked:
-            blocks += 1
-            if blocks >= TURNS:
+        displaced = list(islice(_displaced(own.positions), TURNS))
+        if not displaced and (places := places_of(own)) is not own.positions:
+            displaced = list(islice((group for group in _displaced(places) if group[0] == PASTED), TURNS))
+        for kind, at, count in displaced:
+            groups += 1
+            if groups >= TURNS:
                 return table
             mine = numbers_in(chosen(rows, slice(at - 1, at + count)))
             if not np.diff(np.searchsorted(opening, mine[:2])).any():
@@ -173,8 +167,8 @@ def set_aside(table: EventTable) -> EventTable:
     return table
 
 
-def _blocks(places: Floats) -> Iterator[tuple[str, int, int]]:
-    """Yield each block among records at ``places``: what it is, the record that begins it, how many records."""
+def _displaced(places: Floats) -> Iterator[tuple[str, int, int]]:
+    """Yield for each group of displaced records the event, the index of the first record, and their number."""
     at, widest = 1, 0.0
     while at < len(places):
         rises = np.diff(places[at - 1 : at + PIECE])
@@ -182,7 +176,7 @@ def _blocks(places: Floats) -> Iterator[tuple[str, int, int]]:
         odd = np.flatnonzero((rises < 0) | (rises > FAR * before[:-1]))
         end, widest = at + len(rises), float(before[-1])
         for one in odd[_may_go_on(places, at + odd)].tolist():
-            count = block_behind(
+            count = count_displaced(
                 _ascending(places[max(0, at + one - NEAR) : at + one]), places[at + one : at + one + NEAR].tolist()
             )
             if count:
@@ -194,7 +188,7 @@ def _blocks(places: Floats) -> Iterator[tuple[str, int, int]]:
 
 
 def _may_go_on(places: Floats, at: Integers) -> Mask:
-    """Return at which of some falls and rises of ``places`` one of the next records may go on from the one before."""
+    """Return the mask of the falls and rises ``at`` after which one of the next records may go on from the record before."""
     found = places[at] > places[at - 1]
     active = np.flatnonzero(~found & (at > 1))
     for near in range(1, NEAR):
@@ -210,7 +204,7 @@ def _may_go_on(places: Floats, at: Integers) -> Mask:
 
 
 def _ascending(places: Floats) -> list[float]:
-    """Return the last of ``places`` as far as they ascend."""
+    """Return the last of ``places`` that ascend."""
     falls = np.flatnonzero(np.diff(places) < 0)
     return list(places[falls[-1] + 1 if len(falls) else 0 :].tolist())
 
@@ -238,11 +232,11 @@ def places_of(steps: EventTable) -> Floats:
 
 
 def comes_again(positions: Floats, *, counted: bool = False) -> Integers:
-    """Return the records whose position, an epoch, is that of the one before, though an epoch tells records apart.
+    """Return the records (indexes) with the same epoch as the record before; none if epochs are too coarse to tell records apart.
 
-    It does if fractions of it are printed so finely that it rises with each record. Whole epochs do if only a tenth of the
-    records share one, or if each comes twice: two processes print them. If a count inside of the epoch is printed
-    (``counted``), half of the records may share a position.
+    Fractions of an epoch tell records apart if they are printed so finely that they rise with each record. Whole epochs do if at
+    most a tenth of the records share one, or if each comes twice: two processes print them. If a count inside the epoch is
+    printed (``counted``), half of the records may share a position.
     """
     again = np.flatnonzero(positions[1:] == positions[:-1]) + 1
     if not len(again):

@@ -1,7 +1,5 @@
-"""Launches that may be attempts, and attempts that may be launches: what was read, and what speaks against it.
-
-Also steps that a log leaves out in the middle of a regular stride.
-"""
+"""Report launches that may be attempts and attempts that may be launches, with the reading chosen and the evidence against it.
+Also report steps that are missing in the middle of a regular stride."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ _SPREAD = ("min", "max", "mean", "median")
 
 
 def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
-    """Return a problem for a launch that only its records show, and for each phase whose steps began anew otherwise."""
+    """Return a problem for a launch that only its records show, and for each doubtful restart in its phases."""
     found: list[Problem] = []
     if launch.doubtful is not None:
         firsts = [(index, phase.steps[0]) for index, phase in enumerate(phases) if len(phase.steps)]
@@ -57,16 +55,16 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
 
 
 def _fields(index: int, first: Row) -> Iterator[str]:
-    """Yield the figures of a phase that depend on whether its ``first`` record is of the attempt that stands after it."""
+    """Yield pointers to the figures of a phase that depend on whether its ``first`` record belongs to it."""
     yield f"/phases/{index}/summary/steps/first"
     yield from _figures(index, first, ("first", *_SPREAD))
 
 
 def _undecided(phases: Sequence[Phase], line: int) -> Iterator[str]:
-    """Yield the figures that depend on what the steps are that begin anew at ``line``.
+    """Yield pointers to the figures that depend on whether the steps that begin anew at ``line`` are a restart.
 
-    If they replace all records before them they are those of the last launch, too; records at the time of others are
-    of another process, and either may be the one that counts.
+    If these records supersede all before them, the last launch counts either way. Records printed at the time of others are of
+    another process, and either process may be the one that counts.
     """
     for index, phase in enumerate(phases):
         if len(phase.steps) and phase.steps[0].line < line <= int(phase.steps.line[-1]):
@@ -78,7 +76,7 @@ def _undecided(phases: Sequence[Phase], line: int) -> Iterator[str]:
 
 
 def _figures(index: int, row: Row, keys: Sequence[str]) -> Iterator[str]:
-    """Yield the pointers of these statistics of each metric of a record."""
+    """Yield pointers to the statistics ``keys`` of each metric that ``row`` prints, in the summary of phase ``index``."""
     for name in row.metrics:
         yield from (f"/phases/{index}/summary/metrics/{name}/{key}" for key in keys)
 
@@ -88,14 +86,14 @@ def _named(row: Row) -> str:
 
 
 def _losses(steps: EventTable) -> Iterator[tuple[float, float]]:
-    """Yield place and loss of each record that prints both."""
+    """Yield position and loss of each record that prints both."""
     found = steps.metric("loss")
     known = found.chosen(~np.isnan(at_rows(steps.positions, found.rows)))
     yield from zip(at_rows(steps.positions, known.rows).tolist(), known.values.tolist(), strict=True)
 
 
 def carry_doubts(whole: Sequence[Launch], parts: Sequence[list[Launch]]) -> None:
-    """Mark the first launch of each part of a log that the whole log showed to be doubtful; none of parts side by side."""
+    """Mark the first launch of each part of a log as doubtful if the whole log showed it to be; not if parts overlap."""
     if any(one[0].line >= other[0].line for one, other in pairwise(parts)):
         return
     doubts = [launch.doubtful for launch in whole if launch.doubtful is not None]
@@ -105,15 +103,15 @@ def carry_doubts(whole: Sequence[Launch], parts: Sequence[list[Launch]]) -> None
 
 
 FEWEST = 8
-"""Records of one attempt from which its stride can be seen."""
+"""Fewest records of an attempt that show its stride."""
 IRREGULAR = 0.1
-"""The share of its records that may be further apart than one stride, the first record apart: one may always be."""
+"""Share of the distances in an attempt that may differ from its stride; one may always differ."""
 BESIDE = 2
-"""Rises on either side of a hole that must be of one stride, as far as there are any: a change of the stride is no hole."""
+"""Distances on each side of a hole that must be one stride, if there are so many: a new stride is no hole."""
 
 
 class Hole(NamedTuple):
-    """Steps that are missing: the first and the last of them, and how many records."""
+    """Steps that are missing: the first, the last, and the number of missing records."""
 
     first: int
     last: int
@@ -121,7 +119,7 @@ class Hole(NamedTuple):
 
 
 def steps_missing(phases: Sequence[Phase]) -> list[Problem]:
-    """Return a problem for each phase with steps missing in the middle of its stride: how many, the first and the last."""
+    """Return a problem for each phase with missing steps in the middle of its stride: how many, the first and the last."""
     found: list[Problem] = []
     for holes in filter(None, map(_find_holes, phases)):
         count = sum(hole.records for hole in holes)
@@ -146,7 +144,7 @@ def _find_holes(phase: Phase) -> list[Hole]:
             -(part.stop - part.start) :
         ]
 
-    other = mask_of(len(steps), is_other)  # rises that are not as the one before them
+    other = mask_of(len(steps), is_other)  # rises that differ from the one before
     for near in range(3):  # one more record may have another rise: the first one
         other[np.minimum(starts + near, len(steps) - 1)] = False
     odd = np.flatnonzero(other)
@@ -159,7 +157,7 @@ def _between(steps: Integers) -> list[Hole]:
     if len(steps) < FEWEST:
         return []
     count = len(steps) - 2
-    # what most of all rises are is in the middle of those of some piece
+    # the rise of the majority is the median of at least one piece
     likely = dict.fromkeys(int(np.partition(each, len(each) // 2)[len(each) // 2]) for _, each in rises(steps[1:]))
     for stride in likely:
         other = sum(int(np.count_nonzero(each != stride)) for _, each in rises(steps[1:]))

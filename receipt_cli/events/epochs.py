@@ -1,7 +1,7 @@
 """Count the steps of the whole run for trainers that count by epoch.
 
-An iteration counter that starts again with every epoch gives a position in the run only together with the epochs before:
-step = steps of the epochs before + step inside the epoch. An epoch that the log did not show counts as long as this one.
+If an iteration counter starts again with every epoch, step = steps of the epochs before + step inside the epoch. An epoch that
+the log does not show counts as long as the present one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from receipt_cli.numeric.spill import scratch, slices
 from receipt_cli.records.envelope import NO_RANK
 
 MAX_EPOCHS = 1_000_000
-"""Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
+"""Epochs from here on have no step number: no training is so long, and the lengths of all epochs would have to be summed."""
 _ANNOUNCE = ("progress", "header", "phase")
 """The events whose counters hold for the step records after them."""
 
@@ -35,10 +35,8 @@ class Counted(NamedTuple):
 
 
 def count_epochs(table: EventTable) -> EventTable:
-    """Return the table with the steps, planned steps and epochs that its epoch counters say, without records that are none.
-
-    An epoch on a line of its own applies to the records after it that print none, of the same rank.
-    """
+    """Return the table with steps, planned steps and epochs from its epoch counters, without records that are no step records.
+    An epoch on a line of its own holds for the records of the same rank after it that print none."""
     table = _handed_on(table)
     if any(name in distinct_counters(table) for name in COUNTERS):
         table = table.where(~_stale(table))
@@ -52,13 +50,13 @@ def count_epochs(table: EventTable) -> EventTable:
 
 
 def distinct_counters(table: EventTable) -> set[str]:
-    """Return the counters that any rule prints."""
+    """Return the names of the counters that any rule prints."""
     every = (source.rule.fields[name].target for source in table.sources for name in source.columns.numbers)
     return {name for kind, name in every if kind == "structural" and name in COUNTERS}
 
 
 def _handed_on(table: EventTable) -> EventTable:
-    """Return the table with the metrics of each line of progress added to the next step record of its grammar and rank."""
+    """Return the table with the metrics of each progress line added to the next step record of its grammar and rank."""
     lines = table.of_sources(lambda source: source.rule.event == "progress" and bool(source.metrics))
     if not len(lines):
         return table
@@ -80,12 +78,12 @@ def _handed_on(table: EventTable) -> EventTable:
 
 
 def _unnumbered(table: EventTable) -> Mask:
-    """Return which records are step records that print no step."""
+    """Return the mask of the step records that print no step."""
     return table.by_source(lambda source: source.is_step) & np.isnan(table.steps)
 
 
 def _stale(table: EventTable) -> Mask:
-    """Return which records are full frames of an epoch that then begins: a bar has its name before it is reset."""
+    """Return the mask of the full progress bars that show the name of the next epoch already: the bar is reset only after it."""
     stale = np.zeros(len(table), np.bool_)
     if not any(source.rule.redraw and source.is_step for source in table.sources):
         return stale
@@ -102,7 +100,8 @@ def _stale(table: EventTable) -> Mask:
 
 
 def _without_whole_runs(table: EventTable) -> EventTable:
-    """Return the table without the counts of bars that count the epochs: ``Epoch 3/20: 3/20`` in every record, and not once."""
+    """Return the table without position and length inside the epoch for rules whose progress bar counts the epochs.
+    All records of such a rule, of several epochs, print the epoch as the position: ``Epoch 3/20: 3/20``."""
     epochs, insides, lengths, planned = (table.column(name) for name in COUNTERS)
     if planned.strides == (0,):
         return table
@@ -120,10 +119,8 @@ def _without_whole_runs(table: EventTable) -> EventTable:
 
 
 def _evaluated(table: EventTable, running: _Running) -> Mask:
-    """Return which records are of passes of evaluation that one rule reads as it reads training.
-
-    They have a total of their own, come after the training of the same epoch, twice or more, and have fewer records.
-    """
+    """Return the mask of the records of evaluation passes that the rule of the training steps reads.
+    Such passes have a length of their own, follow the training of the same epoch twice or more, and have fewer records."""
     found = np.zeros(len(table), np.bool_)
     epochs, lengths = (running.of(table, name) for name in ("epoch_number", "epoch_steps"))
     if np.fmin.reduce(lengths, initial=np.inf) >= np.fmax.reduce(lengths, initial=-np.inf):
@@ -147,7 +144,7 @@ def _evaluated(table: EventTable, running: _Running) -> Mask:
 
 
 def _unwrapped(table: EventTable) -> Floats:
-    """Return the counts inside of epochs; a 0 at the end of an epoch is its length: that counter counts modulo the length."""
+    """Return the position of each record inside its epoch; a 0 that ends an epoch becomes the length of the epoch."""
     epochs, insides, lengths = (table.column(name) for name in COUNTERS[:3])
     zeros = np.flatnonzero(insides == 0)
     if not len(zeros):
@@ -157,7 +154,7 @@ def _unwrapped(table: EventTable) -> Floats:
     for source, rank in set(zip(sources[zeros].tolist(), table.rank[zeros].tolist(), strict=True)):
         first = int(zeros[(sources[zeros] == source) & (table.rank[zeros] == rank)][0])
         if not (asked[:first] & (sources[:first] == source) & (table.rank[:first] == rank)).any():
-            continue  # it begins with it
+            continue  # its records begin with a 0: no epoch ended
         rows = np.flatnonzero(asked & (sources == source) & (table.rank == rank))
         full = rows[full_at_zero(epochs[rows], insides[rows])]
         insides[full] = lengths[full]
@@ -165,9 +162,10 @@ def _unwrapped(table: EventTable) -> Floats:
 
 
 def counted(table: EventTable, running: _Running, unprinted: Mask | None = None) -> Counted:
-    """Return the columns that the epoch counters of records say; ``unprinted`` are those that print no step (None: without one).
+    """Return the columns that follow from the epoch counters.
 
-    The records of one launch count together: what another printed does not count in it.
+    ``unprinted`` is the mask of the records that print no step of their own (None: all without a step). All records count
+    together: a table of several launches has to be counted for each launch.
     """
     found = Counted(*(scratch(np.float64, len(table)) for _ in Counted._fields))
     stretches = dict[tuple[str, int, int], _Stretches]()
@@ -208,7 +206,7 @@ def counted(table: EventTable, running: _Running, unprinted: Mask | None = None)
 
 
 def _groups(table: EventTable, mask: Mask, first: Callable[[Source], int]) -> Iterator[tuple[tuple[str, int, int], Integers]]:
-    """Yield the rows of the records in a mask, for each grammar, first epoch and rank."""
+    """Yield the rows of the records in ``mask`` for each grammar, first epoch and rank."""
     keys = [(source.grammar.id, first(source)) for source in table.log.sources]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     rows = np.flatnonzero(mask)
@@ -221,10 +219,8 @@ def _groups(table: EventTable, mask: Mask, first: Callable[[Source], int]) -> It
 
 
 class _Running:
-    """The counters that lines of their own print, each until the next such line of the same grammar and rank.
-
-    Those of lines without a rank hold for all ranks without lines of their own.
-    """
+    """Holds the counters of lines of their own, each until the next such line of the same grammar and rank.
+    Counters of lines without a rank hold for all ranks that have no such lines."""
 
     def __init__(self, table: EventTable) -> None:
         lines = table.of_sources(lambda source: source.rule.event in _ANNOUNCE)
@@ -239,12 +235,12 @@ class _Running:
                 self.lines[name, rank] = numbers_in(lines.where(mine).rows), held
 
     def of(self, table: EventTable, name: str) -> Floats:
-        """Return a counter of each record ([n]): its own, else the running one."""
+        """Return a counter for each record ([n]): its own, else the running one."""
         own = table.column(name)
         if not self.lines:
             return own
         found, numbers = np.full(len(table), np.nan), numbers_in(table.rows)
-        for (grammar, rank), (places, held) in self.lines.items():  # without a rank first
+        for (grammar, rank), (places, held) in self.lines.items():  # lines without a rank come first
             mine = table.by_source(of_grammar(grammar))
             rows = np.flatnonzero(mine if rank == NO_RANK else mine & (table.rank == rank))
             latest = np.searchsorted(places, numbers[rows]) - 1
@@ -253,16 +249,14 @@ class _Running:
 
 
 def _filled(values: Floats) -> Floats:
-    """Return the values, each missing one as the last before it."""
+    """Return the values, with each missing one replaced by the last before it."""
     latest = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
     return np.where(latest < 0, np.nan, values[latest])
 
 
 def _single_passes(table: EventTable) -> dict[str, Array]:
-    """Return the steps and plans of records that print their place in a pass of one length, of which the log shows one pass.
-
-    If the counter never goes back, the pass is the whole run; if it does, the pass of a record is unknown.
-    """
+    """Return steps and plans of the records that print a position in a pass of one length, if the log shows a single pass.
+    If the counter never goes back, that pass is the whole run; if it does, the pass of a record is unknown."""
     kinds = table.by_source(lambda source: source.rule.event == "step" and source.rule.counts == "step")
     printed = ~np.logical_and.reduce([np.isnan(table.column(name)) for name in COUNTERS])
     asked = kinds & printed & np.isnan(table.steps)
@@ -280,7 +274,7 @@ def _single_passes(table: EventTable) -> dict[str, Array]:
 
 
 class _Lengths:
-    """How many steps each epoch had, and so how many precede each; and the last record, by epoch and step inside."""
+    """Counts the steps before each epoch from the lengths seen so far, and keeps the last record: epoch and step inside."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -289,10 +283,10 @@ class _Lengths:
         self.last = (-1, -1)
         self.length = 0
         self.passed, self.counted, self.steps = first, 0, 0
-        """An epoch, and how many before it were seen, with how many steps."""
+        """An epoch; how many epochs before it were seen, and the sum of their lengths."""
 
     def steps_before(self, epoch: int, inside: int, length: int) -> int:
-        """Return the steps of the epochs before ``epoch``, which has ``length``."""
+        """Return the steps of all epochs before ``epoch``, which itself has ``length`` steps."""
         if epoch not in self.before:
             if epoch < self.passed:
                 self.passed, self.counted, self.steps = self.first, 0, 0
@@ -308,9 +302,10 @@ class _Lengths:
 
 
 class _Stretches:
-    """The epochs of what one trainer printed: if one epoch has two lengths, they are of two launches or stages.
+    """Counts the steps before each epoch of one trainer, for several launches or stages.
 
-    Two that alternate, such as training and validation, each go on where they were.
+    If an epoch comes again with another length, another launch or stage began, and its epochs are counted from the first one. If
+    two lengths alternate, as in training and validation, each count goes on.
     """
 
     def __init__(self, first: int) -> None:
@@ -318,7 +313,7 @@ class _Stretches:
         self.now = self.other = _Lengths(first)
 
     def before(self, epochs: Floats, insides: Floats, lengths: Floats) -> Floats:
-        """Return the steps of the epochs before that of each record, in order."""
+        """Return the steps of all epochs before that of each record, in order."""
         begins = np.flatnonzero(np.concatenate([[True], (np.diff(epochs) != 0) | (np.diff(lengths) != 0)]))
         places = zip(epochs[begins].tolist(), insides[begins].tolist(), lengths[begins].tolist(), strict=True)
         ends = insides[np.append(begins[1:], len(epochs)) - 1].tolist()
@@ -329,7 +324,7 @@ class _Stretches:
         return np.repeat(np.array(found, np.float64), np.diff(begins, append=len(epochs)))
 
     def _steps_before(self, epoch: int, inside: int, length: int) -> int:
-        """Return the steps of the epochs before ``epoch``, which has ``length``, in its launch and stage."""
+        """Return the steps of all epochs before ``epoch`` in its launch and stage; it has ``length`` steps."""
         now = self.now
         if now.length != length:
             if self.other.length == length and (epoch, inside) > self.other.last:
@@ -340,7 +335,7 @@ class _Stretches:
 
 
 def recounted(table: EventTable) -> EventTable:
-    """Return the table of one launch with its steps counted anew where epochs say them."""
+    """Return the table of one launch with all steps that follow from epoch counters counted anew."""
 
     def counts(source: Source) -> bool:
         return not any(field.target == ("structural", "step") for field in source.rule.fields.values())
@@ -353,11 +348,11 @@ def recounted(table: EventTable) -> EventTable:
 
 
 def _records(table: EventTable) -> EventTable:
-    """Return the table without what looks like a step record and is none.
+    """Return the table without records that only look like step records.
 
-    That is: records that a line (``repeats``) announces as repeated; the epoch line of an evaluation, where no epoch runs and
-    other records have one; the last bar, drawn once more after the trainer has reported its end. A record that a line of
-    progress announces is one of an evaluation.
+    These are records that a line announces as repeated (``repeats``); the epoch line of an evaluation outside of epochs, if other
+    records of its rule have a step; the last progress bar, if it is drawn again after the end. Records that a progress line
+    announces are evaluations.
     """
     unnumbered = _unnumbered(table)
     left = table.by_source(lambda source: source.rule.counts == "epoch") & unnumbered
@@ -374,7 +369,7 @@ def _records(table: EventTable) -> EventTable:
 
 
 def _announced(table: EventTable, left: Mask) -> tuple[EventTable, Mask]:
-    """Return the table, announced evaluations as such, and which records are announced as repeated, ``left`` ones apart."""
+    """Return the table with announced evaluations as such, and the mask of repeated records; records of ``left`` do not count."""
     repeats: dict[str, tuple[int, bool]] = {}
     repeated = np.zeros(len(table), np.bool_)
     evaluations: list[int] = []
@@ -397,7 +392,7 @@ def _announced(table: EventTable, left: Mask) -> tuple[EventTable, Mask]:
 
 
 def _as_evaluation(source: Source) -> Source:
-    """Return a source of records that look like training as evaluations: their figures are those of the validation."""
+    """Return the source with its records read as evaluations: loss becomes val_loss."""
     return replace(
         source,
         rule=replace(source.rule, event="eval"),
@@ -408,7 +403,7 @@ def _as_evaluation(source: Source) -> Source:
 
 
 def _without_last_frames(table: EventTable, ends: EventTable) -> EventTable:
-    """Return the table without the bars that show the last step once more after an end; their figures are the record's."""
+    """Return the table without progress bars that show the last step again after an end; that step gets their figures."""
     left: list[int] = []
     owners: list[int] = []
     for grammar in {source.grammar.id for source in ends.sources}:

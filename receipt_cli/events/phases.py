@@ -1,8 +1,7 @@
-"""Split the events of a launch into phases, and each phase into the attempts that restarts make.
+"""Split the events of a launch into phases, and each phase into attempts.
 
-A phase ends where the trainer prints its end, where another trainer or another stage begins, or where the step counter
-starts again with another plan. A step counter that goes back inside a phase starts a new attempt; the later attempt's
-records are retained.
+A phase ends if the trainer prints its end, if another trainer or another stage begins, or if the steps start again with another
+plan. If the steps go back inside a phase, another attempt begins (see ``attempts``).
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 
 LOOKED_BACK = 64
-"""Records at the end whose strides show whether the last counter is one of them."""
+"""Records at the end whose strides show whether the last step is a jump."""
 
 
 @dataclass(slots=True)
 class Phase:
     """One stage of training, in log order.
 
-    ``step_events`` are all step records; ``every`` those that are no more of the one before, and ``stands`` which of them no
-    later attempt repeats. ``begins`` is the first of ``every`` of each attempt.
+    ``step_events`` are all its step lines. ``every`` are its step records, without lines that only add to the record before.
+    ``stands`` is the mask of those that no later attempt superseded, ``begins`` the index of the first record of each attempt.
     """
 
     grammar: Grammar
@@ -59,27 +58,27 @@ class Phase:
     steps: EventTable = field(init=False)
     """The records that stand."""
     aside: EventTable
-    """Records whose counter goes back for a while, or far ahead (see ``counters.set_aside``)."""
+    """Displaced records: their counter goes back for a while, or far ahead (see ``counters.set_aside``)."""
     contests: list[Contest] = field(default_factory=list)
     started: list[tuple[int, float]] = field(default_factory=list)
-    """Where and when the program was started again, if not its lines but the times at which they came say so."""
+    """Position in the log and time at which the program was started again, if arrival times show that, not its lines."""
 
     def __post_init__(self) -> None:
         self.steps = self.every.where(self.stands)
 
     @property
     def superseded(self) -> EventTable:
-        """The records that a later attempt repeats."""
+        """The records that a later attempt superseded."""
         return self.every.where(~self.stands)
 
     @property
     def bounds(self) -> Integers:
-        """The first of ``steps`` of each attempt, and how many there are (int64 [k + 1])."""
+        """The index in ``steps`` of the first record of each attempt, and at the end the number of records (int64 [k + 1])."""
         counts = np.add.reduceat(self.stands, self.begins, dtype=np.int64) if len(self.begins) else self.begins
         return np.append(0, np.cumsum(counts))
 
     def attempt(self, number: int) -> EventTable:
-        """Return the records of an attempt that stand; those of none before the first."""
+        """Return the standing records of an attempt; none if the phase has no attempt."""
         bounds = self.bounds
         if len(bounds) < 2:
             return self.steps
@@ -87,23 +86,23 @@ class Phase:
 
     @property
     def starts(self) -> Integers:
-        """The first of ``steps`` of each attempt that has any (int64)."""
+        """The index in ``steps`` of the first record of each attempt that has any (int64)."""
         return distinct_values(self.bounds[:-1][np.diff(self.bounds) > 0])
 
     @property
     def begun(self) -> EventTable:
-        """The first record that stands of each attempt but the first."""
+        """The first standing record of each attempt except the first."""
         bounds = self.bounds
         return self.steps.chosen(bounds[1:-1][np.diff(bounds)[1:] > 0])
 
     @property
     def restarts(self) -> int:
-        """How often the step counter went back."""
+        """The number of restarts."""
         return max(0, len(self.begins) - 1)
 
     @property
     def planned(self) -> int | None:
-        """The planned number of steps, as last printed."""
+        """The planned number of steps, as last printed; None if never."""
         for events in (self.step_events, self.standalone_events):
             planned = events.column("planned")
             known = np.flatnonzero(~np.isnan(planned))
@@ -112,13 +111,13 @@ class Phase:
         return None
 
     def fact(self, name: str) -> float | str | None:
-        """Return what the phase first printed for a fact, or None."""
+        """Return the first value that the phase printed for a fact, or None."""
         lines = self.standalone_events.of_sources(lambda source: source.speaks)
         return next((row.facts[name] for row in lines if name in row.facts), None)
 
 
 def split_phases(events: EventTable, copied: Sequence[int] = ()) -> list[Phase]:
-    """Return the phases of a launch, each with its attempts resolved; lines that are ``copied`` are not between others."""
+    """Return the phases of a launch with their attempts. ``copied``: lines that do not count between records."""
     sweep = _Sweep(events)
     drafts = _merge_nameless(sweep.drafts())
     if sweep.owners:
@@ -127,7 +126,7 @@ def split_phases(events: EventTable, copied: Sequence[int] = ()) -> list[Phase]:
 
 
 def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
-    """Return what phases first printed for each fact, with the line."""
+    """Return the first value that phases printed for each fact, with its line."""
     facts: dict[str, tuple[float | str, int]] = {}
     if phases:
         first = phases[0]
@@ -143,7 +142,7 @@ def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
 
 
 def last_steps(phase: Phase) -> tuple[list[int], Row | None]:
-    """Return the steps of the last records of the last attempt that have one, and the last of these records."""
+    """Return the last steps of the last attempt, at most ``LOOKED_BACK``, and the record of the last one (None if none)."""
     attempt = phase.attempt(-1)
     known = np.flatnonzero(~np.isnan(attempt.steps))[-LOOKED_BACK:]
     return [int(step) for step in attempt.steps[known]], attempt[int(known[-1])] if len(known) else None
@@ -151,7 +150,7 @@ def last_steps(phase: Phase) -> tuple[list[int], Row | None]:
 
 @dataclass(slots=True)
 class _Draft:
-    """A phase while it is found: the rows of its records among all."""
+    """A phase while its records are being found, as rows of the table."""
 
     grammar: Grammar
     first_at: int
@@ -165,15 +164,12 @@ class _Draft:
     others: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     aside: list[int] = field(default_factory=list)
     last: int | None = None
-    """The last step record so far."""
+    """The row of the last step record so far."""
 
 
 class _Sweep:
-    """One pass over the events that finds where a phase begins.
-
-    A record like the one before it (a step, an evaluation, or a line that says more of a step) changes nothing: it is of the same
-    phase.
-    """
+    """Finds where phases begin, in one pass over the events.
+    A record changes nothing if it is like the one before it (a step, an evaluation, or a companion): it is of the same phase."""
 
     def __init__(self, events: EventTable) -> None:
         self.events = events
@@ -181,17 +177,17 @@ class _Sweep:
         self.apart = False  # the last record is set aside, and so are its companions
         self.owners: list[Integers] = []
         self.members: list[Integers] = []
-        """Lines that say more of a step, and the step records."""
+        """Rows of the log: step records (``owners``), and lines that add to them (``members``)."""
         self.is_step = events.by_source(lambda source: source.is_step)
         self.companion = events.by_source(lambda source: source.rule.event == "step" and source.rule.companion)
         self.steps = where(self.is_step)
 
     def drafts(self) -> list[_Draft]:
-        """Return the phases, with the rows of the records of each."""
+        """Return the phases with the rows of their records."""
         events = self.events
         asked = self._changing()
         begins: list[int] = []
-        """The row at which each phase begins: it ends where the next one does."""
+        """The row at which each phase begins; it ends where the next one begins."""
         others: list[tuple[int, int]] = []
         for index in asked.tolist():
             kind = self._add(index)
@@ -208,7 +204,7 @@ class _Sweep:
         return self.found
 
     def _changing(self) -> Integers:
-        """Return the rows that may change something, ascending, and join the companions that do not to their records."""
+        """Return the rows (ascending) that may change something, and join all other companions to their step records."""
         events = self.events
         if not len(events):
             return np.empty(0, np.int64)
@@ -241,7 +237,7 @@ class _Sweep:
         return np.flatnonzero(asked)
 
     def _join(self, owners: Integers, members: Integers) -> None:
-        """Let the first line of each rule say more of a step record."""
+        """Let the first line of each rule among ``members`` add to its step record in ``owners``."""
         codes = self.events.column("source")
         pair = owners * len(self.events.log.sources) + codes[members]
         _, first = np.unique(pair, return_index=True)
@@ -255,11 +251,11 @@ class _Sweep:
         return self.found[-1]
 
     def _running(self, row: Row) -> _Draft | None:
-        """Return the last phase, if it is of the event's trainer."""
+        """Return the last phase if it is of the trainer of ``row``, else None."""
         return self.found[-1] if self.found and self.found[-1].grammar.id == row.grammar.id else None
 
     def _last_step(self, draft: _Draft, index: int) -> int | None:
-        """Return the last step record of a phase before a row."""
+        """Return the row of the last step record of a phase before ``index``, or None."""
         place = int(before_in(self.steps, np.array([index]))[0])
         return int(numbers_in(chosen(self.steps, slice(place - 1, place)))[0]) if place and draft.last is not None else None
 
@@ -290,7 +286,7 @@ class _Sweep:
         return kind if kind in ("step", "eval") else "other"
 
     def _single(self, row: Row) -> _Draft:
-        """Return the phase that a single event belongs to: the running one, or the one that it begins."""
+        """Return the phase to which a single event belongs: the running one, or the one that it begins."""
         phase = self._running(row)
         tag = row.rule.phase
         count = row.facts.get("parameter_count") if row.source.speaks else None
@@ -314,7 +310,7 @@ class _Sweep:
         phase.name, phase.named = name, True
 
     def _companion(self, index: int, row: Row) -> str:
-        """Let a line without a step say more of the record before it; before any record it is an event of its own."""
+        """Join a companion to the step record before it; if there is none, it is an event of its own."""
         phase = self._running(row)
         last = None if phase is None or phase.ended else self._last_step(phase, index)
         if last is None:
@@ -343,13 +339,13 @@ class _Sweep:
 
 
 def _starts_over(last: Row, row: Row) -> bool:
-    """Return whether a record of another plan begins again."""
+    """Return whether the step goes back and the planned steps change."""
     replanned = row.planned is not None and last.planned is not None and row.planned != last.planned
     return replanned and row.step is not None and last.step is not None and row.step < last.step
 
 
 def _merge_nameless(phases: list[_Draft]) -> list[_Draft]:
-    """Fold nameless phases without steps into their neighbour of the same grammar: the one before, else the next."""
+    """Merge nameless phases without steps into a neighbour of the same grammar: the phase before, else the next."""
     kept: list[_Draft] = []
     for number, phase in enumerate(phases):
         if size_of(phase.steps) or phase.named:
@@ -391,13 +387,13 @@ def _resolve(draft: _Draft, events: EventTable, copied: Sequence[int]) -> Phase:
 
 
 def _current(evals: EventTable, attempts: Attempts) -> EventTable:
-    """Return the evaluations without those printed twice, and those of steps that a later attempt superseded."""
+    """Return the evaluations that are not superseded by a later attempt, without those printed twice."""
     if not len(evals):
         return evals
     begun = attempts.steps.chosen(attempts.begins[1:])
     epochs = np.where(np.isnan(evals.steps), evals.filled("epoch"), np.nan)
-    superseded = _overtaken(evals, evals.steps, begun, begun.steps, np.greater)
-    superseded |= _overtaken(evals, epochs, begun, begun.filled("epoch"), np.greater_equal)
+    superseded = _superseded(evals, evals.steps, begun, begun.steps, np.greater)
+    superseded |= _superseded(evals, epochs, begun, begun.filled("epoch"), np.greater_equal)
     evals = evals.where(~superseded)
     left: list[int] = []
     seen: dict[tuple[str, int | None], Row] = {}
@@ -411,21 +407,21 @@ def _current(evals: EventTable, attempts: Attempts) -> EventTable:
     return evals.where(~np.isin(np.arange(len(evals)), left)) if left else evals
 
 
-def _overtaken(
+def _superseded(
     evals: EventTable, places: Floats, begun: EventTable, begins: Floats, beyond: Callable[[Floats, Floats], Mask]
 ) -> Mask:
-    """Return which evaluations are ``beyond`` the lowest place at which an attempt after them begins, if one does."""
+    """Return the mask of the evaluations that are ``beyond`` the lowest position at which a later attempt begins."""
     known = ~np.isnan(begins)
     lowest = np.append(np.minimum.accumulate(begins[known][::-1])[::-1], np.inf)
     return beyond(places, lowest[np.searchsorted(begun.at[known], evals.at, "right")])
 
 
 def _repeated(evals: EventTable) -> Iterator[int]:
-    """Yield the evaluations whose rule and step another one has."""
+    """Yield the indexes of the evaluations that share rule and step with another one."""
     names = [*dict.fromkeys(source.rule.name for source in evals.sources)]
     rule = evals.by_source(lambda source: names.index(source.rule.name) if source.rule.name in names else -1)
     steps, unnumbered = evals.steps, np.isnan(evals.steps)
-    alone = len(distinct(evals.rank)) < 2  # then one without a step is none that is printed twice
+    alone = len(distinct(evals.rank)) < 2  # then evaluations without a step are no copies
     order = np.lexsort((steps, rule))
     same = (steps[order][1:] == steps[order][:-1]) | (unnumbered[order][1:] & unnumbered[order][:-1] & (not alone))
     same &= rule[order][1:] == rule[order][:-1]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.events.counters import block_behind, comes_again, full_at_zero, jumps_at_end
+from receipt_cli.events.counters import comes_again, count_displaced, full_at_zero, jumps_at_end
 from tests.tools.logs import line, receipt_of
 
 Document = dict[str, Any]
@@ -25,14 +25,14 @@ def test_only_what_goes_on_where_it_was_is_a_block(count: int, stride: int, firs
     follows = [before[-1] + n * stride for n in range(1, 40)]
     behind = data.draw(st.integers(0, count - 1))
     resumed = [before[behind] + n * stride for n in range(40)]
-    assert block_behind(before, follows) == 0
-    assert block_behind(before, resumed) == 0  # a restart goes through where it was
+    assert count_displaced(before, follows) == 0
+    assert count_displaced(before, resumed) == 0  # a restart goes through where it was
     pasted = [first + n * stride for n in range(min(size, count - 1))]
-    assert block_behind(before, [*pasted, *follows]) == len(pasted)
+    assert count_displaced(before, [*pasted, *follows]) == len(pasted)
     far = data.draw(st.integers(1, 3))
     jumps = [before[-1] + 100 * stride * count + n for n in range(far)]
-    assert block_behind(before, [*jumps, *follows[far:]]) == far
-    assert block_behind([first] * count, [first + far, first, first + far]) == 0  # no stride is known
+    assert count_displaced(before, [*jumps, *follows[far:]]) == far
+    assert count_displaced([first] * count, [first + far, first, first + far]) == 0  # no stride is known
 
 
 @settings(max_examples=100)
