@@ -1,7 +1,5 @@
-"""Find where a program began again: what it printed before its first step stands before a later first step, too.
-
-No rule needs to read these lines: what counts is that most of them come again, with other numbers.
-"""
+"""Find where a program began again: the lines that it printed before its first step come again before a later first step.
+No rule needs to read these lines: it counts that most of them come again, with other numbers."""
 
 from __future__ import annotations
 
@@ -21,15 +19,15 @@ from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.segment import SegmentBody
 
 COMMON = 5
-"""Kinds of lines that must come again, and half of all: a loop prints a heading or two."""
+"""Fewest kinds of lines that must come again, besides half of all: a loop prints a heading or two."""
 FEW = 4
-"""``COMMON`` kinds of lines before a first failure, and one of so many, may precede what the program prints first."""
+"""Before the first line of the program, ``COMMON`` kinds of lines and one in ``FEW`` of all may stand."""
 OF_START = 0.4
 """Share of the kinds of lines before a first failure, from the first line of the program on, that must come again."""
 MOST_STARTS = 100
-"""A log whose steps go back more often is of several processes, or of a loop."""
+"""Most restarts of steps that are compared: a log with more is of several processes, or of a loop."""
 MOST_LINES = 4000
-"""Lines before a first step that are compared: the nearest."""
+"""Most lines before a first step that are compared: the nearest ones."""
 _COMMAND = compile_later(
     rb"(?:[\w.@~:/()\[\] -]{0,80}[$#%>] |\++ )(?:\w{1,60}=\S{0,200} ){0,20}(?:\S{0,80}/)?"
     rb"(?:python[\d.]{0,5}|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh) \S"
@@ -42,18 +40,14 @@ _LETTER = compile_later(rb"[^\W\d_]")
 
 def find_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]) -> list[Launch]:
     """Return the runs of a log in log order, at least one, each with its events.
-
-    The log is read again if steps go back, or if it has no step and several failures. Raises ``InputError``.
-    """
+    The log is read again if steps go back, or if it has no step and several failures. Raises ``InputError``."""
     launches = split_launches(events, body, catalogue, find_banners(events, streams))
     return _part_failed_starts(launches, body, catalogue, streams)
 
 
 def find_banners(events: EventTable, streams: Sequence[Stream]) -> frozenset[int]:
-    """Return the positions of the step records before which most of what precedes the first one of the log comes again.
-
-    The log is read again if steps go back, unless several processes wrote it. Raises ``InputError``.
-    """
+    """Return the positions in the log of the later first steps before which most lines before the first step come again.
+    The log is read again if steps go back, unless several processes wrote it. Raises ``InputError``."""
     placed = events.where(events.by_source(lambda source: source.is_step) & ~np.isnan(events.positions))
     anew = np.flatnonzero(placed.positions[1:] <= placed.positions[:-1]) + 1
     anew = anew[placed.line[anew] - placed.line[anew - 1] > COMMON]
@@ -74,11 +68,11 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> frozenset[int
 def _part_failed_starts(
     launches: list[Launch], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]
 ) -> list[Launch]:
-    """Return the launches of a log, the starts among them that failed before the first step of all.
+    """Return the launches of a log, with each start that failed before the first step of all as a launch.
 
-    What the log began with, but for a few lines that come once, and ``OF_START`` of the kinds of lines before the first
-    failure must come again behind a failure, all of a few; or a command is printed there. A launcher that reports a restart,
-    or several processes, begins no launch.
+    After a failure, a start must print the opening of the log again, and ``OF_START`` of the kinds of lines before the first
+    failure (all of them if they are few); or a command is printed there. If a launcher reports a restart, or several processes
+    print, no launch begins.
     """
     whole = launches[0]
     roles = {marker.id: marker.role for marker in catalogue.markers}
@@ -126,26 +120,24 @@ def _part_failed_starts(
 
 
 def is_command(line: bytes) -> bool:
-    """True for a line that shows a command behind a shell's prompt, or as ``set -x`` does."""
+    """Return whether a line shows a command after the prompt of a shell, or as ``set -x`` does."""
     return _COMMAND.match(line) is not None
 
 
 def _is_logged_error(line: bytes) -> bool:
-    """Return whether a logger printed a line as an error: no program begins with it, and it may go on behind it."""
+    """Return whether a logger printed a line as an error: no program begins with it, and it may go on after it."""
     return _ERROR.search(line[: max(head_ends(line), default=0)]) is not None
 
 
 def _opening(shapes: Sequence[bytes], until: int) -> bytes:
-    """Return the first line before ``until`` that comes again behind it; where too many kinds precede that, the first line.
-
-    What collected the log, or a notice of the system, may precede what the program prints first.
-    """
+    """Return the first line before ``until`` that comes again after it; if too many kinds of lines precede that, the first line.
+    What collected the log, or a notice of the system, may precede the first line of the program."""
     head, again = [*dict.fromkeys(filter(None, shapes[:until]))], {*shapes[until:]}
     return next((shape for shape in head[: COMMON + 1 + len(head) // FEW] if shape in again), head[0] if head else b"")
 
 
 def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list[bytes]]:
-    """Yield the lines behind the first so many, up to line so many, of each of some spans in order."""
+    """Yield the lines of each of some ``(after, up_to)`` spans of line numbers, in order; at most the last ``MOST_LINES``."""
     first = source.lines_before
     wanted = list(spans)
     text = b""
@@ -169,7 +161,7 @@ def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list
 
 
 def _shapes(lines: Sequence[bytes]) -> list[bytes]:
-    """Return the text of each line behind its heads with all numbers alike; empty without a letter."""
+    """Return each line without its heads and with all numbers alike; empty if it has no letter."""
     records = _plain(lines)
     forms = map(form_of_heads, records)
     asked = zip(records, forms, strict=True)

@@ -15,8 +15,8 @@ from receipt_cli.scan.segment import SegmentBody
 
 
 class ReadEvents(NamedTuple):
-    """All records, problems of naming them (table rows without a header), how many more rows of blocks have no opening line,
-    and the counts of all numeric cells."""
+    """All records, the problems of naming their cells, how many more rows of blocks have no opening line, and the counts of all
+    numeric cells."""
 
     table: EventTable
     problems: list[Problem]

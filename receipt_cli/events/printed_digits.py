@@ -1,4 +1,4 @@
-"""How many digits behind the point the values of a metric were printed with: trailing zeros count, as values do not tell."""
+"""Count the decimals with which the values of a metric were printed; trailing zeros count, but stored numbers lack them."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from receipt_cli.scan.columns import NONE_SHOWN, RuleColumns, Shown
 
 
 class Digits(NamedTuple):
-    """The fewest and the most digits of any record, in base units."""
+    """The fewest and the most decimals of any record, in base units."""
 
     least: int
     greatest: int
 
     @property
     def unit(self) -> float | None:
-        """The unit of the last digit; None for whole numbers, whose trailing zeros may be exact."""
+        """The value of the last printed decimal place (0.01 for two); None without decimals: whole numbers show no precision."""
         return float(f"1e{-self.greatest}") if self.greatest > 0 else None
 
 
 class PrintedDigits:
-    """The digits that the rules of a log read, by the metric that they read it for."""
+    """Answers how many decimals the records of a table have, from the counts of the rules that read them."""
 
     def __init__(self, columns: Callable[[Grammar, Rule], RuleColumns | None] = lambda grammar, rule: None) -> None:
-        """``columns`` returns what a rule read."""
+        """``columns`` returns the columns of a rule, None if it read nothing."""
         self._columns = columns
 
     def of(self, table: EventTable, names: Iterable[str]) -> dict[str, Digits]:
-        """Return the digits of the metrics ``names`` of some records.
+        """Return the decimals of the metrics ``names`` in some records.
 
-        A metric is left out if a record leaves them open, or if only records that are not in the table may show the fewest or
-        the most: what a launch before prints, or a record that a law leaves out.
+        A metric is left out if the decimals of a record are unknown, or if possibly only records outside the table show the
+        fewest or the most: those of an earlier launch, or those that a law leaves out.
         """
         wanted = frozenset(names)
         kept: dict[tuple[str, str], list[tuple[Source, Rows]]] = {}
@@ -69,10 +69,10 @@ class PrintedDigits:
 
 
 def _positions(parts: Sequence[tuple[Source, Rows]]) -> Integers:
-    """Return the positions in the log of some rows of each source."""
+    """Return the positions in the log of the given rows of each source."""
     return np.concatenate([at_rows(source.columns.at.whole(), rows) for source, rows in parts])
 
 
 def _may_show(shown: Shown, at: Integers) -> bool:
-    """Return whether a record at one of the positions ``at`` stands where records show these digits."""
+    """Return whether a record at one of the positions ``at`` lies among the records that show these decimals."""
     return bool(shown.first < at.max(initial=-1) and at.min(initial=NONE_SHOWN.first) < shown.last)

@@ -1,4 +1,4 @@
-"""Decide the rank of each record, and which of several that print the same steps leads; report the figures of each."""
+"""Decide the rank of each record and which ranks only repeat a leading rank; report the figures of each rank."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from receipt_cli.numeric.statistics import exact_median, finite
 from receipt_cli.records.envelope import NO_RANK
 
 STRAGGLES = 1.1
-"""A rank whose median step takes so many times that of all ranks holds them up: below lies what timers differ by."""
+"""Factor of the median step time of all ranks beyond which a rank holds them up; timers differ by less."""
 MIN_COMPARED = 3
-"""Of two ranks nobody knows which one is slow."""
+"""Fewest ranks that are compared: of two ranks nobody knows which one is slow."""
 MOST_PLACES = 8
-"""Different positions for each record up to which it is marked which of them the leader printed."""
+"""Positions per record up to which a mask marks the positions of the leader, which is faster than a search."""
 STEP_TIME = "step_time_s"
-"""The metric by which ranks are compared for their pace."""
+"""The metric by which the pace of ranks is compared."""
 
 
 class RankFigures(NamedTuple):
-    """What one rank printed itself: step records with the first and the last step, its largest memory figure, and the median
-    of its step times. ``straggles`` compares that with all ranks: None where fewer than three have one."""
+    """What one rank itself printed: step records, first and last step, largest memory figure, median of its step times.
+    ``straggles`` compares the median with all ranks; None if it or two others have none."""
 
     records: int
     first: int | None
@@ -41,10 +41,8 @@ class RankFigures(NamedTuple):
 
 
 def rank_figures(table: EventTable, start: int, end: int, twins: Mapping[int, int]) -> dict[int, RankFigures]:
-    """Return what each rank printed between two positions, by rank; empty if only one rank printed something.
-
-    ``twins`` are the ranks that printed what another did.
-    """
+    """Return the figures of each rank between two positions in the log; empty if only one rank printed something.
+    ``twins`` maps each rank that printed the same as another one to that rank."""
     table = table.between(start, end)
     ranks = [rank for rank in distinct(table.rank) if rank != NO_RANK]
     if len(ranks) < 2 and not twins:
@@ -55,7 +53,7 @@ def rank_figures(table: EventTable, start: int, end: int, twins: Mapping[int, in
 
 
 def _compared(ranks: dict[int, RankFigures]) -> dict[int, RankFigures]:
-    """Say of each rank whether its steps take longer than those of the others."""
+    """Return the figures with ``straggles``: whether the steps of a rank take longer than those of the others."""
     known = [figures.median_step_time_s for figures in ranks.values() if figures.median_step_time_s is not None]
     middle = exact_median(known)
     if len(known) < MIN_COMPARED or middle is None:
@@ -67,7 +65,7 @@ def _compared(ranks: dict[int, RankFigures]) -> dict[int, RankFigures]:
 
 
 def _figures(table: EventTable) -> RankFigures | None:
-    """Return the figures of a rank's records. A step printed twice counts once, a record without a step always."""
+    """Return the figures of one rank's records, or None. A step printed twice counts once, a record without a step always."""
     steps = table.of_sources(lambda source: source.is_step)
     names = {name for source in table.sources for name in source.metrics if is_memory(name)}
     sizes = [finite(table.metric(name).values) for name in names]
@@ -84,15 +82,15 @@ def _figures(table: EventTable) -> RankFigures | None:
 
 
 def rank_of(table: EventTable) -> Integers:
-    """Return the rank of each record: those without a label have the rank of those with one, if only one rank is labelled.
+    """Return the rank of each record (int64 [n]). If only one rank is labelled, records without a label have that rank.
 
-    A launcher labels lines; the redraws of a progress bar in one line have no label of their own. If a rule's records mostly
-    have none, one with a label is another writer's.
+    A launcher labels lines; the redraws of a progress bar in one line have no label of their own. If most records of a rule have
+    no label, one with a label is another writer's.
     """
     ranks = [rank for rank in distinct(table.rank) if rank != NO_RANK]
     if len(ranks) != 1:
         return table.rank
-    begins = np.concatenate([[True], table.line[1:] != table.line[:-1]])  # a record after another in its line has no label
+    begins = np.concatenate([[True], table.line[1:] != table.line[:-1]])  # only the first record of a line has a label
     counts = _counts(table.where(begins))
     bare = {key for key, found in counts.items() if 2 * found[NO_RANK] > found.total() > found[NO_RANK]}
     if not bare:
@@ -102,11 +100,10 @@ def rank_of(table: EventTable) -> Integers:
 
 
 def led_of(table: EventTable) -> Mask:
-    """Return which step records are of a rank that another one leads, which printed that position itself: its step, or counters
-    and epoch.
+    """Return the mask of the step records that repeat a position which the leading rank of their rule printed itself.
 
-    The leader of a rule is the rank with most step records, the lowest on a tie; records without a rank stay, and lead if they
-    are most and stand beside those of a rank.
+    The leading rank printed most step records; on a tie it is the lowest. A position is the step, or the counters and the epoch.
+    Records without a rank are kept; they lead if they are most and stand beside those of a rank.
     """
     led = np.zeros(len(table), np.bool_)
     if len(distinct(table.rank)) < 2:
@@ -133,14 +130,14 @@ def led_of(table: EventTable) -> Mask:
 
 
 def _beside(table: EventTable) -> bool:
-    """Return whether records with and without a label take turns, or those of one kind are few: not one log after another."""
+    """Return whether records with and without a label take turns, or one kind is rare: not one log after another."""
     bare = table.rank == NO_RANK
     turns = int(np.count_nonzero(bare[1:] != bare[:-1]))
     return turns > 1 or min(int(bare.sum()), int((~bare).sum())) < FEWEST
 
 
 def _counts(table: EventTable) -> dict[tuple[str, str], Counter[int]]:
-    """Return how many records of each rule of steps each rank prints; those without a label, but not of bars, as ``NO_RANK``."""
+    """Return the number of step records of each rank by rule; those without a label, except redraws, count as ``NO_RANK``."""
     counts: dict[tuple[str, str], Counter[int]] = {}
     for source, rows, _ in table.parts:
         if source.rule.event == "step":

@@ -1,4 +1,4 @@
-"""Seeds in the lines before the first record that no rule of the trainer reads: people's own scripts print them."""
+"""Read seeds from the lines before the first record that no rule of the trainer reads: people's own scripts print them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import plain, starts
 
 LONGEST = 20_000
-"""Bytes of a line that is looked at: a namespace of all options is a long one."""
+"""Longest line, in bytes, that is looked at: a namespace of all options is a long one."""
 MOST = 2**64
 Facts = Mapping[str, tuple[float | str, int]]
 """Value and line of each fact by its name."""
@@ -27,11 +27,11 @@ _SETTING = compile_later(rb"[(,]\s?(?:random_|manual_)?seed=(\d{1,20})(?=[,)])")
 
 
 def with_seed(facts: Facts, gathered: Gathered, events: EventTable) -> Facts:
-    """Return the facts of the first run of a log with the seed that its beginning prints before its first record.
+    """Return the facts of the first run of a log with the seed that is printed before its first record.
 
-    Not where a rule read one, or where two lines differ. A line must be about nothing but the seed (``seed: 42``, ``Random seed
-    set to 42``) and begin where lines begin, or be a namespace or JSON object of all options with a seed of its own: that of a
-    data set, further in, is not the run's.
+    The facts are returned unchanged if a rule read a seed, or if two lines differ. A line must be about nothing but the seed
+    (``seed: 42``, ``Random seed set to 42``) and begin at the beginning of the line; or it is a namespace or a JSON object of all
+    options with a seed of its own. A seed further inside, such as that of a data set, is not the run's.
     """
     if not events or len(gathered.streams) > 1 or facts.keys() & {"seed", "data_seed"}:
         return facts
@@ -56,7 +56,7 @@ def first_figure(events: EventTable) -> int | None:
 
 
 def _seeds(line: bytes) -> Iterator[int]:
-    """Yield the seeds of the run in a line, behind each of the heads that it may have."""
+    """Yield the seeds of the run in a line, read after each of the heads that it may have."""
     for at in (0, *starts(line)):
         text = line[at:]
         if (alone := _ALONE.match(text)) is not None and alone.end() == len(text):
@@ -68,7 +68,7 @@ def _seeds(line: bytes) -> Iterator[int]:
 
 
 def _inner(before: bytes) -> bool:
-    """True behind an open bracket inside of the namespace: what a nested object sets is its own."""
+    """Return whether a bracket is open inside the namespace: a nested object sets its own values."""
     text = before[before.rfind(b"Namespace(") + len(b"Namespace(") :]
     return any(text.count(opening) > text.count(closing) for opening, closing in ((b"(", b")"), (b"[", b"]"), (b"{", b"}")))
 

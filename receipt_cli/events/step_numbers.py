@@ -1,9 +1,8 @@
 """Number step records that print no step, if the progress bar beside them proves the number.
 
-A trainer that writes through its progress bar redraws the bar right after each record, with the step that the record
-is of. That is valid only if both streams kept their order, so the log must prove it: every record is followed by a
-bar of the run's total before the next record, and the steps so found rise by one constant stride, a restart and a
-first step apart. Otherwise no number is given.
+A trainer that writes through its progress bar redraws the bar right after each record, with the step of the record. The log must
+prove that both kept their order: after every record, before the next one, comes a bar with the total of the run, and the steps so
+found rise by one constant stride, except at a restart and at the first step. Otherwise no record gets a number.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ MIN_RECORDS = 3
 
 
 def number_steps(table: EventTable) -> EventTable:
-    """Return the table without the progress bars; step records without a number have one if it is proven."""
+    """Return the table without progress bars, and with the step of each record that prints none, if it is proven."""
     bars = table.by_source(lambda source: source.rule.event == "progress")
     if not bars.any():
         return table
@@ -42,7 +41,7 @@ def number_steps(table: EventTable) -> EventTable:
 
 
 def _numbers(records: EventTable, bars: EventTable) -> Floats | None:
-    """Return the steps of the records if each is followed by one of the ``bars``, and if the steps rise by one stride."""
+    """Return the steps of the records if one of the ``bars`` follows each of them and the steps rise by one stride, else None."""
     at, places = records.at, bars.at
 
     def parts() -> list[Floats]:
@@ -67,7 +66,7 @@ def _numbers(records: EventTable, bars: EventTable) -> Floats | None:
 
 
 def _total(mine: EventTable) -> float | None:
-    """Return the planned steps of a grammar: as its last header line prints them, else the total that most bars show."""
+    """Return the planned steps of a grammar: from its last header line, else the total that most progress bars show."""
     headers = mine.of_sources(lambda source: source.rule.event == "header").column("planned")
     stated = headers[~np.isnan(headers)]
     if len(stated):

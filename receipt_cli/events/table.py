@@ -1,7 +1,7 @@
-"""The records of a log as one table: a row for each record, in the order of the log, and columns of what is known of them.
+"""Hold the records of a log as one table: a row for each record, in log order, and a column for each thing known of them.
 
-A ``Log`` holds the columns, an ``EventTable`` is some rows of it. No function changes a column: a pass makes a new one, and
-``EventTable.having`` returns the table with it.
+A ``Log`` holds the columns, an ``EventTable`` is a selection of its rows. No function changes a column: a pass makes a new one,
+and ``EventTable.having`` returns the table with it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Rows: TypeAlias = "slice | Integers"
 Meaning = tuple[str | None, str | None]
 """Scope and definition of a metric, as its grammar declares them."""
 NO_STEP = -(1 << 63)
-"""The step of a record without one, or with one that int64 does not hold, in ``EventTable.step``."""
+"""Value of ``EventTable.step`` for a record without a step, or with one that int64 does not hold."""
 LARGE = float(1 << 62)
-"""Steps from here on are none in ``EventTable.step``."""
+"""Smallest step that ``EventTable.step`` shows as ``NO_STEP``."""
 BLOCK = 256
-"""Rows of a rule whose values are read together if one is asked for."""
+"""Rows of a rule whose values are read together if one row is asked for."""
 _KEPT = 64
-"""Such blocks that are kept."""
+"""Groups of ``BLOCK`` rows that are kept."""
 _PRINTED = ("at", "line", "rank", "clock")
 _STRUCTURAL = {"step": "step", "planned": "planned_steps", **{name: name for name in COUNTERS}}
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -49,7 +49,7 @@ def size_of(rows: Rows) -> int:
 
 
 def where(mask: Mask) -> Rows:
-    """Return the places at which a mask is true, as a slice if they follow one another."""
+    """Return the indexes at which a mask is true, as a slice if they follow one another."""
     if len(mask) <= PIECE:
         rows = mask.nonzero()[0]
         begin, end = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
@@ -62,7 +62,7 @@ def where(mask: Mask) -> Rows:
 
 
 def chosen(rows: Rows, index: Rows | None) -> Rows:
-    """Return some of ``rows``: those at the places ``index``, counted from 0, or all."""
+    """Return the elements of ``rows`` at ``index`` (counted from 0), or all of them if it is None."""
     if index is None:
         return rows
     if isinstance(rows, slice):
@@ -73,12 +73,12 @@ def chosen(rows: Rows, index: Rows | None) -> Rows:
 
 
 def numbers_in(rows: Rows) -> Integers:
-    """Return rows as numbers (int64)."""
+    """Return rows as an array of row numbers (int64)."""
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
 def before_in(rows: Rows, places: Integers) -> Integers:
-    """Return how many of ``rows`` (ascending) are before each of some places."""
+    """Return how many of ``rows`` (ascending) are before each row of ``places``."""
     if isinstance(rows, slice):
         found: Integers = np.clip(places - rows.start, 0, size_of(rows))
         return found
@@ -86,7 +86,7 @@ def before_in(rows: Rows, places: Integers) -> Integers:
 
 
 def mask_of(count: int, of: Callable[[slice], Mask]) -> Mask:
-    """Return a mask of ``count`` rows that is made piece by piece."""
+    """Return a mask of ``count`` rows that ``of`` makes piece by piece."""
     found = np.empty(count, np.bool_)
     for part in slices(count):
         found[part] = of(part)
@@ -94,13 +94,13 @@ def mask_of(count: int, of: Callable[[slice], Mask]) -> Mask:
 
 
 def repeated(value: Any, count: int) -> Array:
-    """Return a column of one value, which takes no room; ``numpy.broadcast_to`` takes twenty times as long."""
+    """Return a read-only column of one value that takes no room; ``numpy.broadcast_to`` takes twenty times as long."""
     held = np.asarray(value)
     return np.ndarray((count,), held.dtype, held.tobytes(), 0, (0,))
 
 
 def at_rows(values: Array, rows: Rows) -> Array:
-    """Return the values of some rows: without a copy if these follow one another."""
+    """Return the values of a column at ``rows``, without a copy if these follow one another."""
     if isinstance(rows, slice):
         return values[rows]
     if values.strides == (0,):
@@ -109,7 +109,7 @@ def at_rows(values: Array, rows: Rows) -> Array:
 
 
 def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats]:
-    """Return which of ``rows`` have a value in a column (None: all), counted from 0, and those values."""
+    """Return the indexes in ``rows`` of the rows that have a value in a column (None: all), and the values."""
     values: Floats = column.values.whole()
     if column.dense:
         if isinstance(rows, slice):
@@ -130,7 +130,7 @@ def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats
 
 
 def read(columns: Sequence[NumberColumn], rows: Rows) -> tuple[Integers | None, Floats]:
-    """Return as ``values_at`` does, for a figure in several columns: of a row's values the first counts."""
+    """Return the same as ``values_at`` for a figure in several columns; if a row has several values, the first column counts."""
     if len(columns) == 1:
         return values_at(columns[0], rows)
     filled, known = np.full(size_of(rows), math.nan), np.zeros(size_of(rows), np.bool_)
@@ -142,7 +142,7 @@ def read(columns: Sequence[NumberColumn], rows: Rows) -> tuple[Integers | None, 
 
 
 def _lines_of(columns: Sequence[NumberColumn], rows: Rows, own: Integers) -> Integers:
-    """Return the lines that print a figure at ``rows``, in the columns of ``read``; ``own`` are those of the records."""
+    """Return the line that prints a figure for each of ``rows``, if ``columns`` hold it; ``own``: the lines of the records."""
     if all(column.printed is None for column in columns):
         return own
     lines = own.copy()
@@ -172,10 +172,8 @@ def distinct(values: Array) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """What one rule read: its columns, and by the name of a figure those that hold it, the one that counts first.
-
-    ``joined``: the rows (ascending) that a line of another rule adds to, by that rule.
-    """
+    """What one rule read. ``metrics`` and ``others`` map the name of a figure to its columns; the first one with a value counts.
+    ``joined`` maps the name of another rule to the rows (ascending) to which a line of that rule adds figures."""
 
     grammar: Grammar
     rule: Rule
@@ -187,7 +185,7 @@ class Source:
 
     @classmethod
     def of(cls, grammar: Grammar, rule: Rule, columns: RuleColumns) -> Source:
-        """Return the source of a rule's columns: of two fields of a metric the first counts, else the last."""
+        """Return the source of a rule's columns. If two fields have one target, the first counts for a metric, else the last."""
         metrics: dict[str, Sequence[NumberColumn]] = {}
         others: dict[str, Sequence[NumberColumn]] = {}
         for name, column in columns.numbers.items():
@@ -204,23 +202,23 @@ class Source:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Which rule of which grammar it is."""
+        """The ids of the grammar and of the rule."""
         return self.grammar.id, self.rule.name
 
     @property
     def is_step(self) -> bool:
-        """Whether its records are step records; a companion only adds to one."""
+        """Whether the records are step records; a companion only adds to one."""
         return self.rule.event == "step" and not self.rule.companion
 
     @property
     def speaks(self) -> bool:
-        """Whether its records may print facts or texts."""
+        """Whether the records may print facts or texts."""
         targets = (self.rule.fields[name].target for name in self.columns.numbers)
         return bool(self.columns.texts) or any(kind == "fact" or name in MOMENTS for kind, name in targets)
 
     @property
     def ranks(self) -> Integers:
-        """The rank of each record: as a field prints it, else the label of its line."""
+        """The rank of each record: the value of a field if it prints one, else the label of its line."""
         labels, printed = self.columns.rank.whole(), self.counted("rank")
         return (
             labels
@@ -229,7 +227,7 @@ class Source:
         )
 
     def counted(self, target: str) -> Floats:
-        """Return a whole number that its records print (float64); NaN if one prints none."""
+        """Return a whole number of each record (float64 [n]), by its structural ``target``; NaN if a record prints none."""
         columns = [c for name, c in self.columns.numbers.items() if self.rule.fields[name].target == ("structural", target)]
         count = len(self.columns)
         if len(columns) == 1 and columns[0].dense and len(columns[0].values) == count:
@@ -245,7 +243,7 @@ class Source:
         return found
 
     def taken(self, rows: Integers) -> Source:
-        """Return the source with some of its rows, in another order."""
+        """Return the source with the records ``rows``, in their order."""
         columns, turned = self.columns, {int(row): number for number, row in enumerate(rows.tolist())}
 
         def moved(column: NumberColumn) -> NumberColumn:
@@ -266,8 +264,11 @@ class Source:
         return Source.of(self.grammar, self.rule, RuleColumns(at, line, rank, clock, numbers, texts, others))
 
     def joining(self, other: Source, mine: Rows, its: Rows, line: Integers, *, noted: bool, last: bool) -> Source:
-        """Return the source with what the rows ``its`` of another one print added to the rows ``mine``, ascending: what these
-        print themselves counts first, or ``last``. ``line`` are the lines of ``its``; they are noted as rules of the record."""
+        """Add the figures that ``other`` prints in its rows ``its`` to the rows ``mine`` (ascending) of this source.
+
+        If both print a figure, this source counts, or with ``last`` the other one. ``line``: the line of each row of ``its``. If
+        ``noted``, ``joined`` records the rule of ``other`` for the rows ``mine``.
+        """
         every = isinstance(mine, slice) and not mine.start and mine.stop == len(self.columns)
 
         def moved(held: Sequence[NumberColumn]) -> NumberColumn | None:
@@ -309,7 +310,7 @@ class Source:
 
 
 class Cell(NamedTuple):
-    """What a record prints: figures in base units, facts (numbers or texts), and what has no number."""
+    """The values that a record prints: figures in base units, facts (numbers or texts), and texts that are no facts."""
 
     metrics: dict[str, float]
     others: dict[str, float]
@@ -318,12 +319,12 @@ class Cell(NamedTuple):
 
 
 class Log:
-    """The columns of all records (n) of a log; ``places`` are the rows of the records of each source, ascending."""
+    """Holds the columns of all records (n) of a log; ``places`` are the rows of the records of each source, ascending."""
 
     def __init__(self, sources: Sequence[Source], places: Sequence[Rows], columns: Mapping[str, Array] = _NONE) -> None:
         self.sources, self.places = tuple(sources), tuple(places)
         self.first = tuple(range(len(sources)))
-        """Of each source the number of the one with the same rows: what is read otherwise has a source of its own."""
+        """For each source the number of the source with the same rows: a source that reads records otherwise shares them."""
         self.count = sum(map(size_of, places))
         self._columns = dict(columns)
         self._blocks: dict[tuple[int, int], list[Cell]] = {}
@@ -331,9 +332,9 @@ class Log:
     def column(self, name: str) -> Array:
         """Return a column ([n]), read-only.
 
-        ``at``, ``line``, ``rank`` (int64) and ``clock`` (float64) are those of the lines; ``step``, ``planned`` and
-        ``COUNTERS`` are whole numbers in float64, NaN if unknown; ``epoch`` is the epoch of a record that prints none; ``source``
-        is the number of the source (int16).
+        ``at``, ``line``, ``rank`` (int64) and ``clock`` (float64) are those of the lines; ``step``, ``planned`` and ``COUNTERS``
+        are whole numbers in float64, NaN if unknown; ``epoch`` is the epoch of a record that prints none; ``source`` is the
+        number of the source (int16).
         """
         if name not in self._columns:
             made = self._made(name)
@@ -350,7 +351,7 @@ class Log:
             codes = np.empty(self.count, np.int16)
             for number, rows in enumerate(self.places):
                 codes[rows] = number
-            return codes  # sources of what is read otherwise come with a column
+            return codes  # ``read_as`` sets this column itself
         if name == "rank":
             return self._spread([source.ranks for source in self.sources[: len(self.places)]])
         if name in _PRINTED:
@@ -358,7 +359,7 @@ class Log:
         return self._spread([source.counted(_STRUCTURAL[name]) for source in self.sources[: len(self.places)]])
 
     def _spread(self, values: Sequence[Array]) -> Array:
-        """Return the values of the records of each source as one column."""
+        """Return one column from the values of each source."""
         if len(values) == 1:
             return values[0].view()
         if all(each.strides == (0,) for each in values) and len({repr(each[0]) for each in values}) == 1:
@@ -370,7 +371,7 @@ class Log:
         return found
 
     def having(self, sources: Sequence[Source] | None = None, **columns: Array) -> Log:
-        """Return the log with other columns, or with other sources of the same records."""
+        """Return the log with the given columns, or with other sources for the same records."""
         for made in columns.values():
             made.flags.writeable = False
         log = Log(self.sources, self.places, {**self._columns, **columns})
@@ -382,7 +383,7 @@ class Log:
         return log
 
     def own(self, number: int, rows: Rows) -> Rows:
-        """Return the rows of a source that some rows of the log are, ascending."""
+        """Return the rows in a source (ascending) of some ``rows`` of the log."""
         places = self.places[self.first[number]]
         if isinstance(places, slice):
             if isinstance(rows, slice):
@@ -395,12 +396,12 @@ class Log:
         return gathered(np.int64, size_of(rows), (np.searchsorted(places, each) for each in parts_of(numbers_in(rows))))
 
     def own_row(self, number: int, row: int) -> int:
-        """Return the row of a source that a row of the log is."""
+        """Return the row in a source of a row of the log."""
         places = self.places[self.first[number]]
         return row - int(places.start) if isinstance(places, slice) else int(places.searchsorted(row))
 
     def cell(self, row: int) -> Cell:
-        """Return what the record of a row prints."""
+        """Return the values that the record of a row prints."""
         number = int(self.column("source")[row])
         own = self.own_row(number, row)
         block = own // BLOCK
@@ -412,7 +413,7 @@ class Log:
 
 
 def _cells(source: Source, begin: int) -> list[Cell]:
-    """Return what the records of a source print from row ``begin`` on."""
+    """Return the values of each of ``BLOCK`` records of a source from row ``begin`` on."""
     columns, rule = source.columns, source.rule
     rows = slice(begin, min(begin + BLOCK, len(columns)))
     cells = [Cell({}, {}, {}, {}) for _ in range(rows.start, rows.stop)]
@@ -437,7 +438,7 @@ def _cells(source: Source, begin: int) -> list[Cell]:
 
 
 def log_of(every_source: Iterable[Source]) -> Log:
-    """Return the log of some sources, in log order; of records at one place those of an earlier source come first."""
+    """Return the log of some sources; records at the same position are in the order of the sources."""
     sources = [source for source in every_source if len(source.columns)]
     if len(sources) < 2:
         return Log(sources, [slice(0, len(source.columns)) for source in sources])
@@ -488,7 +489,7 @@ class _Value(Generic[T]):
 
 
 class _Printed(Generic[T]):
-    """An attribute of a row: a part of what its record prints."""
+    """An attribute of a row: one kind of values that its record prints."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -511,84 +512,84 @@ class Row:
         self.log, self.number = log, number
 
     at = _Value("at", int)
-    """Its position in the log."""
+    """The position of the record in the log."""
     line = _Value("line", int)
-    """Its line, from 1."""
+    """The line number, from 1."""
     rank = _Value("rank", int)
-    """The rank that printed it, or ``NO_RANK``."""
+    """The rank that printed the record, or ``NO_RANK``."""
     clock = _Value("clock", float)
-    """Its time stamp in seconds; NaN if it has none."""
+    """The time stamp in seconds; NaN if there is none."""
     step = _Value("step", _whole)
-    """Its step, or None."""
+    """The step, or None."""
     planned = _Value("planned", _whole)
     """The planned number of steps, or None."""
     unregistered = _Printed[dict[str, float]]("others")
-    """Its metrics outside the registry."""
+    """The metrics outside the registry."""
     facts = _Printed[dict[str, "float | str"]]("facts")
-    """Its facts."""
+    """The facts."""
     texts = _Printed[dict[str, str]]("texts")
-    """What it prints that has no number."""
+    """The texts that are no facts."""
 
     def __repr__(self) -> str:
         return f"Row({self.rule.name}, line {self.line}, step {self.step}, {self.metrics})"
 
     @property
     def source(self) -> Source:
-        """What read it."""
+        """The source of the record."""
         return self.log.sources[int(self.log.column("source")[self.number])]
 
     @property
     def grammar(self) -> Grammar:
-        """The grammar that read it."""
+        """The grammar that read the record."""
         return self.source.grammar
 
     @property
     def rule(self) -> Rule:
-        """The rule that read it."""
+        """The rule that read the record."""
         return self.source.rule
 
     @property
     def is_step(self) -> bool:
-        """Whether it is a step record; a companion only adds to one."""
+        """Whether the record is a step record; a companion only adds to one."""
         return self.source.is_step
 
     @property
     def counters(self) -> dict[str, int]:
-        """What a trainer that counts by epoch printed (see ``COUNTERS``)."""
+        """The counters that a trainer which counts by epoch printed (see ``COUNTERS``)."""
         known = ((name, self.log.column(name)[self.number].item()) for name in COUNTERS)
         return {name: int(value) for name, value in known if value == value}
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Its metrics, in base units."""
+        """The metrics, in base units."""
         found, epoch = self.log.cell(self.number).metrics, self.log.column("epoch")[self.number].item()
         return found if epoch != epoch or "epoch" in found else {**found, "epoch": epoch}
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The rules of the lines that print its figures; its own first."""
+        """The rules of the lines that print the figures of the record; its own first."""
         source = self.source
         return source.rule.name, *(name for name, rows in source.joined.items() if np.isin(self._own, rows))
 
     @property
     def _own(self) -> int:
-        """Its row among those of its source."""
+        """The row in the source."""
         return self.log.own_row(int(self.log.column("source")[self.number]), self.number)
 
     @property
     def position(self) -> float | None:
-        """How far training is at a record: its step, else its epoch."""
+        """The position in training: the step, else the epoch, else None."""
         return self.metrics.get("epoch") if self.step is None else float(self.step)
 
     def line_of(self, name: str) -> int:
-        """Return the line that prints one of its metrics, in the registry or outside of it."""
+        """Return the line that prints a metric of the record, in the registry or outside of it."""
         held = (*self.source.metrics.get(name, ()), *self.source.others.get(name, ()))
         if all(column.lines is None for column in held):
             return self.line
         return int(_lines_of(held, slice(self._own, self._own + 1), np.array([self.line]))[0])
 
     def precedes(self, evaluation: Row) -> bool:
-        """Return whether ``evaluation`` is one of a later step than this record's, so of the run before it."""
+        """Return whether ``evaluation`` is of a later step than this record, and so of the run before it."""
         if evaluation.rule.event != "eval":
             return False
         if evaluation.step is not None and self.step is not None:
@@ -597,22 +598,22 @@ class Row:
 
 
 class Column(NamedTuple):
-    """A figure of some rows of a table, in the order of the log: these rows (int64 [m], or a slice) and its values."""
+    """A figure: the rows of a table that have it (int64 [m], or a slice), in log order, and its values."""
 
     rows: Rows
     values: Floats
 
     def within(self, mask: Mask | None) -> Column:
-        """Return the figure of those rows that are in a mask of the table's rows; None: of all."""
+        """Return the figure at the rows of a mask of the table; None: at all rows."""
         return self if mask is None else self.chosen(mask[self.rows])
 
     def chosen(self, mask: Mask) -> Column:
-        """Return some of the values."""
+        """Return the figure with the values of a mask of its values."""
         index = where(mask)
         return Column(chosen(self.rows, index), at_rows(self.values, index))
 
     def row(self, place: int) -> int:
-        """Return the row of a value."""
+        """Return the row of the value at the index ``place``."""
         return self.rows.start + place if isinstance(self.rows, slice) else int(self.rows[place])
 
 
@@ -628,7 +629,7 @@ class _Column(Generic[T]):
 
 
 class EventTable:
-    """Some records (n) of a log, in its order: ``rows`` are their rows in the log, ascending."""
+    """Some records (n) of a log, in log order: ``rows`` are their rows in the log, ascending."""
 
     def __init__(self, log: Log, rows: Rows | None = None) -> None:
         self.log, self.rows = log, slice(0, log.count) if rows is None else rows
@@ -644,7 +645,7 @@ class EventTable:
     @overload
     def __getitem__(self, index: slice) -> EventTable: ...
     def __getitem__(self, index: int | slice) -> Row | EventTable:
-        """Return a row, or a table of some."""
+        """Return the row at an index, or the table of a slice."""
         if isinstance(index, slice):
             start, stop, _ = index.indices(self.count)
             return EventTable(self.log, chosen(self.rows, slice(start, max(start, stop))))
@@ -659,13 +660,13 @@ class EventTable:
     # --- columns ---------------------------------------------------------------------------------------------------
 
     def column(self, name: str) -> Array:
-        """Return a column of the log ([n]; see ``Log.column``)."""
+        """Return a column of the log for the rows of this table ([n]; see ``Log.column``)."""
         if name not in self._known:
             self._known[name] = at_rows(self.log.column(name), self.rows)
         return self._known[name]
 
     at = _Column[Integers]("at")
-    """The position of each record (int64 [n])."""
+    """The position in the log of each record (int64 [n])."""
     line = _Column[Integers]("line")
     """The line of each record (int64 [n])."""
     clock = _Column[Floats]("clock")
@@ -684,7 +685,7 @@ class EventTable:
 
     @cached_property
     def parts(self) -> list[tuple[Source, Rows, Rows]]:
-        """The sources that it has records of, each with the rows of these records here and in the source."""
+        """The sources of the records, each with the rows of its records in this table and in the source."""
         codes = self.column("source")
         numbers = distinct(codes)
         found: list[tuple[Source, Rows, Rows]] = []
@@ -695,7 +696,7 @@ class EventTable:
 
     @property
     def sources(self) -> list[Source]:
-        """The sources that it has records of."""
+        """The sources of the records."""
         return [source for source, _, _ in self.parts]
 
     def series(self, mask: Mask) -> Iterator[tuple[Source, Rows]]:
@@ -708,7 +709,7 @@ class EventTable:
                 yield source, mine if len(several) == 1 else chosen(mine, where(ranks == rank))
 
     def by_source(self, value: Callable[[Source], Any]) -> Array:
-        """Return a value of the source of each record ([n])."""
+        """Return for each record ([n]) the ``value`` of its source."""
         codes, known = self.column("source"), [value(source) for source in self.log.sources]
         if codes.strides == (0,) and len(codes):
             return repeated(known[codes[0]], self.count)
@@ -718,31 +719,31 @@ class EventTable:
     # --- other tables ----------------------------------------------------------------------------------------------
 
     def chosen(self, index: Rows) -> EventTable:
-        """Return some of the records: those at the rows ``index``."""
+        """Return the table of the records at ``index``."""
         return EventTable(self.log, chosen(self.rows, index))
 
     def where(self, mask: Mask) -> EventTable:
-        """Return some of the records."""
+        """Return the table of the records in a mask."""
         return self if mask.all() else self.chosen(where(mask))
 
     def of_sources(self, wanted: Callable[[Source], bool]) -> EventTable:
-        """Return the records of some sources."""
+        """Return the table of the records with a ``wanted`` source."""
         return self.where(self.by_source(wanted))
 
     def between(self, start: int, end: int) -> EventTable:
-        """Return the records from one position to another (exclusive)."""
+        """Return the table of the records from one position in the log to another (exclusive)."""
         first, last = np.searchsorted(self.at, [start, end]).tolist()
         return self[first:last]
 
     def with_(self, *others: EventTable) -> EventTable:
-        """Return all records of this table and of ``others`` of the same log."""
+        """Return the table of all records of this table and of ``others``, tables of the same log."""
         tables = [table for table in (self, *others) if table.count]
         if len(tables) < 2:
             return tables[0] if tables else self
         return EventTable(self.log, np.sort(np.concatenate([numbers_in(table.rows) for table in tables])))
 
     def having(self, **columns: Array | Sequence[float]) -> EventTable:
-        """Return the table with other columns ([n] each)."""
+        """Return the table with the given columns ([n] each)."""
         made: dict[str, Array] = {}
         for name, given in columns.items():
             values: Array = np.asarray(given)
@@ -754,14 +755,14 @@ class EventTable:
         return EventTable(self.log.having(None, **made), self.rows)
 
     def of(self, log: Log) -> EventTable:
-        """Return the same rows of another log with as many."""
+        """Return the same rows of another log with as many rows."""
         return EventTable(log, self.rows)
 
     def joining(self, owners: Integers, members: Integers, *, noted: bool = False, last: bool = False) -> EventTable:
-        """Return the table with what the rows ``members`` of the log print added to the rows ``owners``, one for one.
+        """Return the table with the figures of the rows ``members`` of the log added to the rows ``owners``, pair by pair.
 
-        What a record prints itself counts first, and of several additions an earlier one; with ``last`` a later one, and itself
-        last. If ``noted``, its rules say so.
+        If several rows print a figure, the record itself counts, then the first addition; with ``last`` the last addition, then
+        the record. If ``noted``, ``Row.rules`` names the rules of the additions.
         """
         log = self.log
         sources, codes = list(log.sources), log.column("source")
@@ -783,8 +784,11 @@ class EventTable:
         return self.of(log.having(sources, epoch=epochs))
 
     def folded(self, owners: Integers, members: Integers) -> EventTable:
-        """Return the table with what the rows ``members`` of the log (ascending) print added to the rows ``owners`` of the same
-        sources, the latest first: earlier drawings of them."""
+        """Return the table with the figures of ``members`` added to ``owners`` that print none, the latest first.
+
+        Both are rows of the log, pair by pair and of the same sources; ``members`` (ascending) are earlier redraws of their
+        owners.
+        """
         log = self.log
         sources = list(log.sources)
         for number in distinct_values(log.column("source")[owners]).tolist():
@@ -794,7 +798,7 @@ class EventTable:
         return self.of(log.having(sources))
 
     def read_as(self, index: Integers, made: Callable[[Source], Source]) -> EventTable:
-        """Return the table with some of its records, at the rows ``index``, as other sources that are ``made`` of theirs."""
+        """Return the table with its records at ``index`` in other sources, which ``made`` makes from theirs."""
         log, rows = self.log, numbers_in(chosen(self.rows, index))
         codes, sources, first = np.array(log.column("source")), list(log.sources), list(log.first)
         for number in distinct_values(codes[rows]).tolist():
@@ -806,7 +810,7 @@ class EventTable:
         return self.of(changed)
 
     def moved(self, at: Integers) -> EventTable:
-        """Return the table as a log of its own in which its records are at the positions ``at``."""
+        """Return the table as a log of its own, with its records at the positions ``at``."""
         order = np.argsort(at, kind="stable")
         place_of = np.empty(len(order), np.int64)
         place_of[order] = np.arange(len(order))
@@ -821,7 +825,7 @@ class EventTable:
     # --- figures ---------------------------------------------------------------------------------------------------
 
     def metric(self, name: str) -> Column:
-        """Return a metric, in base units."""
+        """Return a metric as a figure, in base units."""
         found = self._figure(name, lambda source: source.metrics.get(name, ()))
         if name != "epoch" or (epochs := self.column("epoch")).strides == (0,):
             return found
@@ -831,7 +835,7 @@ class EventTable:
         return Column(slice(0, self.count), values).chosen(known)
 
     def other(self, name: str) -> Column:
-        """Return a metric outside the registry."""
+        """Return a metric outside the registry as a figure."""
         return self._figure(f"other {name}", lambda source: source.others.get(name, ()))
 
     def _figure(self, name: str, held: Callable[[Source], Sequence[NumberColumn]]) -> Column:
@@ -860,14 +864,14 @@ class EventTable:
         return Column(rows, values[order])
 
     def metric_names(self) -> list[str]:
-        """Return the metrics that any record prints."""
+        """Return the names of the metrics that any record prints."""
         names = [name for source, _, own in self.parts for name, held in source.metrics.items() if _any(held, own)]
         if (epochs := self.column("epoch")).strides != (0,) and not np.isnan(epochs).all():
             names.append("epoch")
         return list(dict.fromkeys(names))
 
     def other_names(self) -> list[str]:
-        """Return the metrics outside the registry that any record prints, in the order of the first records that do."""
+        """Return the names of the metrics outside the registry, in the order of the first records that print them."""
         firsts: dict[str, tuple[int, int]] = {}
         for source, places, own in self.parts:
             for number, (name, held) in enumerate(source.others.items()):
@@ -894,12 +898,12 @@ class EventTable:
         return values
 
     def figure(self, values: Floats, known: Mask) -> Column:
-        """Return the ``values`` (float64 [n]) of the ``known`` rows as a figure."""
+        """Return the ``values`` (float64 [n]) at the rows of the mask ``known`` as a figure."""
         return Column(slice(0, self.count), values).chosen(known)
 
     @cached_property
     def positions(self) -> Floats:
-        """How far training is at each record (float64 [n]): its step, else its epoch; NaN if it prints neither."""
+        """The position in training of each record (float64 [n]): its step, else its epoch; NaN if it prints neither."""
         if not any(bool(np.isnan(self.steps[part]).any()) for part in slices(self.count)):
             return self.steps
         return np.where(np.isnan(self.steps), self.filled("epoch"), self.steps)
@@ -909,7 +913,7 @@ class EventTable:
         return at_rows(self.steps, column.rows)
 
     def line_of(self, name: str, row: int) -> int:
-        """Return the line that prints a metric of a record, in the registry or outside of it."""
+        """Return the line that prints a metric of the record at ``row``, in the registry or outside of it."""
         return self[row].line_of(name)
 
 
@@ -918,12 +922,12 @@ def _any(held: Sequence[NumberColumn], own: Rows) -> bool:
 
 
 def of_grammar(name: str) -> Callable[[Source], bool]:
-    """Return what says of a source whether a grammar reads it."""
+    """Return a function that tells whether a source is of a grammar."""
     return lambda source: source.grammar.id == name
 
 
 def union(tables: Iterable[EventTable]) -> EventTable:
-    """Return all records of some tables of one log; at least one."""
+    """Return the table of all records of some tables of one log; at least one."""
     first, *others = tables
     return first.with_(*others)
 
@@ -935,7 +939,7 @@ def is_memory(name: str) -> bool:
 
 
 def place_of(values: Floats, value: float) -> int | None:
-    """Return the first place of a value; None if it is not there."""
+    """Return the index of the first occurrence of a value; None if there is none."""
     seen = 0
     for part in parts_of(values):
         if (equal := part == value).any():
@@ -945,10 +949,10 @@ def place_of(values: Floats, value: float) -> int | None:
 
 
 class Series(Mapping[str, Sequence[float]]):
-    """The values of metrics in step order; nothing is copied of a run that is wanted whole."""
+    """Holds the values of metrics in step order, as views of the table if all records are wanted."""
 
     def __init__(self, names: Iterable[str] = (), table: EventTable | None = None, steady: Mask | None = None) -> None:
-        """``steady`` are the rows of the steady window; None: all."""
+        """``steady``: the mask of the rows in the steady window; None: all."""
         self._names = dict.fromkeys(names)
         self.table, self.within = table or EventTable(Log([], [])), steady
 
@@ -976,7 +980,7 @@ class Series(Mapping[str, Sequence[float]]):
         return curve_of(self.table, self.figure(name))
 
     def largest(self, name: str) -> float | None:
-        """Return the largest value of a metric, infinities too; None if it has none but NaN."""
+        """Return the largest value of a metric, infinities included; None if it has none except NaN."""
         values = self.figure(name).values
         known = values[~np.isnan(values)]
         return float(known.max()) if len(known) else None
@@ -991,8 +995,8 @@ def curve_of(table: EventTable, column: Column) -> tuple[Floats, Floats]:
 
 @dataclass(slots=True)
 class Places:
-    """Lines of figures, from 1; None where there is none. ``min`` and ``max`` are those of the window, and so are the counts
-    of NaN and of infinities and the lines of the first of each."""
+    """Lines (from 1) that print values of a metric; None if there is no such line.
+    ``min``, ``max``, and the counts and first lines of NaN and of infinities are those of the steady window."""
 
     first_line: int | None = None
     last_line: int | None = None
@@ -1006,7 +1010,7 @@ class Places:
 
 
 def find_places(table: EventTable, printed: Column, windowed: Column, name: str, statistic: Statistic) -> Places:
-    """Return where the figures of ``statistic`` are: of all values of a metric that are ``printed``, and those of its window."""
+    """Return the lines of the values of ``statistic``, among all ``printed`` values of a metric and those of its window."""
 
     def line(column: Column, place: int | None) -> int | None:
         return None if place is None else table.line_of(name, column.row(place))
