@@ -17,11 +17,11 @@ from receipt_cli.io.joined_parts import Stream
 from receipt_cli.numeric.array_types import Floats
 
 COMPARED = 50
-"""Common steps that are compared."""
+"""Most common steps that are compared."""
 LIKE = 0.2
-"""Share by which a loss may differ that was trained again from a checkpoint."""
+"""Share by which a loss may differ if its step was trained again from a checkpoint."""
 TOGETHER_S = 600.0
-"""Seconds within which the ranks of a run print their first step."""
+"""Seconds within which all ranks of a run print their first step."""
 MODEL = ("parameter_count", "model_name", "sequence_length")
 """Facts that all files of one run share."""
 
@@ -37,7 +37,7 @@ class SeveralRuns(UsageError):
 
 @dataclass(frozen=True)
 class Part:
-    """One stream as read: ``records`` its first record and the one after its last, ``steps`` its step records."""
+    """One stream as read: ``records`` are its first record and the one after its last."""
 
     number: int
     stream: Stream
@@ -46,42 +46,42 @@ class Part:
 
     @cached_property
     def steps(self) -> EventTable:
-        """Its step records."""
+        """The step records of the stream."""
         return self.events.of_sources(lambda source: source.is_step)
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """The file name with which messages name the stream."""
         return self.stream.names[-1]
 
     @cached_property
     def places(self) -> Floats:
-        """Where in training the step records are that print it."""
+        """The positions in training of the step records that print one."""
         return self.steps.positions[~np.isnan(self.steps.positions)]
 
     @property
     def first(self) -> float:
-        """Where its first step record is in training, 0 if none prints it."""
+        """The first position in training, 0 if no step record prints one."""
         return float(self.places[0]) if len(self.places) else 0.0
 
     @property
     def last(self) -> float:
-        """Where its last step record is."""
+        """The last position in training, 0 if no step record prints one."""
         return float(self.places[-1]) if len(self.places) else 0.0
 
     @property
     def stride(self) -> float:
-        """How far apart its first two step records are."""
+        """The distance of the positions of the first two step records, 1 if unknown."""
         rise = self.steps.positions[:2]
         return float(rise[1] - rise[0]) if len(rise) > 1 and not np.isnan(rise).any() else 1.0
 
     @property
     def trainers(self) -> set[str]:
-        """Ids of the grammars that read its steps."""
+        """Ids of the grammars that read the steps."""
         return {source.grammar.id for source in self.steps.sources}
 
     def values(self, name: str) -> set[float | str]:
-        """Return what it prints for a fact."""
+        """Return the values that the stream prints for a fact."""
         if name == "planned_steps":
             planned = self.steps.column("planned")
             return {*planned[~np.isnan(planned)].tolist()}
@@ -89,7 +89,7 @@ class Part:
 
     @property
     def order(self) -> tuple[int, float, float, int]:
-        """What orders the files of one rank: attempt, first time stamp, first step, name."""
+        """The sort key of the files of one rank: attempt, first time stamp, first position, number."""
         return self.stream.attempt or 0, _first_clock(self.events), self.first, self.number
 
 
@@ -101,7 +101,7 @@ def _first_clock(events: EventTable) -> float:
 
 @dataclass(slots=True)
 class Lane:
-    """Streams of one process and its restarts, in order."""
+    """The streams of one process and its restarts, in order."""
 
     parts: list[Part]
     rank: int | None
@@ -110,8 +110,8 @@ class Lane:
 def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> tuple[list[Lane], list[Part]]:
     """Return the lanes of one run, the one with most step records first, and the files that nothing ties to it.
 
-    On a tie the lowest rank is the first. Raises ``SeveralRuns`` unless something shows that all files with steps are of one
-    run: names of ranks, equal values, steps that go on. Without any steps the names alone have to show it.
+    On a tie the lowest rank is the first. Raises ``SeveralRuns`` unless something shows that all files with steps are of one run:
+    names of ranks, equal values, steps that go on. If no file has steps, the names alone must show it.
     """
     runs: list[list[Lane]] = []
     reasons: list[str] = []
@@ -130,7 +130,7 @@ def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> tuple[list[L
         )
     lanes = runs[0] if runs else []
     if len(lanes) == 1 and not lanes[0].parts[0].stream.certain:
-        lanes[0].rank = None  # a number at the end of a name is a rank only where others are
+        lanes[0].rank = None  # a number at the end of a name is a rank only beside others
     lanes.sort(key=lambda lane: (-sum(len(p.steps) for p in lane.parts), math.inf if lane.rank is None else lane.rank))
     silent = [part for part in parts if not len(part.steps)]
     known = [part for lane in lanes for part in lane.parts] or silent[:1]
@@ -148,12 +148,12 @@ def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> tuple[list[L
 
 
 def _same_family(left: Part, right: Part) -> bool:
-    """True if the names of two files differ in nothing but a rank, a node, an attempt or the stream."""
+    """Return whether the names of two files differ only in a rank, a node, an attempt or the stream."""
     return family_of(left.name) == family_of(right.name)
 
 
 def _join(run: list[Lane], part: Part) -> str | None:
-    """Add ``part`` to the run it belongs to; return why it does not."""
+    """Add ``part`` to the lane of the run to which it belongs, and return None; else return why it belongs to none."""
     first = run[0].parts[0]
     if first.trainers.isdisjoint(part.trainers):
         return f"{first.name} is of {', '.join(sorted(first.trainers))}, {part.name} of {', '.join(sorted(part.trainers))}"
@@ -163,7 +163,7 @@ def _join(run: list[Lane], part: Part) -> str | None:
             return f"{first.name} has {name} {_shown(theirs)}, {part.name} {_shown(mine)}"
     for lane in run:
         before = lane.parts[-1]
-        named = before.stream.certain and part.stream.certain  # by which two ranks may have written them
+        named = before.stream.certain and part.stream.certain  # the names tell whether two ranks wrote them
         if (not named or before.stream.rank == part.stream.rank) and _follows(before, part):
             lane.parts.append(part)
             return None
@@ -171,10 +171,10 @@ def _join(run: list[Lane], part: Part) -> str | None:
 
 
 def _follows(earlier: Part, later: Part) -> bool:
-    """True if ``later`` goes on where ``earlier`` was, or is the launcher's next attempt.
+    """Return whether ``later`` goes on where ``earlier`` was, or is the launcher's next attempt.
 
-    Its first step is the next one, or one that ``earlier`` had already made, with a loss that is like its own: steps that are
-    only larger may be of any run, unless the names are of one family.
+    Its first step is the next one, or one that ``earlier`` had already made, with a similar loss. A step that is only larger may
+    be of any run, unless the names are of one family.
     """
     attempts = {earlier.stream.attempt, later.stream.attempt}
     if None not in attempts and len(attempts) > 1:
@@ -190,13 +190,13 @@ def _follows(earlier: Part, later: Part) -> bool:
 
 
 def _alike(left: Part, right: Part) -> bool:
-    """True unless the losses of two files differ by more than a fifth at most of the steps that they share."""
+    """Return whether the losses of two files differ by at most a fifth at half or more of the steps that they share."""
     apart = [abs(a - b) > LIKE * max(abs(a), abs(b)) for a, b in _common(left, right) if math.isfinite(a) and math.isfinite(b)]
     return 2 * sum(apart) <= len(apart)
 
 
 def _beside(run: list[Lane], part: Part) -> str | None:
-    """Add ``part`` as another rank that ran at the same time; return why it is not one."""
+    """Add ``part`` as another rank that ran at the same time, and return None; else return why it is none."""
     other = run[0].parts[0]
     seeds, theirs = part.values("seed"), other.values("seed")
     plans, their_plans = part.values("planned_steps"), other.values("planned_steps")
@@ -214,26 +214,26 @@ def _beside(run: list[Lane], part: Part) -> str | None:
 
 
 def _start_together(left: Part, right: Part) -> bool:
-    """True if both begin at one step and within minutes of each other."""
+    """Return whether both begin at one step and within minutes of each other."""
     clocks = [_first_clock(part.steps) for part in (left, right)]
     return left.first == right.first and max(clocks) < math.inf and abs(clocks[0] - clocks[1]) <= TOGETHER_S
 
 
 def _same_values(left: Part, right: Part) -> bool:
-    """True when both print the same losses for the steps that they share, and share some."""
+    """Return whether both print the same losses for the steps that they share, and share some."""
     known = _common(left, right)
     return bool(known) and all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in known)
 
 
 def _common(left: Part, right: Part) -> list[tuple[float, float]]:
-    """Return the losses that both print for the first steps that they share."""
+    """Return the pairs of losses that both print for the first steps that they share."""
     mine = dict(_losses(left.steps))
     common = islice(((mine[at], loss) for at, loss in _losses(right.steps) if at in mine), COMPARED)
     return [(a, b) for a, b in common if a is not None and b is not None]
 
 
 def _losses(steps: EventTable) -> Iterator[tuple[float | None, float | None]]:
-    """Yield place and loss of each step record."""
+    """Yield position and loss of each step record."""
     for row in steps:
         yield row.position, row.metrics.get("loss")
 

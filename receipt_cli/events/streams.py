@@ -1,8 +1,8 @@
 """Read the files of one log into one body, and order their events and markers.
 
-Each file is scanned for itself; the bodies are joined in turn, so that line numbers count through the files.
-Time stamps of two hosts disagree and many lines have none; what all ranks share is the step. So the stream of the rank
-with most step records is the time line, and the records of another rank are placed beside the step that it printed last.
+Each file is scanned by itself; the bodies are joined in turn, so that line numbers count through the files. Time stamps of two
+hosts disagree and many lines have none, but all ranks share the step. So the stream of the rank with most step records is the
+time line, and a record of another rank is placed beside the last step that this rank printed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from receipt_cli.scan.segment import TAIL_KEPT, Hits, Segment, SegmentBody
 from receipt_cli.scan.workers import scan_source
 
 Place = tuple[int, int, int, int, int]
-"""(stream of the time line, position in it, before or beside or after, lane, position in its own stream)."""
+"""(stream of the time line, record in it, -1 before it or 0 for itself or 1 after it, lane, record of the lane)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,8 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """The log as such. ``line_count`` as ``wc -l`` plus open last lines; ``record_count`` with redraws apart.
-
-    Of several ``files`` the digest is of their digests, each as hex digits and a newline.
-    """
+    """The log as such. ``line_count``: as ``wc -l``, and open last lines; ``record_count``: redraws count, too.
+    If there are several ``files``, the digest is that of their digests, each as hex digits and a newline."""
 
     sha256: str
     size_bytes: int
@@ -59,7 +57,7 @@ class LogFacts:
 
 @dataclass(slots=True)
 class Gathered:
-    """A log as read. ``starts`` and ``lines`` are the first record and the lines before each stream."""
+    """A log as read. ``starts`` and ``lines`` are the numbers of records and of lines before each stream."""
 
     body: SegmentBody
     log: LogFacts
@@ -73,11 +71,11 @@ class Gathered:
     final: int = 0
     opening: int = 0
     arrivals: Arrivals | None = None
-    """When the records came, if that is where the events have their times from."""
+    """The times at which the records came, if the events have their times from there."""
 
     @property
     def twins(self) -> dict[int, int]:
-        """By rank, the rank whose lines it repeats in the file that both print into."""
+        """Maps a rank to the rank whose lines it repeats in the file that both print into."""
         return {rank: of for stream in self.streams for part in stream.parts for rank, of in part.copies.duplicate_of.items()}
 
     def tail(self, line: int | None) -> tuple[bytes, bool]:
@@ -90,9 +88,7 @@ class Gathered:
 
     def in_order(self, events: EventTable) -> tuple[EventTable, SegmentBody]:
         """Return the events in the order of the run, and the body with its markers in the same order.
-
-        Raises ``UsageError`` if the streams are not of one run.
-        """
+        Raises ``UsageError`` if the streams are not of one run."""
         if len(self.streams) == 1:
             return events, self.body
 
@@ -117,7 +113,7 @@ class Gathered:
         return kept.moved(moved), replace(self.body, markers=markers)
 
     def _leave_out(self, loose: Mapping[int, str]) -> None:
-        """Forget the markers of the streams that nothing ties to the run, and name them."""
+        """Remove the markers of the streams that nothing ties to the run, and note a problem for each."""
         for number, name in loose.items():
             detail = f"{name} was left out: nothing shows that it belongs to the run"
             self.problems.append(Problem("file_of_another_run", self.lines[number] + 1, detail, ""))
@@ -137,7 +133,7 @@ class Gathered:
         return bisect_left(self.starts, record + 1) - 1
 
     def _places(self, lanes: Sequence[Lane]) -> dict[int, Place]:
-        """Return where each record with an event or a marker belongs, by its ordinal."""
+        """Return the place of each record with an event or a marker, by the number of the record."""
         records: list[set[int]] = [set() for _ in self.streams]
         for at in (at for hits in self.body.markers.values() for at in hits.at):
             records[self._stream(at >> POSITION_BITS)].add(at >> POSITION_BITS)
@@ -153,7 +149,7 @@ class Gathered:
         return places
 
     def _numbers(self, places: dict[int, Place]) -> dict[int, int]:
-        """Return the new ordinal of each record: in the order of the places, neighbours of one stream as far apart as before."""
+        """Return the new number of each record: in the order of the places, with the distances inside a stream kept."""
         numbers: dict[int, int] = {}
         number = before = 0
         for record in sorted(places, key=places.__getitem__):
@@ -164,7 +160,7 @@ class Gathered:
         return numbers
 
     def _reorder(self, hits: Hits, numbers: dict[int, int], ranks: dict[int, int]) -> Hits:
-        """Return the hits in their new places, each with the rank of its file where its line names none."""
+        """Return the hits in their new order; a hit whose line names no rank has that of its file."""
         moved: list[tuple[int, int, int, int]] = []
         for at, line, rank, form in zip(hits.at, hits.line, hits.rank, hits.form, strict=True):
             own = rank if rank != NO_RANK else ranks.get(self._stream(at >> POSITION_BITS), NO_RANK)
@@ -187,11 +183,11 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
             segment = engine.scan(_blocks(stream.parts, counts), whole=True)
         except BaseException:
             for part in stream.parts:
-                part.close()  # and what reads ahead of it
+                part.close()  # also ends reading ahead
             raise
         body, lines = engine.finish(segment, _again(stream))
         body.lines = lines
-        counts[-1] = body.lines - sum(counts[:-1])  # with a last line that is open
+        counts[-1] = body.lines - sum(counts[:-1])  # an open last line counts
         for part, name, count in zip(stream.parts, stream.names, counts, strict=True):
             files.append(FileFacts(name, stream.rank if stream.certain else None, part.sha256, part.size_bytes, count))
             gathered.problems += [problem.moved(whole.lines) for problem in part.found]
@@ -207,10 +203,8 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
 
 
 def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
-    """Return the log whose bytes ``segment`` is the fold of, a stream of one part; ``segment`` is used up.
-
-    Lines count from the first of the log, also where the source leaves some out.
-    """
+    """Return the log from ``segment``, the scan of a stream of one part; ``segment`` is used up.
+    Lines count from the first line of the log, even if the source leaves some out."""
     source, heads = stream.parts[0], [segment.first_bytes]
     tails = [(segment.last_bytes, segment.size)]
     body, lines = engine.finish(segment, _again(stream))
@@ -226,7 +220,7 @@ def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
 
 
 def _again(stream: Stream) -> Callable[[int], bytes]:
-    """Return what reads a line of a stream once more, and the one behind it; nothing where that cannot be."""
+    """Return a function that reads a line of the stream and the next line once more; b"" if the stream cannot be read again."""
 
     def text(line: int) -> bytes:
         source = joined(stream.parts)
@@ -234,7 +228,7 @@ def _again(stream: Stream) -> Callable[[int], bytes]:
         try:
             again = source.excerpt(before, before + 2)
             return b"" if again is None else b"".join(again.blocks())
-        except InputError:  # gone since it was read
+        except InputError:  # it disappeared after it was read
             return b""
 
     return text
@@ -249,10 +243,8 @@ def _blocks(parts: Sequence[Source], counts: list[int]) -> Iterator[bytes]:
 
 
 def last_bytes_before(stream: Stream, line: int) -> bytes:
-    """Return the last bytes before ``line``, counted from 1, of a stream that is read once more.
-
-    Nothing where it cannot be read again. Raises ``InputError``.
-    """
+    """Return the last bytes before ``line`` (from 1) of a stream, which is read once more; b"" if that is impossible.
+    Raises ``InputError``."""
     parts = [again for part in stream.parts if (again := part.reopen()) is not None]
     if len(parts) < len(stream.parts):
         return b""
@@ -273,11 +265,11 @@ def last_bytes_before(stream: Stream, line: int) -> bytes:
 def _beside(
     lane: Lane, anchors: Sequence[tuple[float, tuple[int, int]]], records: Sequence[set[int]]
 ) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """Yield each record of a lane beside the time line, and the record of the time line that it goes by.
+    """Yield each record of a lane beside the time line, with its place: the record of the time line, and -1 before or 1 after it.
 
-    A record before the first step of a stream goes before that step, one at its very end to the end of the
-    attempt: that other ranks still printed steps does not mean that this one got over it. Of a stream without steps, a
-    process that went on after an error had it at the beginning, and one that died of it at the end.
+    A record before the first step of a stream goes before that step; one at the very end goes to the end of the attempt: that
+    other ranks still printed steps does not mean that this one survived. In a stream without steps, errors go to the beginning if
+    the process went on after them, else to the end.
     """
     by_step: dict[float, list[int]] = {}
     for index, (step, _) in enumerate(anchors):
@@ -303,7 +295,7 @@ def _beside(
                 waiting.append(record)
             elif last is not None:
                 at = pointer
-                if record > final and part.records[1] - record <= QUIET_RECORDS:  # to before the steps of the time line go back
+                if record > final and part.records[1] - record <= QUIET_RECORDS:  # to the end of the attempt
                     while at + 1 < len(anchors) and anchors[at + 1][0] >= anchors[at][0]:
                         at += 1
                 yield record, (*anchors[at][1], 1)
@@ -314,7 +306,7 @@ def _beside(
 
 
 def _steps_of(part: Part) -> Iterator[tuple[int, float]]:
-    """Yield each step record of a stream, and where in training it is; 0 if it does not say it."""
+    """Yield each step record of a stream (its number) and its position in training, 0 if it prints none."""
     places = np.where(np.isnan(part.steps.positions), 0.0, part.steps.positions)
     return zip((part.steps.at >> POSITION_BITS).tolist(), places.tolist(), strict=True)
 

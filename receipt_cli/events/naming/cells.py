@@ -1,7 +1,5 @@
 """Name the cells of many rows at once.
-
-Rows whose texts have one form differ only in their digits, which are columns of integers (see ``scan.row_texts``).
-"""
+Rows whose texts have one form differ only in their digits, which are columns of integers (see ``scan.row_texts``)."""
 
 from __future__ import annotations
 
@@ -29,15 +27,14 @@ from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
 
 @dataclass(slots=True)
 class Ledger:
-    """The numeric cells of the records that rules read: by key, how many are ``read`` into fields, kept under their label as
-    ``other`` metrics, and ``dropped``."""
+    """Counts numeric cells by key: ``read`` into fields, kept under their label as ``other`` metrics, and ``dropped``."""
 
     read: Counter[str] = field(default_factory=Counter)
     other: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
 
     def take(self, columns: Iterable[RuleColumns]) -> None:
-        """Add the cells of the columns of rules. What only a header or an opening line names is added by who names it."""
+        """Count the cells in the columns of rules. Cells without a name in their own record are counted when they get one."""
         for one in columns:
             for name, numbers in one.numbers.items():
                 self.read[name] += len(numbers.values)
@@ -47,7 +44,7 @@ class Ledger:
 
 
 class Stretch(NamedTuple):
-    """Rows of a rule: their positions, lines and ranks, which of them have a text, and numbers of the keys of these texts."""
+    """Rows of a rule: their positions in the log, lines and ranks, the rows that have a text, and the key number of each text."""
 
     at: Integers
     line: Integers
@@ -57,7 +54,7 @@ class Stretch(NamedTuple):
 
 
 def ranks_of(rule: Rule, columns: RuleColumns) -> Sequence[int]:
-    """Return the rank of each row: as a field prints it, else the label of its line."""
+    """Return the rank of each row: the value of a field if it prints one, else the label of its line."""
     found: Sequence[int] = columns.rank
     for name, numbers in columns.numbers.items():
         if rule.fields[name].target == ("structural", "rank"):
@@ -67,7 +64,7 @@ def ranks_of(rule: Rule, columns: RuleColumns) -> Sequence[int]:
 
 
 def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> Iterator[tuple[slice, slice]]:
-    """Yield rows of a rule that no block reaches out of, and their texts: about ``size`` each, or all where ranks differ."""
+    """Yield slices of rows that no block crosses, and of their texts: about ``size`` rows each, or all rows if ranks differ."""
     texts, count, begin, first = columns.pairs.rows.whole(), len(columns), 0, 0
     end = count if spec.open is None or (ranks != ranks[0]).any() else min(size, count)
     while begin < count:
@@ -75,7 +72,7 @@ def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> 
         opening = np.ones(end - begin, np.bool_)
         opening[texts[first:last] - begin] = False
         cut = begin + int(opening.nonzero()[0][-1]) if end < count and opening[1:].any() else end
-        if cut == end < count:  # a block of more rows
+        if cut == end < count:  # the block is longer
             end = min(count, end + size)
             continue
         last = int(np.searchsorted(texts, cut))
@@ -84,10 +81,7 @@ def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> 
 
 
 def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integers, Integers]:
-    """Return the block of each row, -1 for one that has none, and the rows that begin the blocks, ascending.
-
-    ``copied`` as of ``Notes``.
-    """
+    """Return the block of each row (-1: none), and the rows that begin the blocks, ascending. ``copied`` as of ``Notes``."""
     labels, count = rows.rank, len(rows.at)
     order: Integers | None = None
     index: Array = np.arange(count, dtype=np.int32 if count < 1 << 31 else np.int64)
@@ -120,7 +114,7 @@ def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integ
 
 
 def _ranks_joined(index: Array, opening: Mask, ranks: Integers) -> Integers:
-    """Return the ranks; a row without one has that of the opening line before it, until an opening line without one comes."""
+    """Return the ranks; a row without one gets that of the opening line before it, if all opening lines so far have one."""
     latest = np.maximum.accumulate(np.where(opening, index, -1))
     bare = ranks == NO_RANK
     joins = bare & ~opening & (latest >= 0) & ~np.maximum.accumulate(bare & opening)
@@ -128,7 +122,7 @@ def _ranks_joined(index: Array, opening: Mask, ranks: Integers) -> Integers:
 
 
 def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:
-    """Return the opening line of each row; -1: none, or a row between is ``far`` from the one before it."""
+    """Return the opening line of each row; -1 if there is none, or a row between is ``far`` from the one before it."""
     latest = np.maximum.accumulate(np.where(opening, index, -1))
     held = latest >= np.maximum.accumulate(np.where(breaks, index, 0))
     torn = np.cumsum(far & ~opening, dtype=index.dtype)
@@ -137,12 +131,13 @@ def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:
 
 
 def _bare(index: Array, key: Array, breaks: Mask) -> Array:
-    """Return the row that begins the block of each: one behind a break, or with a key that the block before has."""
+    """Return for each row the first row of its block, for blocks without an opening line.
+    A block begins after a break, or at a key that the running block already has."""
     order = np.argsort(key, kind="stable")
     again = key[order[1:]] == key[order[:-1]]
     before = np.full_like(index, -1)
     before[order[1:][again]] = order[:-1][again]
-    repeats = np.searchsorted(np.maximum.accumulate(before), index)  # the first row with a key that is behind each row
+    repeats = np.searchsorted(np.maximum.accumulate(before), index)  # where a key first comes again, from each row on
     places = np.append(np.flatnonzero(breaks), len(key))
     following = np.minimum(repeats, places[np.searchsorted(places[:-1], index, side="right")]).tolist()
     start = np.zeros_like(index)
@@ -154,21 +149,19 @@ def _bare(index: Array, key: Array, breaks: Mask) -> Array:
 
 
 class Notes:
-    """What is counted of the cells of one grammar's rules, and what is wrong with them."""
+    """Collects the counts and the problems of the cells of one grammar's rules."""
 
     def __init__(self, grammar: Grammar, ledger: Ledger, copied: Sequence[int]) -> None:
-        """Lines that are ``copied`` are not between the rows of a block."""
+        """``copied``: the numbers of lines that do not count between the rows of a block."""
         self.grammar, self.ledger, self.copied = grammar, ledger, copied
         self.found: list[Problem] = []
         self.orphans: list[Orphans] = []
         self.joined: Cells[int] = Cells("q")
-        """Positions of the rows that joined a block: what one rule has no block for may be a row of another's."""
+        """Positions of the rows that joined a block: a row without a block of one rule may have joined one of another rule."""
 
     def problems(self) -> tuple[list[Problem], int]:
-        """Return what is wrong and the first rows without a block, and how many more of these there are.
-
-        A row that no block of several rules has is one of the last of them.
-        """
+        """Return the problems, with the first rows that belong to no block, and how many more such rows there are.
+        A row that several rules have no block for counts once, for the last of them."""
         seen: Integers = np.array(self.joined.whole()) if self.orphans else np.empty(0, np.int64)
         first: list[Problem] = []
         count = 0
@@ -189,13 +182,13 @@ class Notes:
         self.found.append(Problem("table_row_without_header", line, f"{rule.name}: cells do not fit the header", ""))
 
     def orphan(self, orphans: Orphans) -> None:
-        """Note rows that have no block of a rule."""
+        """Note rows that belong to no block of a rule."""
         if len(orphans.at):
             self.orphans.append(orphans)
 
 
 class Orphans(NamedTuple):
-    """Rows (n) that have no block of a rule: their positions and lines (int64 [n]), and the key of each among ``keys``."""
+    """Rows (n) that belong to no block: positions in the log and lines (int64 [n]), and the index of each key in ``keys``."""
 
     rule: Rule
     at: Integers
@@ -204,7 +197,7 @@ class Orphans(NamedTuple):
     key: Integers
 
     def problems(self, mask: Mask) -> list[Problem]:
-        """Return the first problems of some of the rows."""
+        """Return the problems of the first rows in a mask."""
         return [
             Problem("block_row_without_opening", line, f"{self.rule.name}: {self.keys[key][:64]!r}", "")
             for line, key in zip(*(column[mask][:MAX_FIRST].tolist() for column in (self.line, self.key)), strict=True)
@@ -212,18 +205,18 @@ class Orphans(NamedTuple):
 
 
 PIECE = 1 << 17
-"""Texts that are named together."""
+"""Number of texts that are named together."""
 Part = tuple[str, Span, "Integers"]
-"""A part of some texts: their form, where in it the part is, and the digits of the texts."""
+"""A part of some texts: their form, the span of the part in it, and the digits of the texts."""
 Key = tuple[bool, str]
 """A figure: whether it is in a field, and the name of the field or of the key."""
 
 
 class _Columns:
-    """The columns of a rule whose cells are being named: of each record what it prints itself, and then what is named.
+    """Collects the columns of a rule while its cells are being named.
 
-    A record is known by the row that it begins with; the records come in order. It may have several values of a figure: of a
-    metric the first counts, else the last; the line is that of the first, 0 where the record prints it.
+    A record is known by its first row; the records come in order. If a record has several values of a figure, the first counts
+    for a metric, else the last. The line is that of the first, 0 if the record itself prints it.
     """
 
     def __init__(self, notes: Notes, rule: Rule, columns: RuleColumns) -> None:
@@ -231,21 +224,21 @@ class _Columns:
         self._first = {target: name for name, target in reversed([(n, f.target) for n, f in rule.fields.items()])}
         self.rows = Cells[int]("q")
         self.texts: defaultdict[str, TextColumn] = defaultdict(TextColumn)
-        """The texts of each field that are named, by the place of the record."""
+        """The named texts of each field, by the number of the record."""
         self.printed = {True: columns.numbers, False: columns.unregistered}
-        """What records print themselves, by whether it is in fields."""
+        """The numbers that records print themselves, by whether a field has them."""
         self.named: dict[bool, dict[str, NumberColumn]] = {True: {}, False: {}}
 
     def figure(self, name: str) -> str:
-        """Return the first field that prints the figure of a field: fields of one target print one."""
+        """Return the first field with the target of a field: all fields of one target are one figure."""
         return self._first[self.rule.fields[name].target]
 
     def first_counts(self, name: str) -> bool:
-        """True for a field of a metric."""
+        """Return whether the first value of a field counts: it is a metric."""
         return self.rule.fields[name].target[0] == "metric"
 
     def extend(self, figure: Key, places: Integers, values: Floats, lines: Integers) -> None:
-        """Add the values of a figure of some records, ascending, at their ``places``."""
+        """Add the values of a figure for the records (ascending) at ``places``."""
         field, name = figure
         column = self.named[field].setdefault(name, NumberColumn())
         if column.lines is None and lines.any():
@@ -258,7 +251,7 @@ class _Columns:
             column.extend_bytes(values.tobytes(), None if follow else places.tobytes(), int(places[0]))
 
     def close(self) -> RuleColumns:
-        """Return the columns; those that no field has come as the records name them."""
+        """Return the columns; figures without a field are in the order in which the records name them."""
         rows, scanned, texts = self.rows, self.scanned, dict[str, TextColumn]()
         for name, text in scanned.texts.items():
             for row, value in zip(text.rows, text.values, strict=True):
@@ -275,10 +268,10 @@ class _Columns:
 
 
 class _Part:
-    """What the texts of some records say, until it is in the order of the records.
+    """Collects the values of the texts of some records, and passes them on in the order of the records.
 
-    The records begin at ``rows``. By text, ``records`` is the one that it is of, ``lines`` where that is, and ``own`` the line
-    that prints its values, if the record does not.
+    The records begin at ``rows``. For each text, ``records`` is the index of its record, ``lines`` the line of that, and ``own``
+    the line that prints its values if it is another one.
     """
 
     def __init__(self, made: _Columns, rows: Integers, records: Integers, lines: Integers, own: Integers | None) -> None:
@@ -287,10 +280,10 @@ class _Part:
         self._begun: dict[Key, tuple[int, int]] = {}
         self._texts: list[tuple[int, int, str, str]] = []
         self.said: Counter[str] = Counter()
-        """How many texts have a number under each key that no field has, once the part is closed."""
+        """For each key without a field the number of texts that have a number, known once the part is closed."""
 
     def add(self, name: str, at: Integers, texts: Part, cell: int = 0, *, field: bool) -> None:
-        """Add what the texts ``at`` say in their ``cell``: in a field, or under a key that no field has."""
+        """Add the values that the texts ``at`` have in their ``cell``: of a field, or of a key without a field."""
         spec = self.made.rule.fields[name] if field else None
         read = read_part(*texts, spec)
         said, values = (at, read.values) if read.known is None else (at[read.known], read.values[read.known])
@@ -299,7 +292,7 @@ class _Part:
             begun = int(said[0]), cell
             self._begun[key] = min(self._begun.get(key, begun), begun)
             self._found.setdefault(key, []).append((said, values))
-        for index, text in read.others:  # of a field alone
+        for index, text in read.others:  # only fields have other texts
             assert spec is not None
             value, readable = convert(spec, text)
             place = int(at[index])
@@ -309,7 +302,7 @@ class _Part:
                 self.made.notes.unreadable(self.made.rule, name, text, int(self.lines[place]))
 
     def close(self, wanted: Mask | None = None) -> None:
-        """Give the columns the records, or those of them that are ``wanted``."""
+        """Pass the records, or those in the mask ``wanted``, on to the columns."""
         made = self.made
         kept = np.ones(len(self.rows), np.bool_) if wanted is None else wanted
         places = len(made.rows) - 1 + np.cumsum(kept)
@@ -324,7 +317,7 @@ class _Part:
         made.rows.extend_array(self.rows[kept])
 
     def _figures(self, figure: Key) -> tuple[Integers, Floats, Integers]:
-        """Return the records that have a figure, ascending, their values of it, and the lines that print these."""
+        """Return the records (ascending) that have a figure, their values, and the lines that print these."""
         field, name = figure
         parts = self._found.get(figure, [])
         first = field and self.made.first_counts(name)
@@ -357,12 +350,12 @@ def name_cells(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
 
 
 def _name_table(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
-    """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
+    """Name the cells of each row by the latest header row before it; rows that do not fit it are no records."""
     spec, cells = rule.table, columns.cells
     assert spec is not None
     made = _Columns(notes, rule, columns)
     headers, header = _distinct(columns.headers)
-    names = [*(text.split("\t") for text in headers), []]  # the last: of rows that no header is before
+    names = [*(text.split("\t") for text in headers), []]  # the last: for rows before any header
     spans = {form: _cells_of(form)[spec.skip_cells :] for form in cells.forms}
     counts, wanted = (np.array([len(each) for each in lists], np.int64) for lists in (spans.values(), names))
     for begin, groups in cells.pieces(_ends(0, len(cells))):
@@ -438,12 +431,12 @@ def _name_blocks(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
 
 
 def _ends(begin: int, end: int) -> list[int]:
-    """Return where pieces end that texts from ``begin`` to ``end`` are named in."""
+    """Return the ends of the pieces in which the texts from ``begin`` to ``end`` are named."""
     return [*range(begin + PIECE, end, PIECE), *([end] if end > begin else [])]
 
 
 def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[str], Cells[int]]:
-    """Return the different texts, or the different beginnings of them that are such a ``part``, and which each has."""
+    """Return the distinct texts, or what ``part`` leaves of them (a beginning), and the index of each text among these."""
     numbers: dict[str, int] = {}
     parts = {form: part(form) for form in texts.forms}
     of_form = np.array([numbers.setdefault(text, len(numbers)) for text in parts.values()], np.int64)
@@ -464,7 +457,7 @@ def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[s
 
 
 def _distinct_rows(digits: Integers) -> tuple[Integers, Integers]:
-    """Return the different rows of an array (int64 [n, k]), and which of them each is."""
+    """Return the distinct rows of an array (int64 [n, k]), and the index among them of each row."""
     if (digits == digits[0]).all():
         return digits[:1], np.zeros(len(digits), np.int64)
     rows, which = np.unique(digits, axis=0, return_inverse=True)
@@ -472,13 +465,13 @@ def _distinct_rows(digits: Integers) -> tuple[Integers, Integers]:
 
 
 def _cells_of(form: str) -> list[tuple[int, int]]:
-    """Return where the cells of a row of this form are."""
+    """Return the spans of the cells in a row of this form."""
     ends = [at for at, char in enumerate(f"{form}\t") if char == "\t"]
     return list(zip([0, *(end + 1 for end in ends)], ends, strict=False))
 
 
 def _divided(ids: Integers, at: Integers, digits: Integers) -> Iterator[tuple[int, Integers, Integers]]:
-    """Yield by the number that ``ids`` has for a text: the texts among ``at``, and their digits."""
+    """Yield for each number in ``ids`` the texts among ``at`` that have it, and their digits."""
     of = ids[at]
     if (of == of[0]).all():
         yield int(of[0]), at, digits
@@ -489,10 +482,8 @@ def _divided(ids: Integers, at: Integers, digits: Integers) -> Iterator[tuple[in
 
 
 def _without_repeated(pairs: RowTexts, begin: int, block: Integers, key: Integers, keys: int, held: Mask) -> tuple[Mask, Mask]:
-    """Return which texts are the first with their key in a block that is ``held``, and which are these or print the same.
-
-    They are those of ``pairs`` from ``begin`` on.
-    """
+    """Return two masks of the texts in blocks (``held``): the first with their key, and these with their exact repetitions.
+    The texts are those of ``pairs`` from ``begin`` on."""
     places = np.flatnonzero(held)
     codes = block[places].astype(np.int64) * keys + key[places]
     ordered = np.sort(codes)
@@ -514,6 +505,6 @@ def _count(counter: Counter[str], name: str, number: int) -> None:
 
 
 def _readable(form: str, cell: tuple[int, int], digits: Integers) -> int:
-    """Return how many numbers a cell says that has no field."""
+    """Return how many numbers a cell without a field contains."""
     known = read_part(form, cell, digits, None).known
     return len(digits) if known is None else int(known.sum())

@@ -1,4 +1,4 @@
-"""The numbers of many texts of one form at once: what ``convert`` and ``read_unregistered`` make of each, to the last bit."""
+"""Read the numbers in many texts of one form at once, bit for bit as ``convert`` and ``read_unregistered`` read each text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from receipt_cli.scan.number_forms import is_plain, number_form, scale_of
 from receipt_cli.scan.row_texts import places_of, with_digits
 
 EXACT = 1 << 53
-"""Integers up to it are float64s."""
+"""Largest integer up to which all integers are exact as float64."""
 MOST_POWER = 22
-"""So are powers of ten up to this one: of two such numbers one operation rounds once."""
+"""Largest exact power of ten in float64: one operation with two exact numbers rounds once."""
 _NUMBER = compile_later(r"([-+]?)(0*)\.?(0*)(?:[eE]([-+]?)(0{1,2}))?")
 
 
 class Read(NamedTuple):
-    """What texts say: numbers, which of the texts are such (None: all), and the others, with their place, for Python."""
+    """The values of some texts: numbers, the mask of texts that are numbers (None: all), index and text of each other one."""
 
     values: Floats
     known: Mask | None
@@ -30,10 +30,8 @@ class Read(NamedTuple):
 
 
 class _Recipe(NamedTuple):
-    """How a number comes of the integers of its text: of the ``whole``, times ten to the ``power``, times ``factor``.
-
-    ``exponent`` is the integer that is added to the power, or is taken off it where it goes ``down``; -1: none.
-    """
+    """How to compute a number from the integers in its text: integer ``whole`` x ``times`` x 10^``power`` x ``factor``.
+    ``whole`` and ``exponent`` are indexes of integers; the latter (-1: none) is added to ``power``, or if ``down`` subtracted."""
 
     whole: int
     exponent: int
@@ -45,10 +43,8 @@ class _Recipe(NamedTuple):
 
 
 def read_part(form: str, span: Span, digits: Integers, spec: Field | None) -> Read:
-    """Return what the part at ``span`` of texts of a form says, as a field or under a key that nobody declared.
-
-    ``digits`` are the integers of the texts (int64 [n, integers of the form]).
-    """
+    """Read the part at ``span`` of texts that differ only in digits, as the field ``spec`` or, if None, an undeclared number.
+    ``digits`` are the integers of the texts (int64 [n, integers of the form])."""
     begin, end = span
     part, count = form[begin:end], len(digits)
     if "0" not in part:
@@ -81,7 +77,7 @@ def _read_one(text: str, spec: Field | None) -> float | str | None:
 
 
 def _recipe(form: str, of: Span, spec: Field | None) -> _Recipe | None:
-    """Return how the numbers of a part of a form are computed; None where Python reads each."""
+    """Return how to compute the numbers at ``of`` from the digits; None if each text must be parsed by itself."""
     begin, part = of[0], form[slice(*of)]
     if not part.isascii():
         return None
@@ -105,7 +101,7 @@ def _recipe(form: str, of: Span, spec: Field | None) -> _Recipe | None:
 
 
 def _compute(recipe: _Recipe, digits: Integers) -> tuple[Floats, Mask | None]:
-    """Return the numbers, and which of them are certain to be rounded once (None: all)."""
+    """Return the numbers, and the mask of those that surely equal what the parser gives, bit for bit (None: all)."""
     whole = digits[:, recipe.whole]
     known = whole <= EXACT // recipe.times
     values = (whole * recipe.times).astype(np.float64)
