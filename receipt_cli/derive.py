@@ -19,7 +19,7 @@ from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, complete_ending, judge
 from receipt_cli.analysis.flops import phase_facts
 from receipt_cli.analysis.goodput.account import Account, account
-from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, by_blocks, edges_of, held_back, how_they_came, note_starts
+from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, by_bursts, edges_of, held_back, how_they_came, note_starts
 from receipt_cli.analysis.goodput.model import GPU_IDLE, OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
 from receipt_cli.analysis.identity import Facts, with_identity
@@ -364,7 +364,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if came is not None:
         spent = by_arrival(spent)
         for summary, phase in zip(summaries, phases, strict=True) if came.held else ():
-            summary.realised = by_blocks(summary.realised, phase)
+            summary.realised = by_bursts(summary.realised, phase)
         held = held_back(came, spent, summaries, launch)
     sampled = None
     if arrivals is not None and arrivals.samples is not None and spent.goodput is not None and GPU_IDLE in spent.goodput.parts:

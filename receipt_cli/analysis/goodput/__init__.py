@@ -1,1 +1,1 @@
-"""Where the wall time of a run went: its stamps, its steps, and what stands between them."""
+"""Divide the wall time of a run among its steps and what happens between them."""

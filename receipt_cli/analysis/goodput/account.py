@@ -1,4 +1,4 @@
-"""Phases, stamps and what the caller states → ``goodput/1``: the wall time and its parts, which add up to it."""
+"""Compute ``goodput/1`` from phases, stamps and the stated wall time: the wall time, and parts that add up to it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from receipt_cli.scan.samples import Samples
 
 STAMPS = "log_timestamps"
 EXACT = 1e-12
-"""Share of the wall that is nothing but the rounding of float64."""
+"""Share of the wall time below which a difference is rounding of float64."""
 ROUNDING = 0.005
-"""Share of the wall that the parts may be too much by for the digits that were printed of them."""
+"""Share of the wall time by which the sum of the parts may exceed it because printed digits are rounded."""
 _OVERLAPPING = ("checkpoint", "eval", "data_loading")
-"""What runs beside other work where the parts are more than the wall, the likeliest first; of the others the wall holds less
-than their figures say."""
+"""Classes that ran beside other work if the parts exceed the wall time, the likeliest first.
+Other classes are then cut: the wall time holds less than their figures say."""
 _FITTED = (*_OVERLAPPING, "compilation", "initialization", "wasted_progress", GPU_IDLE)
 SAMPLED = 0.9
-"""Share of the time between step records that samples have to be of."""
+"""Share of the time between step records that samples must cover."""
 LEAST_SAMPLES = 10
-"""Samples of the steps of which fewer prove nothing."""
+"""Fewest samples of the steps that prove something."""
 
 
 class Account(NamedTuple):
-    """The goodput of a run, or None where nothing proves it, and what speaks against its evidence."""
+    """The goodput of a run, None if nothing proves it, and the problems of its evidence."""
 
     goodput: Goodput | None
     problems: Sequence[Problem] = ()
@@ -47,10 +47,10 @@ def account(
     stated: Wall | None,
     samples: Samples | None = None,
 ) -> Account:
-    """Say where the wall time of a run went.
+    """Return the goodput of a run, and what contradicts its evidence.
 
-    A wall that the caller states counts, whatever the log says: stamps see a job only from its first line to its last.
-    Else it is what the stamps of the log enclose. ``samples`` of the GPUs, by the same clock, tell which steps did nothing.
+    A stated wall time counts whatever the log says: stamps show a job only from its first line to its last. Else the wall time is
+    that between the stamps of the log. ``samples`` of the GPUs, by the same clock, show steps in which no GPU did anything.
     """
     chosen = [(p, s) for p, s in zip(phases, summaries, strict=True) if stated is None or stated.phase in (None, s.phase)]
     steps = [phase.step_events.line for phase in phases if len(phase.step_events)]
@@ -127,7 +127,7 @@ def _parts(
 
 
 def _tells(samples: Samples, works: Sequence[Work]) -> bool:
-    """Return whether the samples tell what the GPUs did in the steps: they are of nearly all, and show that these use GPUs."""
+    """Return whether the samples show what the GPUs did in the steps: they cover nearly all steps, and the steps use GPUs."""
     timed = [work for work in works if work.seconds > 0]
     quiet = [work.quiet for work in timed if work.quiet is not None]
     if not quiet or len(quiet) < len(timed):
@@ -138,7 +138,7 @@ def _tells(samples: Samples, works: Sequence[Work]) -> bool:
 
 
 def _without_quiet(work: Work, tally: Tally) -> Work:
-    """Return the work without the steps in which no GPU did anything, which are added to ``tally``."""
+    """Return the work without the steps in which no GPU did anything; their time is added to ``tally``."""
     if work.quiet is None:
         return work
     seconds = min(work.seconds, work.quiet.seconds)
@@ -147,7 +147,7 @@ def _without_quiet(work: Work, tally: Tally) -> Work:
 
 
 def _stalls(works: Sequence[Work]) -> Stalls | None:
-    """Return the stalls of all phases; None where no phase has stamps between its steps."""
+    """Return the stalls of all phases; None if no phase has stamps between its steps."""
     stamped = [work for work in works if work.stalls is not None]
     found = [one for work in stamped for one in work.stalls or ()]
     doubtful = any(is_doubtful(len(work.stalls or ()), work.gaps) for work in stamped)
@@ -155,10 +155,8 @@ def _stalls(works: Sequence[Work]) -> Stalls | None:
 
 
 def _fitted(parts: dict[str, Part], step_time: float, wall: float, slack: float) -> dict[str, Part]:
-    """Return the parts with the rest of the wall as ``idle``; what is too much ran beside something else.
-
-    As little as ``slack`` is no overlap but the rounding of stamps and printed times, taken off what was inferred.
-    """
+    """Return the parts, with the rest of the wall time as ``idle``. If they exceed it, the excess ran beside something else.
+    An excess up to ``slack`` is no overlap but the rounding of stamps and printed times; inferred parts are cut first."""
     taken = [step_time, *(part.seconds for part in parts.values() if part.seconds is not None)]
     beyond = math.fsum([*taken, -wall])
     rounding = beyond <= slack

@@ -1,4 +1,4 @@
-"""What the times at which records came prove: both ends of a run, how far they may be off, and which records came together."""
+"""Find what the arrival times of records prove: both ends of a run, the error of its times, and records that came together."""
 
 from __future__ import annotations
 
@@ -24,21 +24,18 @@ from receipt_cli.scan.columns import place
 EVIDENCE = "arrival"
 """Evidence of times at which lines came."""
 TOGETHER = 0.05
-"""Share of the step records from which on it is no exception that they come with others."""
+"""Share of the step records beyond which records that come together are no exception."""
 HELD = 3.0
-"""Pauses between reads beyond which output that comes together was held back by the program."""
-BLOCKS = 10
-"""Blocks of output beyond which their pace is that of the run."""
+"""Pauses between two reads beyond which the program held back output that comes together."""
+BURSTS = 10
+"""Bursts of output beyond which their pace is that of the run."""
 FINE = 0.01
-"""Most of the time of a run that output may be held back for, if goodput is said of it."""
+"""Largest share of a run's time for which output may be held back if goodput is to be stated."""
 
 
 class Came(NamedTuple):
-    """How step records came: seconds that their times may be off, how many came with the one before ``among`` all,
-    and the line of the first of these.
-
-    ``held`` if the program held its output back.
-    """
+    """How step records came: the error of their times in seconds, and how many of ``among`` came with the record before.
+    ``line`` is the first of these; ``held``: the program held its output back."""
 
     grain: float
     together: int = 0
@@ -66,10 +63,8 @@ def how_they_came(events: EventTable, arrivals: Arrivals) -> Came:
 
 
 def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: float) -> Edges:
-    """Return the edges of a run of the ``lines`` from the first to the last: when its launch was started, and when it ended.
-
-    Nothing at an end that is not that of a launch: ``before`` is the last line that an earlier run printed.
-    """
+    """Return when the first launch of a run was started and its last one ended; the run has the ``lines`` from first to last.
+    An end of the run that is not that of a launch has no stamp; ``before`` is the last line that an earlier run printed."""
     starts = arrivals.starts()
     firsts = [one.line for one in starts]
     head = tail = Stamps()
@@ -85,7 +80,7 @@ def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: flo
 
 
 def note_starts(phases: Sequence[Phase], arrivals: Arrivals) -> None:
-    """Note the later launches of a run where their first lines are."""
+    """Note in each phase when the program was started again, at the position where the new launch begins to print."""
     for one in arrivals.starts()[1:]:
         at = place(one.records) - 1
         for phase in phases if one.start is not None else ():
@@ -94,21 +89,19 @@ def note_starts(phases: Sequence[Phase], arrivals: Arrivals) -> None:
 
 
 def by_arrival(spent: Account) -> Account:
-    """Return the account of a run with the evidence of arrival times."""
+    """Return the account of a run with arrival times as its evidence."""
     if spent.goodput is None:
         return spent
     evidence, of_steps = (EVIDENCE if name == STAMPS else name for name in (spent.goodput.evidence, spent.goodput.step_evidence))
     return spent._replace(goodput=spent.goodput._replace(evidence=evidence, step_evidence=of_steps))
 
 
-def by_blocks(found: Realised | None, phase: Phase) -> Realised | None:
-    """Return the throughput of a phase whose output was held back, at the pace between its whole blocks.
-
-    That is from the last record of its first block to the last record of the last but one; None of fewer than ``BLOCKS``.
-    """
+def by_bursts(found: Realised | None, phase: Phase) -> Realised | None:
+    """Return the throughput of a phase whose program printed in bursts, from the end of the first to that of the last but one.
+    None for at most ``BURSTS`` bursts."""
     clock, step = phase.steps.clock, phase.steps.step
     ends = np.flatnonzero(np.diff(clock) > 0)
-    if found is None or found.step_count is None or len(ends) <= BLOCKS or NO_STEP in (step[ends[0]], step[ends[-1]]):
+    if found is None or found.step_count is None or len(ends) <= BURSTS or NO_STEP in (step[ends[0]], step[ends[-1]]):
         return None
     seconds, count = float(clock[ends[-1]] - clock[ends[0]]), int(step[ends[-1]] - step[ends[0]])
     if count <= 0:
@@ -119,7 +112,7 @@ def by_blocks(found: Realised | None, phase: Phase) -> Realised | None:
 
 
 def held_back(came: Came, spent: Account, summaries: Sequence[Summary], launch: Launch) -> list[Problem]:
-    """Return the problem of a run whose output was held back; it names the figures that its times do not prove."""
+    """Return the problem of a run whose output was held back, with the figures that its times do not prove."""
     if not came.held:
         return []
     fields = [pointer("phases", index, "summary", "checkpoints", "unsaved_time_s") for index in range(len(summaries))]

@@ -1,4 +1,4 @@
-"""``goodput/1``: where the wall time of a run went."""
+"""The types of ``goodput/1``: how the wall time of a run is divided."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ How = Literal["measured", "inferred", "unknown"]
 
 
 class Wall(NamedTuple):
-    """Wall time that a caller states: seconds, a slug of where it comes from, and the phase that it is of (None: the run)."""
+    """Wall time that a caller states: seconds, a slug of its evidence, and the phase that it is of (None: the run)."""
 
     seconds: float
     evidence: str
@@ -25,14 +25,14 @@ class Wall(NamedTuple):
 
 
 def recorded_wall(options: Mapping[str, Any]) -> Wall | None:
-    """Return the wall time among the recorded options of a receipt; None where none was stated."""
+    """Return the wall time among the recorded options of a receipt; None if none was stated."""
     wall = options.get("wall")
     return None if wall is None else Wall(wall["seconds"], wall["evidence"], wall["phase"])
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One class of lost time. ``seconds`` is None where ``how`` is unknown."""
+    """One class of lost time. ``seconds`` is None if ``how`` is unknown."""
 
     seconds: float | None
     how: How
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A silence beyond the ordinary steps between two step records: their lines, and its seconds."""
+    """A silence between two step records that their steps do not explain: the lines of both, and its seconds."""
 
     after_line: int
     line_number: int
@@ -51,7 +51,7 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """The stalls of a run. ``doubtful`` where so many gaps are long that slow steps may be among them."""
+    """The stalls of a run. ``doubtful``: so many gaps are long that slow steps may be among them."""
 
     count: int
     total_s: float
@@ -60,17 +60,15 @@ class Stalls:
 
 
 class Range(NamedTuple):
-    """Least and greatest goodput that the evidence allows; ``low`` is None where nothing bounds it from below."""
+    """Least and greatest goodput that the evidence allows; ``low`` is None if nothing gives a lower bound."""
 
     low: float | None
     high: float
 
 
 class Goodput(NamedTuple):
-    """Where the wall time went, in seconds; ``parts`` by class, in the order of ``CLASSES``, and ``GPU_IDLE``.
-
-    ``stalls`` is None where the step records have no stamps.
-    """
+    """The wall time and its parts in seconds; ``parts`` by class, in the order of ``CLASSES``, and ``GPU_IDLE``.
+    ``stalls`` is None if the step records have no stamps."""
 
     goodput_ratio: float
     wall_time_s: float
@@ -94,19 +92,19 @@ class _Class:
 
 
 class Tally:
-    """The spans found for each class. If one span of a class is unknown, the whole class is: a part of it would pass
-    for all of it."""
+    """Adds up the lost time of each class. If one span of a class is unknown, so is the class: a part would pass for the
+    whole."""
 
     def __init__(self, grain: float = 0.0) -> None:
-        """``grain`` is how many seconds the stamps may be off: spans that add up to less than nothing by more prove nothing."""
+        """``grain``: seconds by which stamps may be off. Spans whose sum is below zero by more than that prove nothing."""
         self._grain = grain
         self._classes: dict[str, _Class] = {}
 
     def add(
         self, name: str, *seconds: float, measured: bool, overlapped: float = 0.0, count: int = 1, shared: bool = False
     ) -> None:
-        """Add spans; ``overlapped`` are the seconds of them that ran beside other work, ``shared`` if another class may
-        have their time: if that leaves a class nothing at all, nothing is known of it."""
+        """Add spans to a class; ``overlapped``: their seconds that ran beside other work. ``shared``: another class may have a
+        share of their time; if the class then has no time at all, it is unknown."""
         entry = self._classes.setdefault(name, _Class())
         entry.seconds += seconds
         entry.count += count
@@ -116,11 +114,11 @@ class Tally:
             entry.overlapped.append(overlapped)
 
     def miss(self, name: str) -> None:
-        """Note a span of which nobody knows how long it was."""
+        """Note a span of unknown length."""
         self._classes.setdefault(name, _Class()).dark = True
 
     def part(self, name: str) -> Part:
-        """Return what is known of a class."""
+        """Return the sum of a class."""
         entry = self._classes.get(name)
         if entry is None or entry.dark or not entry.seconds:
             return Part(None, "unknown")

@@ -1,4 +1,4 @@
-"""The step records of a phase as columns, with the attempts that they are of, and which of them stand."""
+"""The step records of a phase as columns, by attempt, with those that stand apart from those that were superseded."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from receipt_cli.numeric.statistics import exact_sum
 
 TIME, DATA, DISPATCH = "step_time_s", "data_time_s", "dispatch_wait_s"
 CUMULATIVE = ("mean_since_start", "mean_since_timing_began")
-"""Definitions of a figure whose last value says the mean of all steps."""
+"""Definitions of a figure whose last value is the mean of all steps."""
 LONGEST = 1e9
-"""Seconds beyond which nothing of a job lasts: thirty years. A larger figure is no time."""
+"""Longest possible time in seconds, thirty years: a larger figure is no time."""
 MISSING = 0.1
-"""Share of the steps that may lack a time: they are taken for median ones."""
+"""Share of the steps that may lack a time; the median is taken for them."""
 MOST = 1 << 17
-"""Records whose figures are summed together."""
+"""Number of records whose figures are summed together."""
 
 
 def is_time(value: object) -> TypeGuard[float]:
@@ -33,8 +33,8 @@ def is_time(value: object) -> TypeGuard[float]:
 class Records(EventTable):
     """Step records (n) of several attempts (k), attempt by attempt in log order.
 
-    ``starts`` and ``stops`` are the first record of each attempt and the one after its last; the records before ``standing``
-    stand, a later attempt overtook the others (int64 [k] each).
+    ``starts`` and ``stops`` are the index of the first record of each attempt and the index after its last. The records of an
+    attempt before ``standing`` stand; a later attempt superseded the others (int64 [k] each).
     """
 
     def __init__(self, table: EventTable, starts: Integers, standing: Integers) -> None:
@@ -53,7 +53,7 @@ class Records(EventTable):
 
     @cached_property
     def covers(self) -> Integers:
-        """The number of steps since the record before (int64 [n]), 1 if unknown; of the first of an attempt as ``leads``."""
+        """The number of steps since the record before (int64 [n]), 1 if unknown; for the first of an attempt see ``leads``."""
 
         def block(part: slice) -> Integers:
             step, before = self.step[part], self._before(self.step, part)
@@ -65,7 +65,7 @@ class Records(EventTable):
         return gathered(np.int64, self.count, map(block, slices(self.count)))
 
     def times(self, name: str) -> Floats:
-        """Return what each record prints of a figure that is a time in seconds (float64 [n]); NaN if it prints none."""
+        """Return for each record a figure that is a time in seconds (float64 [n]); NaN if it prints none."""
         if name not in self._times:
             values = self.filled(name)
             parts = (values[part] for part in slices(self.count))
@@ -74,21 +74,21 @@ class Records(EventTable):
         return self._times[name]
 
     def spans(self, part: slice) -> Floats:
-        """Return the seconds since the record before by the stamps; NaN for the first of an attempt."""
+        """Return the seconds between the stamps of each record and the one before; NaN for the first of an attempt."""
         found: Floats = self.clock[part] - self._before(self.clock, part)
         low, high = np.searchsorted(self.starts, [part.start, part.stop])
         found[self.starts[low:high] - part.start] = math.nan
         return found
 
     def growth(self, name: str) -> Floats:
-        """Return how much a counter grew since the record before (float64 [n]); NaN for the first of an attempt."""
+        """Return the rise of a counter from the record before to each (float64 [n]); NaN for the first of an attempt."""
         values = self.filled(name)
         found: Floats = np.diff(values, prepend=math.nan)
         found[self.starts] = math.nan
         return found
 
     def _before(self, column: Array, part: slice) -> Array:
-        """Return the numbers before those in a part of a column; of the first record its own."""
+        """Return the value before each value in a part of a column; the first value of the column for its first."""
         return column[part.start - 1 : part.stop - 1] if part.start else np.append(column[:1], column[: part.stop - 1])
 
     # --- attempts --------------------------------------------------------------------------------------------------
@@ -101,54 +101,49 @@ class Records(EventTable):
 
     @cached_property
     def leads(self) -> Integers:
-        """The number of steps that the first record of each attempt is of (int64 [k]).
-
-        They are those since the start, or since the record before it would have stood.
-        """
+        """The number of steps that the first record of each attempt covers (int64 [k]): since the start, or one stride."""
         step, stride = self.step[self.starts], self.strides
         many = np.minimum(stride, np.where((step + 1) % np.maximum(stride, 1) == 0, step + 1, step))
         return np.where((step <= 1) | (stride <= 1), 1, many)
 
     @property
-    def overtaken(self) -> int:
-        """The number of attempts with records that were overtaken."""
+    def superseded(self) -> int:
+        """The number of attempts with superseded records."""
         return int(np.count_nonzero(self.standing < self.stops))
 
     @property
     def gaps(self) -> int:
-        """The number of pairs of neighbouring records."""
+        """The number of pairs of neighbouring records in one attempt."""
         return self.count - len(self.starts)
 
     def attempt_of(self, record: int) -> int:
-        """Return the attempt of a record."""
+        """Return the index of the attempt of a record."""
         return int(np.searchsorted(self.starts, record, "right")) - 1
 
     def first(self, counts: Integers) -> Integers:
-        """Return the first records of each attempt, as many as ``counts`` says (int64 [k])."""
+        """Return the indexes of the first ``counts`` records of each attempt (``counts``: int64 [k])."""
         ends = np.cumsum(counts)
         found: Integers = np.repeat(self.starts - ends + counts, counts) + np.arange(counts.sum())
         return found
 
     def stands(self, records: Integers) -> Mask:
-        """Return which of some records stand."""
+        """Return the mask of ``records`` (indexes) that stand."""
         found: Mask = records < self.standing[np.searchsorted(self.starts, records, "right") - 1]
         return found
 
     # --- sums ------------------------------------------------------------------------------------------------------
 
     def steps_in(self, begins: Integers, ends: Integers) -> Integers:
-        """Return the number of steps in stretches of records, from ``begins`` to ``ends`` (exclusive), none of them empty.
-
-        If the first or the last record of a stretch has no step, it is the number of its records.
-        """
+        """Return the number of steps in each stretch of records, from ``begins`` to ``ends`` (exclusive), none of them empty.
+        If the first or the last record of a stretch has no step, the number of its records is returned."""
         first, last = self.step[begins], self.step[ends - 1]
         return np.where((first != NO_STEP) & (last != NO_STEP), self.covers[begins] + last - first, ends - begins)
 
     def totals(self, begins: Integers, ends: Integers, name: str, definition: str | None, median: float) -> list[float | None]:
-        """Return a figure of one step, summed over all steps from each record in ``begins`` to each in ``ends``.
+        """Return for each stretch, from ``begins`` to ``ends`` (exclusive), the sum over its steps of a figure of one step.
 
-        The figure of a record counts for every step since the record before it; steps without one count as ``median``.
-        None if too many lack it. Empty stretches are left out.
+        The figure of a record counts for each step since the record before; ``median`` counts for steps without one. The sum is
+        None if too many steps lack it. Empty stretches are left out.
         """
         begins, ends = begins[begins < ends], ends[begins < ends]
         found: list[float | None] = []
@@ -180,20 +175,20 @@ class Records(EventTable):
 
 
 def _sums(values: Array) -> Integers:
-    """Return the sums of the first values, from none to all."""
+    """Return the sum of the first 0, 1, ... values (int64 [n + 1])."""
     found = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=found[1:])
     return found
 
 
 def are_countable(phase: Phase) -> bool:
-    """Return whether ``EventTable.step`` holds the steps of a phase."""
+    """Return whether ``EventTable.step`` can hold the steps of a phase."""
     steps = phase.step_events.steps
     return not any(bool((np.abs(steps[part]) >= LARGE).any()) for part in slices(len(steps)))
 
 
 def records_of(phase: Phase) -> Records:
-    """Return all step records of a phase; a record begins another attempt if its step is not above the one before it."""
+    """Return all step records of a phase, superseded ones included; an attempt begins if the step is not above the one before."""
     if phase.stands.all():
         return standing_records(phase)
     steps = phase.every.steps

@@ -1,4 +1,4 @@
-"""One phase → the time of its steps that stand, and what each class of lost time took of it."""
+"""Compute for one phase the time of the steps that stand, and the time that each class of lost time took."""
 
 from __future__ import annotations
 
@@ -33,15 +33,13 @@ from receipt_cli.numeric.statistics import Statistic
 from receipt_cli.scan.samples import Samples
 
 TIMED = ("step_times", "trainer_total")
-"""Evidence of a step time that holds no wait for the samples that inference makes: trainers print that beside it."""
+"""Evidence of step times without the wait for samples from inference: trainers print that wait beside the step."""
 RATIOS = ("dispatch_wait_ratio", "data_time_ratio", "generation_time_ratio")
 
 
 class Quiet(NamedTuple):
-    """Steps in which no GPU did anything: their seconds, and in how many gaps between records.
-
-    ``sampled`` of ``whole`` seconds between records were sampled, from ``begin`` to ``end``.
-    """
+    """Steps in which no GPU did anything: their seconds, and the number of gaps between records that hold some.
+    ``sampled`` of ``whole`` seconds between records were sampled, from ``begin`` to ``end``."""
 
     seconds: float
     gap_count: int
@@ -52,10 +50,10 @@ class Quiet(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The seconds in steps that stand, at least and at most, what they rest on, and the stalls between them.
+    """The seconds in steps that stand, with lower and upper bound, their evidence, and the stalls between them.
 
-    ``least`` is None where nothing bounds them from below; ``stalls`` where the records have no stamps; ``quiet`` if nobody
-    knows where the steps are.
+    ``least`` is None without a lower bound, ``stalls`` if the records have no stamps, ``quiet`` if nobody knows when the steps
+    ran.
     """
 
     seconds: float
@@ -67,23 +65,21 @@ class Work(NamedTuple):
     quiet: Quiet | None = None
 
     def known(self) -> Work:
-        """Return the same with the seconds as both bounds."""
+        """Return the work with its seconds as both bounds."""
         return self._replace(least=self.seconds, most=self.seconds)
 
     def less(self, seconds: float, *, doubtful: bool = False) -> Work:
-        """Return the same without some seconds; where ``doubtful`` they may be of steps all the same.
-
-        A least that is of other evidence than the seconds themselves stays.
-        """
+        """Return the work without some seconds; if they are ``doubtful``, they stay in the upper bound.
+        A lower bound with another evidence than the seconds is kept."""
         least = self.least if self.least is None or self.least < self.seconds else self.least - seconds
         return self._replace(seconds=self.seconds - seconds, least=least, most=self.most - (0.0 if doubtful else seconds))
 
 
 def wait_for_data(work: Work, table: Records, summary: Summary, outside: Callable[[], float], tally: Tally) -> Work:
-    """Return the time of the steps without their waiting for data, which is added to ``tally``.
+    """Return the time of the steps without their wait for data, which is added to ``tally``.
 
-    A printed step time does not hold the wait for samples that inference makes: that is lost beside it. ``outside`` returns
-    the seconds of the waiting that lie before the wall time.
+    A printed step time does not hold the wait for samples from inference: that is lost beside it. ``outside`` returns the seconds
+    of waiting before the wall time.
     """
     inside, sampled = _waited(table, summary, DATA)
     beside, estimated = _waited(table, summary, DISPATCH)
@@ -108,10 +104,8 @@ def wait_for_data(work: Work, table: Records, summary: Summary, outside: Callabl
 
 
 def _waited(table: Records, summary: Summary, name: str) -> tuple[float | None, bool]:
-    """Return how long the steps that stand waited, and whether that is an estimate; None if nothing says so.
-
-    Records that lack the figure are taken for median ones.
-    """
+    """Return the seconds that the standing steps waited, None if unknown, and whether they are an estimate.
+    For records without the figure the median counts."""
     statistic = summary.metrics.get(name)
     if statistic is None:
         return None, False
@@ -126,7 +120,7 @@ def _waited(table: Records, summary: Summary, name: str) -> tuple[float | None, 
 
 
 def _share(summary: Summary) -> float | None:
-    """Return the share of a step that is waited for data or samples, by the medians of the steady state; None without."""
+    """Return the share of a step that waits for data or samples, by the medians of the steady state; None if unknown."""
     found = summary.bottleneck
     if found is None or found.verdict not in ("inference", "data"):
         return None
@@ -138,16 +132,14 @@ def _share(summary: Summary) -> float | None:
 
 
 TOLD = 0.9
-"""Share of the printed step times that a total beside them has to reach: some leave out the first ten steps."""
+"""Share of the printed step times that a total beside them must reach: some totals leave out the first ten steps."""
 DOWN = 3600.0
-"""Seconds between two attempts from which on the job was down, unless a line says when it began: starts take minutes."""
+"""Seconds between two attempts beyond which the job was down, unless a line says when it began: starts take minutes."""
 
 
 class Begin(NamedTuple):
-    """Where a phase begins: ``start`` is the position from which on its events count, ``clock`` a stamp, NaN where nobody
-    knows. ``led`` where a line before its first record has that stamp; ``bound`` where no wall time lies before it.
-    Lines behind ``last_line`` are of no wall.
-    """
+    """The beginning of a phase: its events count from position ``start`` in the log on; ``clock`` is a stamp, NaN if unknown.
+    ``led``: a line before the first record has it; ``bound``: no wall time is before it. None is after ``last_line``."""
 
     start: int
     clock: float = math.nan
@@ -159,10 +151,10 @@ class Begin(NamedTuple):
 def work_of(
     phase: Phase, summary: Summary, begin: Begin, grain: float, stamped: bool, tally: Tally, samples: Samples | None = None
 ) -> Work | None:
-    """Return the time of the steps of a phase and add what it lost to ``tally``; None where its steps have no time.
+    """Return the time of the steps of a phase and add its lost time to ``tally``; None if its steps have no time.
 
-    A phase that has no steps has none to time: ``Work`` of 0 seconds. Without ``stamped`` the stamps prove nothing.
-    ``samples`` are of its GPUs, by the clock of its stamps.
+    A phase without steps has ``Work`` of 0 seconds. If it is not ``stamped``, its stamps prove nothing. ``samples`` are of its
+    GPUs, by the clock of its stamps.
     """
     if not are_countable(phase):
         return None
@@ -180,8 +172,8 @@ class _Phase:
         waiting = summary.metrics[DATA].median if DATA in summary.metrics else None
         self.stalls: list[Found] | None = None
         self.late: list[Found] = []
-        self.rooms_overtaken: list[float | None] = []
-        """The time beyond the steps of gaps from a record that stands to one that was overtaken."""
+        self.rooms_superseded: list[float | None] = []
+        """The time beyond the steps of each gap from a record that stands to one that was superseded."""
         self.times = printed_times(self.records, self.statistic, waiting, self.placed)
         if self.times is not None and self.statistic is not None and not math.isnan(grain):
             credible = is_credible(self.records, grain, self.statistic.definition, self.times.median)
@@ -192,16 +184,16 @@ class _Phase:
         """Return the time of the steps; see ``work_of``."""
         records = self.records
         if not records.count:
-            self._behind_last(None, self.marks, 0.0)
+            self._after_last(None, self.marks, 0.0)
             return self._loop() if self.phase.fact("training_time_s") is not None else Work(0.0, "").known()
         self.stalls = self._stalls()
         rooms = self._gaps()
         self._initialization()
         self._compilation()
         work, wasted = self._steps(rooms)
-        if records.overtaken and wasted is not None:
-            self.tally.add("wasted_progress", wasted, measured=self.pace is None, count=records.overtaken)
-        elif not records.overtaken and records.numbered:
+        if records.superseded and wasted is not None:
+            self.tally.add("wasted_progress", wasted, measured=self.pace is None, count=records.superseded)
+        elif not records.superseded and records.numbered:
             self.tally.add("wasted_progress", 0.0, measured=True, count=0)
         else:
             self.tally.miss("wasted_progress")
@@ -214,8 +206,8 @@ class _Phase:
     def _quiet(self, samples: Samples, work: Work, waited: float) -> Quiet | None:
         """Return the steps in which no GPU did anything; None if the time of the steps is not that between the records.
 
-        Only gaps that hold nothing but steps count: without evaluations, checkpoints, stalls and warm-ups, which have classes of
-        their own. So have the ``waited`` seconds of waiting for data.
+        Only gaps with nothing but steps count: evaluations, checkpoints, stalls and warm-ups have classes of their own. So have
+        the ``waited`` seconds of waiting for data.
         """
         records, clock = self.records, self.records.clock
         if work.evidence not in ("step_times", "log_timestamps") or math.isnan(self.grain):
@@ -243,13 +235,13 @@ class _Phase:
         return Ordinary(self.times.median, not cumulative, self.times.extras)
 
     def _working(self, record: int) -> float:
-        """Return the seconds of the steps that a record is of, what its printed time holds beyond them left out."""
+        """Return the seconds of the steps that a record covers, without the excess of its printed time."""
         return self._ordinary.of_one(self.records, record)
 
     def _stalls(self) -> list[Found] | None:
         """Return the stalls between the records, None if these have no stamps.
 
-        A stall right before a record behind which an evaluation or a checkpoint is reported is that one's time, printed late.
+        If an evaluation or a checkpoint is reported after the next record, a stall before that record is its time, printed late.
         """
         if math.isnan(self.grain) or (self.times is None and self.pace is None):
             return None
@@ -264,14 +256,14 @@ class _Phase:
         return kept
 
     def _prompt(self, record: int) -> bool:
-        """True where nothing but steps fits between a record and the one before it, whose marks say no duration."""
+        """Return whether only steps fit between a record and the one before it, and the marks there print no duration."""
         if any(mark.seconds is not None for mark in self.placed.before[record]):
             return False
         clock, working = self.records.clock, self._working(record)
         return bool(clock[record] - clock[record - 1] - working <= max(2 * self.grain, working))
 
     def _gaps(self) -> list[float | None]:
-        """Settle the marks between and behind the records; return the time beyond the steps of each gap between."""
+        """Assign the time of gaps to their marks; return the time beyond the steps of each gap between standing records."""
         rooms: list[float | None] = []
         stamped = (self.times is not None or self.pace is not None) and not math.isnan(self.grain)
         clock = self.records.clock
@@ -279,27 +271,27 @@ class _Phase:
             marks, attempt = self.placed.before[record], self.records.attempt_of(record)
             if record == self.records.starts[attempt]:
                 if record:
-                    self._behind_last(record - 1, marks, self._unprinted(attempt - 1, marks))
-            elif self.pace is None or record <= self.records.standing[attempt]:  # what was overtaken is wasted as a whole
+                    self._after_last(record - 1, marks, self._unprinted(attempt - 1, marks))
+            elif self.pace is None or record <= self.records.standing[attempt]:  # superseded records are wasted as a whole
                 start = float(clock[record - 1]) if stamped else math.nan
                 gap = Gap(marks, start, float(clock[record]), self._working(record))
                 room = settle(gap, self.tally, self.grain) if not self._held(record, marks) else None
-                (rooms if record < self.records.standing[attempt] else self.rooms_overtaken).append(room)
-        self._behind_last(self.records.count - 1, self.placed.behind, self._unprinted(-1, self.placed.behind))
+                (rooms if record < self.records.standing[attempt] else self.rooms_superseded).append(room)
+        self._after_last(self.records.count - 1, self.placed.after, self._unprinted(-1, self.placed.after))
         return rooms
 
     def _held(self, record: int, marks: Sequence[Mark]) -> bool:
-        """Give what a record's printed time holds beyond its steps to the marks before it, if no stamp tells more."""
-        if self.times is None or record not in self.times.behind.at or not math.isnan(self.records.clock[record]):
+        """Add the excess of a record's printed time to the marks before it if no stamp shows more; return whether it did."""
+        if self.times is None or record not in self.times.after_marks.at or not math.isnan(self.records.clock[record]):
             return False
         names = {mark.name for mark in marks}
         if len(names) > 1 or any(mark.seconds is not None for mark in marks):
             return False
-        self.tally.add(names.pop(), self.times.behind.beyond(record), measured=False)
+        self.tally.add(names.pop(), self.times.after_marks.beyond(record), measured=False)
         return True
 
     def _unprinted(self, attempt: int, marks: Sequence[Mark]) -> float:
-        """Return the seconds of the steps after an attempt for which the first of the marks behind it may have waited."""
+        """Return the seconds of the steps after an attempt that the first of ``marks`` after it may have waited for."""
         if not marks:
             return 0.0
         last, stride = int(self.records.step[self.records.stops[attempt] - 1]), int(self.records.strides[attempt])
@@ -308,7 +300,7 @@ class _Phase:
         until = marks[0].event.step if marks[0].event.step is not None else self.phase.planned
         return self._ordinary.each * (until - last if until is not None and 0 <= until - last < stride else stride - 1)
 
-    def _behind_last(self, last: int | None, marks: Sequence[Mark], working: float) -> None:
+    def _after_last(self, last: int | None, marks: Sequence[Mark], working: float) -> None:
         until = self.begin.last_line
         marks = [mark for mark in marks if until is None or mark.event.line <= until]
         if marks:
@@ -322,9 +314,7 @@ class _Phase:
     @cached_property
     def _begins(self) -> tuple[Floats, Mask]:
         """When each attempt began (float64 [k]; NaN if unknown), and whether a line says so (bool [k]).
-
-        It began with its first line of its own, else when the one before printed its last.
-        """
+        An attempt began with its own first line, else when the attempt before printed its last."""
         records = self.records
         begins = np.append(self.begin.clock, records.clock[records.stops[:-1] - 1])
         said = np.zeros(len(begins), np.bool_)
@@ -365,7 +355,7 @@ class _Phase:
 
     @cached_property
     def _whole_leads(self) -> tuple[Floats, Floats]:
-        """The seconds of the steps of each attempt's first record, and what its printed time holds beyond them (float64 [k])."""
+        """The seconds of the steps of each attempt's first record, and the excess of its printed time (float64 [k])."""
         extras, starts = self._ordinary.extras, self.records.starts
         more = np.zeros(len(starts))
         here = np.isin(extras.at, starts)
@@ -374,7 +364,7 @@ class _Phase:
 
     @cached_property
     def _leads(self) -> tuple[Floats, Floats]:
-        """The same; what the first record of a wall says of the time before it is of no wall."""
+        """The same as ``_whole_leads``, without what the first record reports about the time before the wall time."""
         working, more = (column.copy() for column in self._whole_leads)
         room = max(0.0, float(self.records.clock[0]) - self.begin.clock)
         if self.begin.bound and not math.isnan(self.records.clock[0]):
@@ -383,7 +373,7 @@ class _Phase:
         return working, more
 
     def _outside(self) -> tuple[float, float]:
-        """Return how much of the steps of the first record, and of what it holds beyond them, lies before the wall."""
+        """Return the seconds before the wall time of the first record: of its steps, and of its excess."""
         if self.times is None:
             return 0.0, 0.0
         working, more = (float(whole[0] - lead[0]) for whole, lead in zip(self._whole_leads, self._leads, strict=True))
@@ -394,7 +384,7 @@ class _Phase:
     def _compilation(self) -> None:
         if self.times is None or (self.statistic is not None and self.statistic.definition in CUMULATIVE):
             return
-        if np.isin(self.records.starts, self.times.behind.at).any():
+        if np.isin(self.records.starts, self.times.after_marks.at).any():
             self.tally.miss("compilation")  # the first record waited for an evaluation too
         else:
             early = self.times.warmup.seconds
@@ -402,7 +392,7 @@ class _Phase:
             self.tally.add("compilation", seconds, measured=False, count=len(early))
 
     def _steps(self, rooms: Sequence[float | None]) -> tuple[Work | None, float | None]:
-        """Return the time of the steps that stand, and of those that were overtaken."""
+        """Return the time of the steps that stand, and of those that were superseded."""
         total = self._total()
         by_clock = self._by_clock(rooms)
         wasted = by_clock[1] if by_clock is not None else None if self.times is None else self.times.wasted
@@ -415,21 +405,21 @@ class _Phase:
         return self._loop(), wasted
 
     def _doubted(self, work: Work) -> Work:
-        """Count the stalls as steps in the most that these are, where so many gaps are long that slow steps may be among them."""
-        found = [one for one in self.stalls or () if not one.overtaken]
+        """Add the stalls to the upper bound if so many gaps are long that slow steps may be among them."""
+        found = [one for one in self.stalls or () if not one.superseded]
         if not is_doubtful(len(found), self.records.gaps):
             return work
         return work._replace(most=work.most + math.fsum(one.stall.duration_s for one in found))
 
     def _by_clock(self, rooms: Sequence[float | None]) -> tuple[float, float] | None:
-        """Return the seconds between the records that stand and those that were overtaken, the time of the marks left out."""
-        if self.pace is None or None in rooms or None in self.rooms_overtaken:
+        """Return the seconds between the records that stand, and between the superseded ones, without the time of the marks."""
+        if self.pace is None or None in rooms or None in self.rooms_superseded:
             return None
         records, clock = self.records, self.records.clock
         standing = [-room for room in rooms if room is not None]
-        wasted = [-room for room in self.rooms_overtaken if room is not None]
+        wasted = [-room for room in self.rooms_superseded if room is not None]
         for found in (*(self.stalls or ()), *self.late):
-            (wasted if found.overtaken else standing).append(-found.stall.duration_s)
+            (wasted if found.superseded else standing).append(-found.stall.duration_s)
         own = self.pace * records.leads
         first, last = clock[records.starts], clock[records.stops - 1]
         since = first - self._begins[0]
@@ -442,9 +432,9 @@ class _Phase:
         return max(0.0, math.fsum(standing)), max(0.0, math.fsum(wasted))
 
     def _total(self) -> float | None:
-        """Return the trainer's own total of its steps, printed at the end or beside the last record; None without one."""
+        """Return the trainer's own total of its steps, printed at the end or in the last record; None if there is none."""
         if len(self.records.starts) > 1:
-            return None  # of which attempt it is, nobody knows
+            return None  # the attempt of the total is unknown
         for event in self.phase.standalone_events:
             value = event.facts.get("training_time_s")
             if is_time(value):
@@ -458,7 +448,7 @@ class _Phase:
         return elapsed.last if is_time(elapsed.last) and elapsed.last >= least else None
 
     def _loop(self) -> Work | None:
-        """Return the printed time of the training loop less what else went on in it; None if that is not known."""
+        """Return the printed time of the training loop without other work in it; None if that is unknown."""
         value, records = self.phase.fact("training_time_s"), self.records
         if len(records.starts) > 1 or not is_time(value):
             return None
@@ -473,6 +463,6 @@ class _Phase:
         return Work(most, "trainer_loop", least, most)
 
     def _waited_outside(self) -> float:
-        """Return how long the first record waited for data before the wall began."""
+        """Return the seconds that the first record waited for data before the wall time began."""
         whole, waited = float(self._whole_leads[0][0]), self.records[0].metrics.get(DATA)
         return waited * int(self.records.leads[0]) * self._outside()[0] / whole if is_time(waited) and whole else 0.0

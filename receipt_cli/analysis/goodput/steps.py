@@ -1,7 +1,7 @@
-"""The seconds of a step: printed step times, what warm-ups and marks add to them, the pace of the stamps, and the stalls.
+"""Measure the seconds of a step: printed step times, additions of warm-ups and marks, the pace by the stamps, and stalls.
 
-A stall is a silence between neighbouring step records that neither their steps nor a known event explain. Known
-events are marks: evaluations and checkpoints between step records, where they stand, and how long each class of them took.
+A mark is a line about an evaluation or a checkpoint. A stall is a silence between neighbouring step records that neither their
+steps nor the marks between them explain.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from receipt_cli.numeric.spill import gathered, slices
 from receipt_cli.numeric.statistics import Statistic, exact_median, finite
 
 NOISE = 0.01
-"""Share of the time of the steps that is no more than how much they differ."""
+"""Share of the time of the steps below which a difference is their usual variation."""
 _DURATIONS = {"eval": "eval_duration_s", "checkpoint": "checkpoint_duration_s"}
 
 
 class Mark(NamedTuple):
-    """A line about an evaluation or a checkpoint: its class, and how long it took in seconds if it says so."""
+    """A line about an evaluation or a checkpoint: its class, and the seconds that it took, None if it does not say so."""
 
     event: Row
     name: str
@@ -37,18 +37,16 @@ class Mark(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The marks ``before`` a record, by its number, and those ``behind`` all records; ``at`` are these numbers (int64 [m])."""
+    """The marks ``before`` a record, by its index, and those ``after`` all records; ``at`` are these indexes (int64 [m])."""
 
     before: Mapping[int, list[Mark]]
-    behind: Sequence[Mark]
+    after: Sequence[Mark]
     at: Integers
 
 
 class Gap(NamedTuple):
-    """The marks between two step records, or behind the last one, and the stamps of both ends.
-
-    A stamp is NaN if there is none; ``end`` is None behind the last record. ``working`` are the seconds of the steps.
-    """
+    """The marks between two step records, or after the last one, and the stamps of both ends.
+    A stamp is NaN if there is none; ``end`` is None after the last record. ``working`` are the seconds of the steps."""
 
     marks: Sequence[Mark]
     start: float
@@ -57,27 +55,27 @@ class Gap(NamedTuple):
 
 
 def marks_of(phase: Phase, start: int) -> list[Mark]:
-    """Return the marks of a phase from position ``start`` on, in log order."""
+    """Return the marks of a phase from position ``start`` in the log on, in log order."""
     lines = phase.evals.with_(phase.standalone_events).of_sources(lambda source: source.rule.event in _DURATIONS)
     timed = ((row, row.metrics.get(_DURATIONS[row.rule.event])) for row in lines.between(start, END))
     return [Mark(row, row.rule.event, seconds if is_time(seconds) else None) for row, seconds in timed]
 
 
 def place(marks: Sequence[Mark], records: Records) -> Placed:
-    """Return where ``marks``, in log order, stand among step records."""
+    """Return the places of ``marks``, in log order, among step records."""
     before: dict[int, list[Mark]] = {}
-    behind: list[Mark] = []
+    after: list[Mark] = []
     for mark, number in zip(marks, np.searchsorted(records.at, [mark.event.at for mark in marks]).tolist(), strict=True):
-        (before.setdefault(number, []) if number < records.count else behind).append(mark)
-    return Placed(before, behind, np.array(sorted(before), np.int64))
+        (before.setdefault(number, []) if number < records.count else after).append(mark)
+    return Placed(before, after, np.array(sorted(before), np.int64))
 
 
 def settle(gap: Gap, tally: Tally, grain: float) -> float | None:
-    """Give the time of a gap beyond its steps to the classes of its marks; return that time, None where nobody knows it.
+    """Add the time of a gap beyond its steps to the classes of its marks; return that time, None if it is unknown.
 
-    It may be negative, by what stamps and printed times are off: over many gaps that adds up to nothing.
-    A printed duration counts as far as the gap has room for it, give or take the ``grain`` of its stamps: what is beyond
-    ran beside the steps. Of classes without durations one takes what is left; several share it as their lines part it.
+    It may be negative by the error of stamps and printed times; over many gaps that adds up to nothing. A printed duration counts
+    up to the time of the gap (and the ``grain`` of its stamps); the rest of it ran beside the steps. A class without durations
+    gets what is left; several such classes share it as their lines divide the gap.
     """
     clocks = [gap.start, *(mark.event.clock for mark in gap.marks)]
     end = clocks[-1] if gap.end is None else gap.end
@@ -103,10 +101,10 @@ def settle(gap: Gap, tally: Tally, grain: float) -> float | None:
 
 
 def _share(gap: Gap, end: float, free: float, tally: Tally, grain: float) -> None:
-    """Share ``free`` seconds among the classes as their lines part the gap: the time up to a line is of its class, and what
-    follows the last line too. The steps are in the first stretch or in the last, whichever they fit best, else in both.
+    """Share ``free`` seconds among the classes as their lines divide the gap: a line ends the time of its class.
 
-    A class whose lines have no time before them is unknown: a line that says what begins hides it in the next one's.
+    The time after the last line is of its class, too. The steps are in the first or the last stretch, whichever fits best, else
+    in both. A class without time before its lines is unknown: a line that reports a beginning leaves its time to the next line.
     """
     lengths: list[tuple[str, float]] = []
     at = gap.start
@@ -129,17 +127,17 @@ def _share(gap: Gap, end: float, free: float, tally: Tally, grain: float) -> Non
 
 
 SLACK = 0.02
-"""Share by which the printed times may exceed the time of the clock: printed digits, and timers that begin earlier."""
+"""Share by which the sum of printed times may exceed the time of the clock: digits are rounded, and timers begin earlier."""
 INCLUDES = 1.5
-"""Factor of the median from which on the step time of a record after an evaluation or a checkpoint includes its time."""
+"""Factor of the median step time beyond which a record after a mark includes the time of that mark."""
 ROUNDS = 8
-"""Rounds in which stalls are found by a mean that they are left out of: each finds shorter ones, and few are of any size."""
+"""Most rounds that look for stalls by a mean without the stalls found so far: each round finds shorter ones."""
 FINE = 10
-"""Factor of the grain of stamps: if records are further apart, their median counts, else their mean."""
+"""Factor of the grain of stamps: if records are further apart, their median pace counts, else their mean pace."""
 LONG = 3.0
-"""Ordinary steps from which on a silence is no slow step: step times rarely vary that much beside their neighbours."""
+"""Ordinary steps beyond which a silence is no slow step: step times rarely vary that much beside their neighbours."""
 DOUBTFUL = 0.05
-"""From this share of the gaps on, long ones are no exception: slow steps may be among them."""
+"""Share of the gaps beyond which long ones are no exception: slow steps may be among them."""
 FEW = 1
 """Long gaps that are an exception in a log of any length."""
 LISTED = 10
@@ -147,24 +145,24 @@ LISTED = 10
 
 
 class Extras(NamedTuple):
-    """Records whose printed time is more than that of their steps: their numbers, ascending (int64 [m]), the ``seconds`` beyond,
-    and those of the steps (float64 [m] each)."""
+    """Records whose printed time exceeds that of their steps: indexes, ascending (int64 [m]), the ``seconds`` of the excess, and
+    those of the steps (float64 [m] each)."""
 
     at: Integers
     seconds: Floats
     working: Floats
 
     def only(self, chosen: Mask | Integers) -> Extras:
-        """Return some of them."""
+        """Return these records at a mask or at indexes."""
         return Extras(self.at[chosen], self.seconds[chosen], self.working[chosen])
 
     def joined(self, other: Extras) -> Extras:
-        """Return these and ``other`` records."""
+        """Return these and ``other`` records, ascending."""
         at, seconds, working = (np.concatenate(pair) for pair in zip(self, other, strict=True))
         return Extras(at, seconds, working).only(np.argsort(at, kind="stable"))
 
     def beyond(self, record: int) -> float:
-        """Return the seconds that one record holds beyond its steps; 0 for any other record."""
+        """Return the seconds by which the time of a record exceeds its steps; 0 for a record not listed."""
         return math.fsum(self.seconds[self.at == record].tolist())
 
 
@@ -172,28 +170,26 @@ NO_EXTRAS = Extras(np.empty(0, np.int64), np.empty(0), np.empty(0))
 
 
 class Times(NamedTuple):
-    """The printed times of a phase in seconds: of the steps that stand, and of those that were overtaken.
-
-    ``warmup`` and ``behind`` are the records of warm-ups, and those behind a mark, that hold more than their steps.
-    """
+    """The printed times of a phase in seconds: of the steps that stand, and of those that were superseded.
+    ``warmup`` are the records of warm-ups that hold more than their steps, ``after_marks`` those after a mark."""
 
     standing: float
     wasted: float
     warmup: Extras
-    behind: Extras
+    after_marks: Extras
     median: float
 
     @property
     def extras(self) -> Extras:
         """The records of both kinds."""
-        return self.warmup.joined(self.behind)
+        return self.warmup.joined(self.after_marks)
 
 
 def printed_times(records: Records, statistic: Statistic | None, waiting: float | None, marks: Placed) -> Times | None:
-    """Return what the printed step times add up to, or None if they do not tell.
+    """Return the sums of the printed step times, None if they prove nothing.
 
-    ``statistic`` is that of the step times, ``waiting`` the median of what is printed of the waiting for data in them;
-    ``marks`` are the evaluations and checkpoints between the records.
+    ``statistic`` is that of the step times, ``waiting`` the median of the printed wait for data in them; ``marks`` are the
+    evaluations and checkpoints between the records.
     """
     if statistic is None or not is_time(statistic.median) or not records.numbered:
         return None
@@ -218,10 +214,10 @@ def printed_times(records: Records, statistic: Statistic | None, waiting: float 
 def _extras(
     records: Records, median: float, definition: str | None, waiting: float | None, marks: Placed
 ) -> tuple[Extras, Extras]:
-    """Return the records of warm-ups, and those behind a mark, whose time is more than that of their steps.
+    """Return the records of warm-ups, and those after a mark, whose time exceeds that of their steps.
 
-    If most records behind a mark are far above the median, the timer runs on through evaluations: what a record of a warm-up
-    behind a mark holds is of that mark then.
+    If most records after a mark are far above the median, the timer runs on through evaluations; the excess of a warm-up record
+    after a mark then belongs to the mark.
     """
     warm = records.first(warmups(records.lengths))
     at = np.union1d(warm, marks.at)
@@ -232,19 +228,17 @@ def _extras(
     averaged = covers if definition is not None else np.where(covers <= 1, covers, 1)
     every = Extras(at, more * averaged, (median + waited) * covers)
     is_warm, marked = np.isin(at, warm), np.isin(at, marks.at)
-    early, behind = is_warm & (more > 0), marked & ~is_warm
-    late = behind & (more > (INCLUDES - 1) * median)
-    quiet = behind & ~late & ~np.isnan(values)
+    early, after = is_warm & (more > 0), marked & ~is_warm
+    late = after & (more > (INCLUDES - 1) * median)
+    quiet = after & ~late & ~np.isnan(values)
     if not np.count_nonzero(late) > np.count_nonzero(quiet):
         return every.only(early), NO_EXTRAS
     return every.only(early & ~marked), every.only(late | (early & marked))
 
 
 def is_credible(records: Records, grain: float, definition: str | None, median: float) -> bool:
-    """Return whether the stamps leave room for the printed times.
-
-    What follows the first record of an attempt fits between it and the last. True if there are no stamps.
-    """
+    """Return whether the printed times fit between the stamps; True if there are no stamps.
+    In each attempt, the time of all records after the first must fit between the first and the last."""
     first = records.times(TIME)[records.starts]
     first = np.where(np.isnan(first), median, first) * records.leads
     room = ((records.clock[records.stops - 1] - records.clock[records.starts]) * (1 + SLACK) + 2 * grain).tolist()
@@ -254,14 +248,14 @@ def is_credible(records: Records, grain: float, definition: str | None, median: 
 
 
 class Ordinary(NamedTuple):
-    """Seconds of a step: ``each``, or what a record prints itself if ``printed``; ``extras`` are records that print more."""
+    """The usual seconds of a step: ``each``, or if ``printed`` the value of the record itself, except for ``extras``."""
 
     each: float
     printed: bool = False
     extras: Extras = NO_EXTRAS
 
     def of(self, records: Records, rows: slice | Integers) -> Floats:
-        """Return the seconds of the steps that some records are of (float64 [m])."""
+        """Return the seconds of the steps that some records cover (float64 [m])."""
         covers = records.covers[rows]
         values = records.times(TIME)[rows] if self.printed else np.full(len(covers), math.nan)
         working: Floats = np.where(np.isnan(values), self.each, values) * covers
@@ -273,15 +267,13 @@ class Ordinary(NamedTuple):
         return working
 
     def of_one(self, records: Records, record: int) -> float:
-        """Return the same of one record."""
+        """Return the seconds of the steps that one record covers."""
         return float(self.of(records, slice(record, record + 1))[0])
 
 
 def find_pace(records: Records, marks: Placed, grain: float) -> float | None:
-    """Return the seconds of a step by the stamps; None if the records have none.
-
-    Only stretches without one of the ``marks`` count. ``grain`` is how many seconds the stamps may be off.
-    """
+    """Return the seconds of a step by the stamps; None if records have none.
+    Only stretches without ``marks`` count. ``grain``: seconds by which the stamps may be off."""
     clock = records.clock
     first, last = records.starts, records.stops - 1
     inside = marks.at[~np.isin(marks.at, first)]
@@ -297,7 +289,7 @@ def find_pace(records: Records, marks: Placed, grain: float) -> float | None:
 
 
 def _mean_pace(records: Records, marks: Placed, grain: float, total: float, steps: int) -> float | None:
-    """Return the mean seconds of a step, stalls left out: each round finds those that the mean of the one before hid."""
+    """Return the mean seconds of a step without stalls: each round leaves out the stalls that the mean before it shows."""
     pace: float | None = None
     for _ in range(ROUNDS):
         found = find_stalls(records, marks, grain, Ordinary(pace)) if pace is not None else []
@@ -311,9 +303,7 @@ def _mean_pace(records: Records, marks: Placed, grain: float, total: float, step
 
 def paces(records: Records, marks: Placed) -> tuple[Floats, Floats]:
     """Return the seconds between neighbouring records by their stamps, and the seconds of a step between them.
-
-    What stands between a record behind one of the ``marks`` and the record before it does not count.
-    """
+    Pairs of records with one of the ``marks`` between them do not count."""
     lengths = gathered(np.float64, records.count, (_spans(records, marks, part) for part in slices(records.count)))
     with np.errstate(invalid="ignore", divide="ignore"):
         each = gathered(np.float64, records.count, (lengths[part] / records.covers[part] for part in slices(records.count)))
@@ -321,7 +311,7 @@ def paces(records: Records, marks: Placed) -> tuple[Floats, Floats]:
 
 
 def _spans(records: Records, marks: Placed, part: slice) -> Floats:
-    """Return the seconds since the record before, NaN also for a record behind a mark, or of the step before it."""
+    """Return the seconds since the record before (float64); NaN also if a mark is between, or if both have one step."""
     spans = records.spans(part)
     spans[records.covers[part] == 0] = math.nan
     low, high = np.searchsorted(marks.at, [part.start, part.stop])
@@ -330,20 +320,20 @@ def _spans(records: Records, marks: Placed, part: slice) -> Floats:
 
 
 class Found(NamedTuple):
-    """One stall: whether its record was ``overtaken``; ``marked`` is the record behind it if a mark stands between the two."""
+    """One stall: whether its record was ``superseded``, and ``marked``, the next record if a mark is before that."""
 
     stall: Stall
     span: float
     cover: float
-    overtaken: bool
+    superseded: bool
     marked: int | None
 
 
 def find_stalls(records: Records, marks: Placed, grain: float, ordinary: Ordinary) -> list[Found]:
     """Return the stalls between the records of each attempt; none between records without stamps.
 
-    ``marks`` are the known events between them; ``grain`` is how many seconds the stamps may be off.
-    If steps print no time of their own, a gap is long beside its neighbours, too: steps may slow down for good.
+    ``marks`` are the known events between the records; ``grain``: seconds by which the stamps may be off. If steps print no time
+    of their own, a stall must also be long beside its neighbours: steps may slow down for good.
     """
     found: list[Found] = []
     for part in slices(records.count):
@@ -364,7 +354,7 @@ def find_stalls(records: Records, marks: Placed, grain: float, ordinary: Ordinar
 
 
 def _beside(records: Records, marks: Placed, at: int) -> float:
-    """Return the shorter of the seconds per step in the gaps before and behind one; 0 if there is no other."""
+    """Return the lower of the seconds of a step in the gaps before and after one; 0 if there is neither."""
     near = slice(at - 1, min(at + 2, records.count))
     each = _spans(records, marks, near) / np.maximum(records.covers[near], 1)
     each[1] = math.nan
@@ -372,12 +362,12 @@ def _beside(records: Records, marks: Placed, at: int) -> float:
 
 
 def is_doubtful(stalls: int, gaps: int) -> bool:
-    """Return whether long gaps are frequent, so that slow steps may be among them."""
+    """Return whether long gaps are so frequent that slow steps may be among them."""
     return stalls > max(FEW, DOUBTFUL * gaps)
 
 
 def listed(found: Sequence[Found], doubtful: bool) -> Stalls:
-    """Return the stalls for the account: how many, their seconds, and the longest in order."""
+    """Return the stalls for the account: their number, their seconds, and the longest in order."""
     stalls = [one.stall for one in found]
     longest = heapq.nsmallest(LISTED, stalls, key=lambda stall: (-stall.duration_s, stall.line_number))
     return Stalls(len(stalls), math.fsum(stall.duration_s for stall in stalls), doubtful, longest)

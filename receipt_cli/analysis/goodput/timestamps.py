@@ -1,7 +1,5 @@
-"""Timestamps in a log → from when to when the job lived, as far as its log saw it.
-
-Lines that no rule reads count at both ends of the log: a job is older than its first step, and outlives its last one.
-"""
+"""Find from the time stamps in a log when the job began and ended, as far as its log shows.
+Stamps of lines that no rule reads count at both ends: a job is older than its first step, and outlives its last one."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from receipt_cli.scan.segment import HEAD_KEPT
 
 
 class ClockSkip(NamedTuple):
-    """A gap of an hour or more between two stamps, and the line behind it. Of a change-over, no wall time is known."""
+    """A gap of an hour or more between two stamps, and the line after it; if it is a change-over, no wall time is known."""
 
     line: int
     before: float
@@ -36,22 +34,20 @@ class ClockSkip(NamedTuple):
 
 HOUR_S, _DAY_S = 3600.0, 86400.0
 MOST_GAPS = 16
-"""Gaps that are looked at."""
+"""Most gaps that are looked at."""
 _SPRING = (3, 4, 9, 10)
 """Months in which clocks are put forward, in the north and in the south."""
 _HOURS = 4
-"""They are put forward by 4 o'clock at the latest."""
+"""Clocks are put forward by 4 o'clock at the latest."""
 _USUAL_S = 900.0
-"""Seconds between records beyond which an hour more is no sign."""
+"""Seconds between records beyond which an additional hour is no sign."""
 _SINCE_1970 = 1e11
-"""Seconds since 1970 beyond which nothing is a date."""
+"""Seconds since 1970 beyond which a number is no date."""
 
 
 def skips_hour(gap: ClockSkip, usual: float) -> bool:
-    """Say whether a gap between stamps of a local clock is exactly the hour that summer time takes on a Sunday in spring.
-
-    ``usual`` are the seconds between other stamps: the clock shows an hour more than such a gap, and of that hour nothing.
-    """
+    """Return whether a gap between stamps of a local clock contains the hour that summer time skips on a Sunday in spring.
+    ``usual``: the seconds between other stamps. The gap must be an hour longer, and no stamp may lie in that hour."""
     more = gap.after - gap.before - HOUR_S
     if not -1 <= more <= max(5.0, 3 * usual) or usual > _USUAL_S or gap.after >= _SINCE_1970:
         return False
@@ -62,18 +58,18 @@ def skips_hour(gap: ClockSkip, usual: float) -> bool:
 
 
 JITTER = (5.0, 60.0)
-"""Seconds by which a stamp may lie before an earlier line's, because what other ranks print comes late: the least in any log,
-and the most if they are below a hundredth of its time. Summer time and a clock that was set are more."""
+"""Seconds by which a stamp may lie before that of an earlier line, because other ranks print late: the least in any log, and the
+most if they are below a hundredth of its time. Summer time and a clock that was set are more."""
 _SHARE = 0.01
 _ZONED = compile_later(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?<!\d)[12]\d{9}\.\d{3,9} ")
 _SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
-"""A stamp that a line ends with, as Megatron's `print_datetime` writes it."""
+"""A stamp at the end of a line, as Megatron's `print_datetime` writes it."""
 _SHORT = 512
-"""Bytes of a line of which is remembered where its stamps are."""
+"""Longest line, in bytes, for which the places of its stamps are cached."""
 
 
 class LogTime(NamedTuple):
-    """Earliest and latest stamp of a run, RFC 3339; ``zone`` is "utc" where its lines name their offset, else None."""
+    """Earliest and latest stamp of a run, RFC 3339; ``zone`` is "utc" if its lines name their offset, else None."""
 
     first: str
     last: str
@@ -90,7 +86,7 @@ class Stamp(NamedTuple):
 
 
 class Stamps(NamedTuple):
-    """The first and the last stamp of some lines, and whether they name their zone: both values where only some do."""
+    """The first and the last stamp of some lines, and whether they name their zone: both values if only some do."""
 
     first: Stamp | None = None
     last: Stamp | None = None
@@ -98,15 +94,13 @@ class Stamps(NamedTuple):
 
     @classmethod
     def of(cls, stamps: Sequence[Stamp]) -> Stamps:
-        """Return what counts of ``stamps``."""
+        """Return the first, the last and the zones of ``stamps``."""
         return cls(stamps[0], stamps[-1], frozenset(stamp.zoned for stamp in stamps)) if stamps else cls()
 
 
 class Edges(NamedTuple):
-    """The stamps of the first and of the last lines of a log, those that no rule reads among them.
-
-    ``grain`` is how many seconds they may be off, None if the stamps themselves show it.
-    """
+    """The stamps of the first and of the last lines of a log, lines that no rule reads included.
+    ``grain``: seconds by which they may be off, None if the stamps themselves show it."""
 
     head: Stamps = Stamps()
     tail: Stamps = Stamps()
@@ -114,11 +108,11 @@ class Edges(NamedTuple):
 
     @property
     def zones(self) -> frozenset[bool]:
-        """Whether they name their zone: both values where only some do."""
+        """Whether the stamps name their zone: both values if only some do."""
         return self.head.zones | self.tail.zones
 
     def of_run(self, number: int, last: int) -> Edges:
-        """Return those that belong to run ``number`` of ``last + 1`` in the log."""
+        """Return the edges of run ``number`` in a log whose last run is ``last``."""
         head = Stamps() if number else self.head
         if number == last:
             return Edges(head, self.tail)
@@ -127,10 +121,8 @@ class Edges(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """From when to when a job lived; ``grain`` is how many seconds its stamps may be off: 1 where they are whole.
-
-    ``led`` is True where a line before the first step record has a stamp; ``last_line`` is the last line that has one.
-    """
+    """When a job began and ended; ``grain``: seconds by which its stamps may be off, 1 if they are whole.
+    ``led``: a line before the first step record has a stamp; ``last_line`` is the last line that has one."""
 
     start: float
     end: float
@@ -140,22 +132,20 @@ class Life:
 
     @property
     def seconds(self) -> float:
-        """How long that is."""
+        """The seconds from beginning to end."""
         return self.end - self.start
 
 
 class ClockBack(NamedTuple):
-    """Where the stamps go back by more than any jitter: they prove nothing then."""
+    """The line at which the stamps go back by more than any jitter: they prove nothing then."""
 
     line: int
     seconds: float
 
 
 def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -> Edges:
-    """Return the stamps in the first and in the last bytes of a file; ``cut`` where more precede ``tail``.
-
-    ``lines`` are how many lines stand before the file and up to its end, with a last one that is open.
-    """
+    """Return the stamps in the first and in the last bytes of a file; ``cut``: more bytes precede ``tail``.
+    ``lines`` are the number of lines before the file, and up to its end with an open last line."""
     first = _ends_of(plain(head), lines[0] + 1)
     if cut:
         tail = tail[tail.find(b"\n") + 1 :]
@@ -164,7 +154,7 @@ def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -
 
 
 def log_edges(gathered: Gathered) -> Edges:
-    """Return the stamps at both ends of a log; none where it begins in one file and ends in another."""
+    """Return the stamps at both ends of a log; none if it begins in one file and ends in another."""
     if gathered.opening != gathered.final:
         return Edges()
     (tail, size), before = gathered.tails[gathered.final], gathered.lines[gathered.final]
@@ -173,17 +163,17 @@ def log_edges(gathered: Gathered) -> Edges:
 
 
 def is_zoned(edges: Edges) -> bool | None:
-    """Say whether the stamps at both ends of a log name their zone; None where only some do, or there are none."""
+    """Return whether the stamps at both ends of a log name their zone; None if only some do, or there are none."""
     return next(iter(edges.zones)) if len(edges.zones) == 1 else None
 
 
 def line_stamps(text: bytes) -> list[Stamp]:
-    """Return the stamps at the heads of lines, the first of which has the number 1."""
+    """Return the stamps at the heads of lines, numbered from 1."""
     return [stamp for line in _stamped_lines(text) if (stamp := _stamp(text, line)) is not None]
 
 
 def _ends_of(text: bytes, line: int) -> Stamps:
-    """Return the first and the last stamp of lines, the first of which has the number ``line``."""
+    """Return the first and the last stamp of some lines; the first line has the number ``line``."""
     first, last, zones = _ends_in(text)
     if first is None or last is None:
         return Stamps()
@@ -192,10 +182,8 @@ def _ends_of(text: bytes, line: int) -> Stamps:
 
 @lru_cache(maxsize=2)
 def _ends_in(text: bytes) -> Stamps:
-    """Return what ``_ends_of`` does, with lines from 1; cached, since both ends of a small log are the same.
-
-    Of the lines between only those are read that may name their zone where those before do not, or the other way round.
-    """
+    """Return the same as ``_ends_of``, with lines from 1; cached, because both ends of a small log are the same.
+    Between the ends, only lines are read that may differ from them in naming a zone."""
     lines = _stamped_lines(text)
     first = next((stamp for line in lines if (stamp := _stamp(text, line)) is not None), None)
     if first is None:
@@ -211,7 +199,7 @@ def _ends_in(text: bytes) -> Stamps:
 
 
 class _StampedLine(NamedTuple):
-    """A line that may have a stamp: its number, where it begins, and the spans in it, each with whether it names a zone."""
+    """A line that may have a stamp: its number, its start, and the spans of stamps, each with whether it names a zone."""
 
     number: int
     start: int
@@ -219,9 +207,9 @@ class _StampedLine(NamedTuple):
 
 
 def _stamp(text: bytes, line: _StampedLine) -> Stamp | None:
-    """Return the stamp of a line of ``text``: of the first span that is one."""
-    for begin, behind, zoned in line.spans:
-        seconds = read_clock(text[line.start + begin : line.start + behind])
+    """Return the stamp of a line of ``text``: the first span that is a time; None if none is."""
+    for begin, end, zoned in line.spans:
+        seconds = read_clock(text[line.start + begin : line.start + end])
         if not math.isnan(seconds):
             return Stamp(line.number, seconds, zoned)
     return None
@@ -229,7 +217,7 @@ def _stamp(text: bytes, line: _StampedLine) -> Stamp | None:
 
 @lru_cache(maxsize=2)
 def _stamped_lines(text: bytes) -> list[_StampedLine]:
-    """Return the lines that may have a stamp; cached, since they are asked for twice where a run has no time."""
+    """Return the lines that may have a stamp; cached, because a run without a time asks for them twice."""
     masked = text.translate(MASK)
     if not _may_have_stamps(masked):
         return []
@@ -253,7 +241,7 @@ def _may_have_stamps(masked: bytes) -> bool:
 
 
 def _stamped(line: bytes) -> Sequence[tuple[int, int, bool]]:
-    """Return the spans of a line in which its stamp may be, and whether they name a zone: its heads, and what it states."""
+    """Return the spans of a line that may be its stamp, its heads and its end, each with whether it names a zone."""
     record = line.lstrip(b" ")
     blanks = len(line) - len(record)
     said = _SAID.search(record) if b"datetime: " in record else None
@@ -263,11 +251,11 @@ def _stamped(line: bytes) -> Sequence[tuple[int, int, bool]]:
 
 
 _stamped_short = lru_cache(maxsize=4096)(_stamped)
-"""Of lines with each digit as 0, where no digit decides: those with seconds since 1970 begin with a 1 or a 2."""
+"""``_stamped`` for lines with each digit as 0. Seconds since 1970 are excluded: there the first digit decides."""
 
 
 def _head(record: bytes) -> int:
-    """Return where a line begins: behind its envelopes, and those behind the blanks that a trainer's own line may begin with."""
+    """Return the end of the heads of a line: envelopes, and heads after the blanks with which a trainer's own line may begin."""
     end = max(head_ends(record), default=0) if record else 0
     if 0 < end < len(record) and record[end : end + 1] == b" ":
         own = record[end:].lstrip(b" ")
@@ -277,7 +265,7 @@ def _head(record: bytes) -> int:
 
 @dataclass(slots=True)
 class _Walk:
-    """The stamps of the events so far: the first and the latest, and how far one fell behind."""
+    """Collects the first and the latest stamp of the events so far, and how far a stamp went back."""
 
     first: float = math.nan
     first_line: int = 0
@@ -288,23 +276,23 @@ class _Walk:
     whole: bool = True
     count: int = 0
     hours: list[ClockSkip] = field(default_factory=list)
-    """Gaps of an hour and more."""
+    """Gaps of an hour or more."""
 
     @property
     def broken(self) -> bool:
-        """True where a stamp lies further back than any jitter."""
+        """Whether a stamp lies further back than any jitter."""
         least, most = JITTER
         return self.back > max(least, min(most, _SHARE * (self.latest - self.first)))
 
     @property
     def skip(self) -> ClockSkip | None:
-        """The first gap that is the hour of a change-over."""
+        """The first gap in which summer time began, or None."""
         others = self.latest - self.first - sum(gap.after - gap.before for gap in self.hours)
         usual = others / max(1, self.count - 1 - len(self.hours))
         return next((gap for gap in self.hours if skips_hour(gap, usual)), None)
 
     def take(self, clocks: Floats, lines: Integers) -> None:
-        """Take some records in order; those without a stamp count for nothing."""
+        """Update the range and the gaps of the stamps with some records, in log order; records without a stamp are skipped."""
         known = ~np.isnan(clocks)
         clocks, lines = clocks[known], lines[known]
         if not len(clocks):
@@ -325,17 +313,17 @@ class _Walk:
         self.whole = self.whole and bool((clocks == np.floor(clocks)).all())
 
     def take_one(self, stamp: Stamp) -> None:
-        """Take the stamp of one line."""
+        """Update the range and the gaps with the stamp of one line."""
         self.take(np.array([stamp.clock]), np.array([stamp.line]))
 
 
 def find_life(
     events: EventTable, start: int, edges: Edges, steps: tuple[int, int], *, local: bool = True
 ) -> Life | ClockBack | ClockSkip | None:
-    """Return from when to when the job lived whose ``events`` from position ``start`` on these are.
+    """Return when the job began and ended that printed ``events`` from position ``start`` in the log on.
 
-    ``steps`` are the lines of its first and its last step record, ``local`` says that the stamps name no zone. None where no
-    line has a stamp, or where those that have one do not enclose the steps: they are of a part of the job then.
+    ``steps`` are the lines of its first and its last step record; ``local``: the stamps name no zone. None if no line has a
+    stamp, or if the stamps do not enclose the steps: they are of a part of the job then.
     """
     walk = _stamps_of(events, start, edges)
     if walk.broken:
@@ -349,10 +337,10 @@ def find_life(
 
 
 def find_time(events: EventTable, start: int, edges: Edges, zoned: bool | None) -> LogTime | None:
-    """Return when a run was, by the stamps of its ``events`` from position ``start`` on and of the ``edges`` of its log.
+    """Return when a run ran, by the stamps of its ``events`` from position ``start`` on and of the ``edges`` of its log.
 
-    ``zoned`` says whether the log's lines name their zone; None where only some do. None where no line has a stamp, or the
-    clock goes back.
+    ``zoned``: whether the lines name their zone, None if only some do. None if that is None, no line has a stamp, or the clock
+    goes back.
     """
     walk = _stamps_of(events, start, edges)
     if walk.broken or math.isnan(walk.first) or zoned is None:
@@ -369,7 +357,7 @@ def format_clock(clock: float) -> str:
 
 
 def _stamps_of(events: EventTable, start: int, edges: Edges) -> _Walk:
-    """Return the stamps of a run: those of lines that no rule reads among them, where they may be of the same clock."""
+    """Return the stamps of a run, and those of lines that no rule reads if they may be of the same clock."""
     walk = _walk(events, start, edges if len(edges.zones) == 1 else Edges())
     return _walk(events, start, Edges()) if walk.broken else walk
 
@@ -381,7 +369,7 @@ def _walk(events: EventTable, start: int, edges: Edges) -> _Walk:
     table = events.between(start, END)
     for clocks, lines in ((table.clock[part], table.line[part]) for part in slices(table.count)):
         walk.take(clocks, lines)
-    latest = edges.tail.last or edges.head.last  # where the last bytes have no stamp, the first may have the latest
+    latest = edges.tail.last or edges.head.last  # if the last bytes have no stamp, the first bytes may have the latest
     if latest is not None and latest.line > walk.last_line:
         walk.take_one(latest)
     return walk
@@ -393,16 +381,16 @@ _DATED = compile_later(
     rb"|(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<at>\d\d:\d\d:\d\d) (?P<where>[A-Z]{3,5} )?(?P<year>(?:19|20)\d\d)\b"
 )
 _TO_CLOCK = (11, 7)
-"""Bytes of them before their clock: of a date in numbers, of the name of a month and a day."""
+"""Bytes of a date before its clock: of one in numbers, and of the name of a month with a day."""
 _OPENING = compile_later(rb"[>\s]{0,8}(?:[\[(]|[A-Z]{2,10}[ :])?(?:[A-Z][a-z]{2},? )?\Z")
-"""Text that may stand before a stamp at the beginning of a line: a quote, a bracket, the name of a logger, a weekday."""
+"""Text that may precede a stamp at the beginning of a line: a quote, a bracket, the name of a logger, a weekday."""
 _STATING = compile_later(
     rb"(?i)(?:^|[^a-z])(?:(?:cancelled|started|starting|begun|ended|ending|finished|running|run|launched|job) (?:at|on)"
     rb"|(?:(?:start|begin|end|finish|current|local|launch)[a-z]*[ _-])?(?:date ?)?(?:time|datetime|timestamp|date|now)"
     rb"|(?:start|begin|end|finish)[a-z]*[ _-]time of [a-z_ ]{1,40})"
     rb"[ \t]{0,16}[:=]?[ \t]{0,4}(?:[a-z]{3},? )?\Z"
 )
-"""Words before a stamp that say when something was: ``CANCELLED AT``, ``START TIME:``, ``time      :``."""
+"""Words before a stamp that state when something was: ``CANCELLED AT``, ``START TIME:``, ``time      :``."""
 _OTHER = compile_later(
     rb"(?i)buil[dt]|compil|modif|creat|releas|expir|updat|commit|version|valid|deadline|limit|\beta\b|expect|estimat"
 )
@@ -410,7 +398,7 @@ _OTHER = compile_later(
 
 
 def find_log_time(gathered: Gathered) -> LogTime | None:
-    """Return the earliest and the latest stamp in the first and the last bytes of a log; None where they contain none.
+    """Return the earliest and the latest stamp in the first and the last bytes of a log; None if there is none.
 
     Stamps that name their offset are of another clock than those that do not: the more frequent kind counts. ``source`` is
     ``log_ends``.
@@ -420,7 +408,7 @@ def find_log_time(gathered: Gathered) -> LogTime | None:
         head = head[: head.rfind(b"\n") + 1]
     if len(tail) < size:
         tail = tail[tail.find(b"\n") + 1 :]
-    stamps = [stamp for text in dict.fromkeys((head, tail)) for stamp in _stamps(plain(text))]  # of a small log both are the same
+    stamps = [stamp for text in dict.fromkeys((head, tail)) for stamp in _stamps(plain(text))]  # in a small log both are equal
     zoned = 2 * sum(stamp.zoned for stamp in stamps) >= len(stamps)
     clocks = [stamp.clock for stamp in stamps if stamp.zoned == zoned]
     if not clocks:
@@ -442,7 +430,7 @@ def _stamps(text: bytes) -> Iterator[Stamp]:
 
 
 def _dated(text: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield the matches of ``_DATED``, each behind the one before: their clocks are found many times faster."""
+    """Yield the matches of ``_DATED``, none overlapping; the search for their clocks first makes this many times faster."""
     masked, end = text.translate(MASK), 0
     at = masked.find(CLOCK_MASKED)
     while at >= 0:
