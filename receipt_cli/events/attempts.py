@@ -22,7 +22,7 @@ from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.scan.segment import count_between
 
 LATE_RECORDS = 4
-"""Number of records before a step that goes back among which its step is sought: another kind of line may describe it late."""
+"""Number of records before a line whose step goes back among which one may have that step: the line describes it late."""
 
 
 class Attempts(NamedTuple):
@@ -177,7 +177,7 @@ class _BySteps:
         return next(iter(self._back(index)))
 
     def _same_step(self, index: int, before: int) -> bool:
-        """Return whether a record stays one of its own if the record ``before`` has the same step."""
+        """Return whether a record with the step of the record ``before`` stays one of its own."""
         additions = self.additions
         last, row = self.steps[before], self.steps[index]
         if row.rule.name not in additions.rules(last):  # another line about the same step

@@ -46,7 +46,7 @@ def find_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, s
 
 
 def find_banners(events: EventTable, streams: Sequence[Stream]) -> frozenset[int]:
-    """Return the positions in the log of the later first steps before which most lines before the first step come again.
+    """Return the positions in the log of steps that begin anew after most lines before the first step have come again.
     The log is read again if steps go back, unless several processes wrote it. Raises ``InputError``."""
     placed = events.where(events.by_source(lambda source: source.is_step) & ~np.isnan(events.positions))
     anew = np.flatnonzero(placed.positions[1:] <= placed.positions[:-1]) + 1
@@ -68,7 +68,7 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> frozenset[int
 def _part_failed_starts(
     launches: list[Launch], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]
 ) -> list[Launch]:
-    """Return the launches of a log, with each start that failed before the first step of all as a launch.
+    """Return the launches of a log; each start that failed before the first step of the log is one of its own.
 
     After a failure, a start must print the opening of the log again, and ``OF_START`` of the kinds of lines before the first
     failure (all of them if they are few); or a command is printed there. If a launcher reports a restart, or several processes

@@ -15,8 +15,7 @@ from receipt_cli.scan.segment import SegmentBody
 
 
 class ReadEvents(NamedTuple):
-    """All records, the problems of naming their cells, how many more rows of blocks have no opening line, and the counts of all
-    numeric cells."""
+    """All records, the problems of naming cells, the number of further rows without an opening line, and the counts of cells."""
 
     table: EventTable
     problems: list[Problem]

@@ -54,7 +54,7 @@ def without_copies(table: EventTable) -> EventTable:
 
 
 def _drawn_again(table: EventTable) -> Mask:
-    """Return the mask of the records of a table on the screen that is drawn again with each new row.
+    """Return the mask of the records that repeat a row of a table on the screen that is drawn again with each new row.
     Such records go back, their times included. A launch that begins again prints the same steps with other times."""
     again = np.zeros(len(table), np.bool_)
     for source, drawn_rows, _ in table.parts:
@@ -112,13 +112,13 @@ class _Prints:
             columns.append(np.where(stated, math.nan, values) if timed else values)
         self.columns = columns
 
-    def said(self, row: int) -> Hashable:
+    def stated_by(self, row: int) -> Hashable:
         """Return the facts and the texts of the record ``row``."""
         found = self.table[row]
         return frozenset(found.facts.items()), frozenset(found.texts.items())
 
-    def speak(self) -> Mask:
-        """Return the mask of the records that may print facts or texts."""
+    def stating(self) -> Mask:
+        """Return the mask of the records that may state facts or texts."""
         return self.table.by_source(lambda source: source.speaks)
 
     def same(self, ours: Integers, theirs: Integers) -> bool:
@@ -128,18 +128,18 @@ class _Prints:
             pairs = ((column[one], column[other]) for column in self.columns if column.strides != (0,))
             if any(bool(((a != b) & ~(np.isnan(a) & np.isnan(b))).any()) for a, b in pairs):
                 return False
-        speak = np.flatnonzero(self.speak()[ours])
-        return all(self.said(int(ours[row])) == self.said(int(theirs[row])) for row in speak)
+        stating = np.flatnonzero(self.stating()[ours])
+        return all(self.stated_by(int(ours[row])) == self.stated_by(int(theirs[row])) for row in stating)
 
     def numbers(self) -> Integers:
         """Return a number for each record; records that print the same have the same number."""
         found = self.table.column("source").astype(np.int64)
         texts: dict[Hashable, int] = {}
-        speak = self.speak()
+        stating = self.stating()
         said: list[Array] = []
-        if speak.any():
+        if stating.any():
             said = [np.zeros(len(self.table))]
-            said[0][speak] = [texts.setdefault(self.said(row), len(texts)) for row in np.flatnonzero(speak).tolist()]
+            said[0][stating] = [texts.setdefault(self.stated_by(row), len(texts)) for row in np.flatnonzero(stating).tolist()]
         for column in (*self.columns, *said):
             _, which = np.unique(column, return_inverse=True)
             _, found = np.unique(found * (int(which.max(initial=0)) + 1) + which, return_inverse=True)
@@ -147,7 +147,7 @@ class _Prints:
 
 
 def _of_ranks(table: EventTable) -> Mask:
-    """Return the mask of the records whose rank printed the same as the leading rank, record by record: rule by rule.
+    """Return the mask of the records of ranks that printed the same as the leading rank of a rule, record by record.
     The leading rank of a rule printed most of its records; on a tie it is the lowest."""
     copies = np.zeros(len(table), np.bool_)
     if len([rank for rank in distinct(table.rank) if rank != NO_RANK]) < 2:
@@ -256,8 +256,8 @@ def repeats_at(table: EventTable) -> int | None:
     columns += [(first.spread(figure(first, name)), second.spread(figure(second, name))) for name, figure in names]
     if any(bool(((a != b) & ~((a != a) & (b != b))).any()) for a, b in columns):
         return None
-    speak = np.flatnonzero(first.by_source(lambda source: source.speaks)).tolist()
-    return period if all(printed_by(first[row]) == printed_by(second[row]) for row in speak) else None
+    stating = np.flatnonzero(first.by_source(lambda source: source.speaks)).tolist()
+    return period if all(printed_by(first[row]) == printed_by(second[row]) for row in stating) else None
 
 
 def _differ(keys: Iterable[Hashable], count: int) -> bool:
@@ -278,7 +278,7 @@ def printed_by(row: Row) -> Hashable:
 
 
 def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:
-    """Return the table of a launch without the step records of all interleaving processes but the last to print, and the problem.
+    """Return the table of a launch without interleaving processes, except the last to print, and the problem.
     The table is returned unchanged if its steps do not show such processes."""
     counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & ~np.isnan(table.steps)
     steps = table.steps[counts]

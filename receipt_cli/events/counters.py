@@ -28,11 +28,11 @@ PASTED, JUMP = "pasted", "jump"
 FEWEST = 3
 """Fewest records that show how far apart they are."""
 FAR = 10
-"""Strides by which a counter rises at most; beyond, it jumps."""
+"""Most strides by which a counter rises without a jump."""
 NEAR = 64
 """Records on each side of a fall or a jump that are looked at."""
 MOST_JUMPS = 3
-"""Most records in a row with too high a counter; of more, it is the counter before them that was wrong."""
+"""Most records in a row with too high a counter; if there are more, the counter before them was wrong."""
 _COUNTER = compile_later(
     r"(?i)(?:^|[_/ ])(?:iter|batch|epoch|step|update|sample|token|example)(?:ation|e)?s?(?:_total|_number)?$"
 )
@@ -100,10 +100,10 @@ def _record_at(steps: EventTable, other: Row) -> Row | None:
 
 
 def count_displaced(before: Sequence[float], after: Sequence[float]) -> int:
-    """Return how many displaced records, at the first positions of ``after``, follow the records at ``before`` (ascending).
+    """Return how many records at the beginning of ``after`` are displaced: the next one goes on from ``before`` (ascending).
 
-    The record after them goes on from ``before``. 0 if no record does: the counter was reset, or nothing happened. A record that
-    continues the stride of the displaced ones is one of them.
+    0 if no record goes on: the counter was reset, or nothing happened. A record that continues the stride of the displaced ones
+    is one of them.
     """
     widest = max((other - one for one, other in pairwise(before)), default=0)
     last = before[-1]

@@ -219,7 +219,7 @@ def _groups(table: EventTable, mask: Mask, first: Callable[[Source], int]) -> It
 
 
 class _Running:
-    """Holds the counters of lines of their own, each until the next such line of the same grammar and rank.
+    """Holds the counters of lines that announce an epoch, each until the next such line of the same grammar and rank.
     Counters of lines without a rank hold for all ranks that have no such lines."""
 
     def __init__(self, table: EventTable) -> None:

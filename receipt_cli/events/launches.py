@@ -1,9 +1,9 @@
 """Split the events of a log into launches: the runs that follow one another in it.
 
 A queue job, a sweep, the folds of a cross-validation and an appended `nohup.out` contain several runs. Another run, not another
-attempt, begins if the steps start at the very beginning again and the trainer introduced itself with another configuration, or
-did so without printing the same losses again, or the run before was done. If a launcher reports a restart, or in doubt, it is the
-same run: nothing of it is hidden then.
+attempt, begins if the steps start at the very beginning again, no launcher reports a restart, and a new banner shows another
+configuration or other losses, or the run before was done, or (a doubt) the records have other columns or values. A banner with
+another model begins one wherever the steps go on. Otherwise it is the same run: nothing of it is hidden then.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ class _Walk:
         return np.flatnonzero(wanted)
 
     def _looked_at(self) -> Iterator[int]:
-        """Yield the rows that may change something: the noted ones, the first of each kind in a launch, and after a banner or an
-        end all rows up to the next step record."""
+        """Yield the rows that may change something.
+        They are the noted ones, the first of each kind in a launch, and from a banner or an end on all up to the next step."""
         noted, ahead = self._noted(), self.starts.ahead
         index = place = 0
         while index < len(self.events):

@@ -109,7 +109,7 @@ def at_rows(values: Array, rows: Rows) -> Array:
 
 
 def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats]:
-    """Return the indexes in ``rows`` of the rows that have a value in a column (None: all), and the values."""
+    """Return the indexes in ``rows`` (from 0) of the rows that have a value in a column, None for all rows, and the values."""
     values: Floats = column.values.whole()
     if column.dense:
         if isinstance(rows, slice):
@@ -608,7 +608,7 @@ class Column(NamedTuple):
         return self if mask is None else self.chosen(mask[self.rows])
 
     def chosen(self, mask: Mask) -> Column:
-        """Return the figure with the values of a mask of its values."""
+        """Return the figure with only the values in ``mask``, which has an entry for each value."""
         index = where(mask)
         return Column(chosen(self.rows, index), at_rows(self.values, index))
 

@@ -92,8 +92,7 @@ class _Class:
 
 
 class Tally:
-    """Adds up the lost time of each class. If one span of a class is unknown, so is the class: a part would pass for the
-    whole."""
+    """Adds up the lost time of each class. If one span is unknown, so is its class: a part would pass for the whole."""
 
     def __init__(self, grain: float = 0.0) -> None:
         """``grain``: seconds by which stamps may be off. Spans whose sum is below zero by more than that prove nothing."""
@@ -103,8 +102,8 @@ class Tally:
     def add(
         self, name: str, *seconds: float, measured: bool, overlapped: float = 0.0, count: int = 1, shared: bool = False
     ) -> None:
-        """Add spans to a class; ``overlapped``: their seconds that ran beside other work. ``shared``: another class may have a
-        share of their time; if the class then has no time at all, it is unknown."""
+        """Add spans to a class; ``overlapped``: their seconds that ran beside other work.
+        ``shared``: another class may have a share of their time; if the class then has no time at all, it is unknown."""
         entry = self._classes.setdefault(name, _Class())
         entry.seconds += seconds
         entry.count += count

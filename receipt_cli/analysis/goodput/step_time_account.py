@@ -281,7 +281,7 @@ class _Phase:
         return rooms
 
     def _held(self, record: int, marks: Sequence[Mark]) -> bool:
-        """Add the excess of a record's printed time to the marks before it if no stamp shows more; return whether it did."""
+        """If no stamp shows more, add the excess of a record's printed time to the marks before it; return whether it did."""
         if self.times is None or record not in self.times.after_marks.at or not math.isnan(self.records.clock[record]):
             return False
         names = {mark.name for mark in marks}
@@ -291,7 +291,7 @@ class _Phase:
         return True
 
     def _unprinted(self, attempt: int, marks: Sequence[Mark]) -> float:
-        """Return the seconds of the steps after an attempt that the first of ``marks`` after it may have waited for."""
+        """Return the seconds of unprinted steps after an attempt that the first of the ``marks`` after it may include."""
         if not marks:
             return 0.0
         last, stride = int(self.records.step[self.records.stops[attempt] - 1]), int(self.records.strides[attempt])
@@ -364,7 +364,7 @@ class _Phase:
 
     @cached_property
     def _leads(self) -> tuple[Floats, Floats]:
-        """The same as ``_whole_leads``, without what the first record reports about the time before the wall time."""
+        """``_whole_leads`` without the part of the first record that lies before the wall time."""
         working, more = (column.copy() for column in self._whole_leads)
         room = max(0.0, float(self.records.clock[0]) - self.begin.clock)
         if self.begin.bound and not math.isnan(self.records.clock[0]):
@@ -373,7 +373,7 @@ class _Phase:
         return working, more
 
     def _outside(self) -> tuple[float, float]:
-        """Return the seconds before the wall time of the first record: of its steps, and of its excess."""
+        """Return how many seconds of the first record lie before the wall time: of its steps, and of its excess."""
         if self.times is None:
             return 0.0, 0.0
         working, more = (float(whole[0] - lead[0]) for whole, lead in zip(self._whole_leads, self._leads, strict=True))
@@ -405,7 +405,7 @@ class _Phase:
         return self._loop(), wasted
 
     def _doubted(self, work: Work) -> Work:
-        """Add the stalls to the upper bound if so many gaps are long that slow steps may be among them."""
+        """Return the work, its stalls added to the upper bound if so many gaps are long that slow steps may be among them."""
         found = [one for one in self.stalls or () if not one.superseded]
         if not is_doubtful(len(found), self.records.gaps):
             return work

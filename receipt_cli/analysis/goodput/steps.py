@@ -37,7 +37,7 @@ class Mark(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The marks ``before`` a record, by its index, and those ``after`` all records; ``at`` are these indexes (int64 [m])."""
+    """The marks among step records: ``before`` each record, by its index, and ``after`` all; ``at``: the indexes (int64)."""
 
     before: Mapping[int, list[Mark]]
     after: Sequence[Mark]
@@ -131,7 +131,7 @@ SLACK = 0.02
 INCLUDES = 1.5
 """Factor of the median step time beyond which a record after a mark includes the time of that mark."""
 ROUNDS = 8
-"""Most rounds that look for stalls by a mean without the stalls found so far: each round finds shorter ones."""
+"""Most rounds that find stalls: each uses the mean without the stalls of the round before, and finds shorter ones."""
 FINE = 10
 """Factor of the grain of stamps: if records are further apart, their median pace counts, else their mean pace."""
 LONG = 3.0
@@ -145,8 +145,8 @@ LISTED = 10
 
 
 class Extras(NamedTuple):
-    """Records whose printed time exceeds that of their steps: indexes, ascending (int64 [m]), the ``seconds`` of the excess, and
-    those of the steps (float64 [m] each)."""
+    """Records whose printed time exceeds that of their steps: indexes ``at`` (ascending, int64 [m]), and float64 [m] each:
+    ``seconds`` of the excess, ``working`` seconds of the steps."""
 
     at: Integers
     seconds: Floats
@@ -320,7 +320,7 @@ def _spans(records: Records, marks: Placed, part: slice) -> Floats:
 
 
 class Found(NamedTuple):
-    """One stall: whether its record was ``superseded``, and ``marked``, the next record if a mark is before that."""
+    """A stall; ``superseded``: whether its record is; ``marked``: the index of the next record if a mark is right before that."""
 
     stall: Stall
     span: float

@@ -58,8 +58,8 @@ def skips_hour(gap: ClockSkip, usual: float) -> bool:
 
 
 JITTER = (5.0, 60.0)
-"""Seconds by which a stamp may lie before that of an earlier line, because other ranks print late: the least in any log, and the
-most if they are below a hundredth of its time. Summer time and a clock that was set are more."""
+"""Seconds (least, most) by which a stamp may precede that of an earlier line, because other ranks print late.
+Between them, a hundredth of the time of the log counts. Summer time and a clock that was set are more."""
 _SHARE = 0.01
 _ZONED = compile_later(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?<!\d)[12]\d{9}\.\d{3,9} ")
 _SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
