@@ -107,8 +107,8 @@ def _part_failed_starts(
         if not any(begins[-1] <= failure < line for failure in failures):
             continue
         until = next((failure for failure in failures if failure >= line), source.lines_before + len(lines) + 1)
-        behind = head & {*shapes[line - 1 - source.lines_before : until - 1 - source.lines_before]}
-        common = shape == opening and len(behind) >= min(len(head), max(COMMON, OF_START * len(head)))
+        recurring = head & {*shapes[line - 1 - source.lines_before : until - 1 - source.lines_before]}
+        common = shape == opening and len(recurring) >= min(len(head), max(COMMON, OF_START * len(head)))
         if (common and shape) or is_command(text):
             begins.append(line)
     firsts = [0, *(1 + max(at for other, at, *_ in hits if other < line) for line in begins[1:])]

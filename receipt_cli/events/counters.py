@@ -124,9 +124,9 @@ def full_at_zero(epochs: Floats, insides: Floats) -> Integers:
     """Return the records with counter 0 (indexes) if each 0 ends an epoch: the counter counts modulo the length. Else none.
     ``epochs`` and ``insides`` are the epoch of each record and its counter inside the epoch."""
     zeros = np.flatnonzero(insides == 0)
-    behind = zeros[zeros + 1 < len(epochs)]
+    followed = zeros[zeros + 1 < len(epochs)]
     begins = (zeros[:1] == 0).any() or (epochs[zeros - 1] != epochs[zeros]).any() or (insides[zeros - 1] == 0).any()
-    return zeros[:0] if begins or (epochs[behind + 1] <= epochs[behind]).any() else zeros
+    return zeros[:0] if begins or (epochs[followed + 1] <= epochs[followed]).any() else zeros
 
 
 def jumps_at_end(positions: Sequence[int], planned: int | None = None) -> bool:

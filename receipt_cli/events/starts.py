@@ -263,7 +263,7 @@ class Starts:
     def is_first_evaluation(self, begin: int, index: int, *, ended: bool) -> bool:
         """Return whether an evaluation is the first event of another launch: it follows a configuration, or an end.
         After an end it must have values that the launch before, from row ``begin`` on, did not print; ``ended``: it has ended."""
-        event, behind = self.table[index], False
+        event, end_seen = self.table[index], False
         scores = {name: value for name, value in event.metrics.items() if name.startswith("val_")}
         for place in range(index - 1, begin - 1, -1):
             other = self.table[place]
@@ -272,13 +272,13 @@ class Starts:
                 return False
             if kind == "header" and introduces(other) and not ended:
                 return True
-            if kind == "eval" and behind:
+            if kind == "eval" and end_seen:
                 return bool(scores) and all(
                     scores.items().isdisjoint(earlier.metrics.items()) and scores.keys() <= earlier.metrics.keys()
                     for earlier in self.table[begin:index]
                     if earlier.rule is event.rule
                 )
-            behind = behind or kind == "end"
+            end_seen = end_seen or kind == "end"
         return False
 
     def folds(self, key: Key) -> tuple[float, bool]:
