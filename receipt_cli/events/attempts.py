@@ -300,7 +300,7 @@ def attempts_by_step(steps: EventTable, introductions: Integers, copied: Sequenc
 
 
 def attempts_by_epoch(steps: EventTable) -> Attempts:
-    """Return the attempts of records without a step: if the epoch of a rule goes back, another attempt begins."""
+    """Return the attempts of records without a step: another begins if the epoch, or the samples or tokens so far, goes back."""
     places = places_of(steps)
     known = ~np.isnan(places)
     count = len(steps)

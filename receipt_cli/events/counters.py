@@ -41,9 +41,9 @@ _TIME = compile_later(r"(?i)(?:^|[_/ ])(?:time|secs?|seconds|elapsed|duration)$"
 """Names of times, which may differ between two lines about one step."""
 _SCALE = compile_later(r"(?i)(?:loss|grad)_?scaler?$")
 OF_POSITIONS = 0.9
-"""Share of the epochs that a log prints that come equally often, or once."""
+"""Share of the printed epochs that must be those of one record each, or of two records each."""
 TOTALS = ("samples_total", "tokens_total")
-"""Metrics that say how far training is."""
+"""Metrics that show how far training is."""
 TURNS = 8
 """Groups of displaced records in one log from which on they are of several processes that take turns."""
 
@@ -210,8 +210,8 @@ def _ascending(places: Floats) -> list[float]:
 
 
 def places_of(steps: EventTable) -> Floats:
-    """Return how far training is at each record (float64 [n]): its position, or if none has a step a number of its epoch and of
-    the count inside of it, which ascends with these. If none has a position, either, the samples or tokens that it counts."""
+    """Return a number for each record (float64 [n]) that rises with training: its position, if any record has a step.
+    Else a number that rises with its epoch and the count inside the epoch; without epochs the samples or tokens so far."""
     if not np.isnan(steps.steps).all():
         return steps.positions
     if np.isnan(steps.positions).all():

@@ -150,8 +150,8 @@ def _counts(table: EventTable) -> dict[tuple[str, str], Counter[int]]:
 
 
 def _places(table: EventTable) -> Integers:
-    """Return a number of the position in training of each record: of its step, of its counters and epoch, or if the log has
-    none of these of the samples or tokens so far; -1 if none."""
+    """Return a number for each position in training (int64 [n]), -1 if a record has none.
+    Records of one step, or without a step of equal counters and epoch (if the log has none, equal totals), share a number."""
     if len(table) and not np.isnan(table.steps).any():
         lowest = float(table.steps.min())
         parts = ((table.steps[part] - lowest).astype(np.int64) for part in slices(len(table)))
