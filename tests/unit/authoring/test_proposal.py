@@ -136,11 +136,6 @@ def test_a_log_without_a_number_gives_a_draft_to_fill_in(draft: Callable[..., Pr
     assert not proposal.steps and "step 10, loss: 2.5" in proposal.text.decode()
 
 
-def test_a_log_whose_records_all_have_a_secret_shows_none(draft: Callable[..., Proposal]) -> None:
-    key = "hf_" + "A" * 30
-    assert key not in draft([f"{line} token {key}" for line in lines("step {n} loss {x:.1f}")]).text.decode()
-
-
 def test_an_empty_log_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_bytes(b"")
