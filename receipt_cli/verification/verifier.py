@@ -22,6 +22,7 @@ from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.header.collect import renew_log_facts
 from receipt_cli.header.document import log_facts
 from receipt_cli.importers.importing import import_document
+from receipt_cli.importers.trackers.recognise import runs_in
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
 from receipt_cli.io.joined_parts import Stream
@@ -197,7 +198,9 @@ def verify(
         if len(logs) > 1:
             raise UsageError("the receipt was imported from one document", why=f"{len(logs)} files are given")
         facts = Options.recorded(document["derivation"]["options"]).facts
-        made = import_document(logs[0], wanted=origin["format"], facts=facts).document
+        several = len(runs_in(logs[0])) > 1  # the receipt's run is known by its name
+        session = document["run"]["name"] if several else None
+        made = import_document(logs[0], wanted=origin["format"], facts=facts, session=session).document
         refs: tuple[str, ...] = (origin["format"],)
     else:
         made = _derive(document, logs, own, newest, workers, progress, notes, site)

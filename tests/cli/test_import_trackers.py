@@ -216,6 +216,14 @@ class TestTrackio:
         imported(invoke, trackio, "--session", "good")
         assert [path.name for path in trackio.parent.iterdir()] == [trackio.name]
 
+    def test_a_receipt_is_verified_with_its_run_of_several(self, invoke: Invoke, trackio: Path, tmp_path: Path) -> None:
+        assert invoke("import", trackio, "--session", "good", "-o", tmp_path / "r.json").code == 0
+        assert invoke("verify", tmp_path / "r.json", trackio).code == 0
+        with sqlite3.connect(trackio) as opened:
+            opened.execute("UPDATE metrics SET metrics = replace(metrics, '4.5', '4.6') WHERE run_name = 'good'")
+        opened.close()
+        assert invoke("verify", tmp_path / "r.json", trackio).code == 1
+
     def test_every_run_is_added_to_a_store(self, invoke: Invoke, trackio: Path, tmp_path: Path) -> None:
         assert invoke("import", trackio, "--store", tmp_path / "runs").code == 0
         listed = [json.loads(line) for line in invoke("store", "ls", tmp_path / "runs", "--json").stdout.splitlines()]
