@@ -255,6 +255,10 @@ fuzz: $(DEV) ## fuzz every boundary, coverage-guided if atheris can be installed
 	$(PY) -m tests.fuzz $(TARGET) --seconds $(or $(TIME),60) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
 	  $(addprefix --results ,$(RESULTS))
 
+.PHONY: fit-reading
+fit-reading: $(DEV) ## weights of the evidence by which unknown logs are read, from benchmarks/data/reading.txt; COLLECT=1 reads the logs again
+	$(PY) -m benchmarks.fit_reading --write $(if $(COLLECT),--collect)
+
 .PHONY: calibrate
 calibrate: $(DEV) ## how often compare calls equal runs different, simulated and real, into benchmarks/results; TRIALS=400 FOLDER=
 	$(PY) -m benchmarks.calibration --trials $(or $(TRIALS),400) --folder $(or $(FOLDER),../shared/corpus) \

@@ -14,10 +14,13 @@ from receipt_cli.authoring.site_search import find_site
 from receipt_cli.definitions.failure_markers import MARKERS_PATH
 from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.derive import Derivation, Options, derive
+from receipt_cli.detect.generic import load_generic
 from receipt_cli.grammar.catalog import INDUCED, list_grammars, read_entry, read_file, shipped
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.grammar.parse import load_grammar
 from receipt_cli.io.source import Progress, Source
+from receipt_cli.learn.evidence import Decision, reason
+from receipt_cli.learn.learned import weigh_log
 from receipt_cli.problems import EXCERPT_BYTES, Finding
 from receipt_cli.records.envelope import unwrap
 from receipt_cli.records.heuristics import METRIC_LINE
@@ -77,13 +80,34 @@ def explain_log(path: str, grammar: str | None = None, progress: Progress | None
         for rule in c.grammar.rules
     ]
     count, lines = unmatched_lines(source.kept, [c.grammar for c in detection.chosen])
+    learned = not chosen or INDUCED in chosen
     return {
+        "explanations": list(_explanations(weigh_log([bytes(source.kept)], load_generic()))) if learned else [],
         "candidates": candidates,
         "rules": rules,
         "near_miss_count": derivation.near_misses[0],
         "unmatched_metric_line_count": count,
         "unmatched": lines,
     }, derivation
+
+
+def _explanations(decision: Decision) -> Iterator[dict[str, Any]]:
+    """Yield what may be the records of training, the best first, with the evidence: its measure times its weight."""
+    words = load_generic()
+    for weighed in decision.weighed[:MAX_EXPLANATIONS]:
+        chosen = weighed.explanation in decision.chosen
+        yield {
+            "kind": weighed.explanation.kind,
+            "records": weighed.explanation.count,
+            "line": safe_text(mask_texts(weighed.explanation.sample.decode("utf-8", "replace")), EXCERPT_BYTES),
+            "chosen": chosen,
+            "score": round(weighed.score, 2),
+            "evidence": {name: round(words.evidence[name] * value, 2) for name, value in weighed.measures.items()},
+            "why": None if chosen else reason(weighed, decision, words),
+        }
+
+
+MAX_EXPLANATIONS = 8
 
 
 def _why(name: str, derivation: Derivation) -> str:

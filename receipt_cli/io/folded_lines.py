@@ -1,10 +1,11 @@
 """Lines that a terminal or a tool cut at a fixed width → the lines before the cut; the number of lines stays.
 
-A cut line is joined to the next one; all its parts but the last become empty. Two proofs, both looked for in the first
+A cut line is joined to the next one; all its parts but the last become empty. Three proofs, looked for in the first
 ``LOOKED_AT`` bytes, in which no line is longer than the cut ones:
 
 - A number is cut: a line of the greatest width ends in a number, and the next one begins with its rest.
 - Words are cut: most lines of the greatest width are followed by beginnings that no other line has, of several kinds.
+- The place of the cut moves: records that are alike but for their numbers are cut behind different words.
 
 The next line is a rest if it begins as no line begins that follows a shorter one. Heads that each line has were put there after
 the cut, by a collector or a launcher: lines are looked at behind them, and a rest is joined without its own.
@@ -91,13 +92,16 @@ def find_fold(text: bytes) -> Fold | None:
     pairs = [pair for wide, pair in zip(full, pairwise(lines), strict=False) if wide]
     inside = [(line, rest) for line, rest in pairs if _CUT.search(line[-1:] + b"\n" + rest[:8])]
     numbers = [(line, rest) for line, rest in pairs if _cuts_number(line, rest)]
-    if not numbers and len({_opening(rest) for _, rest in inside}) < _KINDS:
+    moves = _moves(pairs)
+    if not (numbers or moves) and len({_opening(rest) for _, rest in inside}) < _KINDS:
         return None  # the usual case
     begins = [lines[0], *(line for wide, line in zip(full, lines[1:], strict=False) if not wide)]
     fold = fold._replace(starts=frozenset(map(_opening, begins)))
     rests, cut, cut_numbers = ([rest for line, rest in some if fold.goes_on(line, rest)] for some in (pairs, inside, numbers))
     words = len(rests) >= _FOREIGN * len(pairs) and len(cut) >= _INSIDE * len(pairs)
     if words and len(set(map(_opening, cut))) >= _KINDS:
+        return fold
+    if (moves and len(rests) >= _FOREIGN * len(pairs)) or (len(rests) == len(pairs) and len(cut_numbers) >= _KINDS):
         return fold
     return fold._replace(words=False) if cut_numbers else None
 
@@ -115,6 +119,18 @@ def _heads_of_each(lines: Sequence[bytes]) -> tuple[int, int]:
     fewest = min((len(heads) for _, heads in found), default=0)
     lasts = ((line, heads[fewest - 1]) for line, heads in found)
     return fewest, min((last.blanks for line, last in lasts if last.end < len(line)), default=0)
+
+
+def _moves(pairs: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Return whether lines that are alike but for their numbers, once they are joined, are cut at several places."""
+    rests: dict[bytes, set[bytes]] = {}
+    for line, rest in pairs:
+        rests.setdefault(_masked(line + rest), set()).add(_masked(rest))
+    return any(len(found) > 1 for found in rests.values())
+
+
+def _masked(text: bytes) -> bytes:
+    return re.sub(rb"[\d.]+", b"0", text)
 
 
 def _cuts_number(line: bytes, rest: bytes) -> bool:

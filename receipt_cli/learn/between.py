@@ -10,10 +10,13 @@ from dataclasses import replace
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS, Counter
-from receipt_cli.learn.emit import Cell, Induced, counter_cell, field_name, induce, metric_cell, rule
-from receipt_cli.learn.names import METRIC, PART, SCORE, VALIDATION_LOSS, Role, is_mean
+from receipt_cli.learn.counting import ABSENT, AGREE, EPOCHS, FEW, GLOBAL, PER_EPOCH, Counter
+from receipt_cli.learn.emit import Cell, Induced, counter_cell, counters_of, field_name, induce, metric_cell, rule
+from receipt_cli.learn.headings import in_turn
+from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS, Role, is_mean
+from receipt_cli.learn.progress import heading_rule
 from receipt_cli.learn.reading import Reading
+from receipt_cli.learn.readings import without
 from receipt_cli.learn.series import Group, first_batch
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import FRACTION, NUMBER
@@ -253,6 +256,58 @@ def induce_companions(training: Training, main: Induced, readings: Sequence[Read
         known |= set(companion.fields)
         found.append(companion)
     return found
+
+
+def induce_lines(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
+    """Return the rules of a line that counts and of the lines of values below each: ``batch 3, len 12``, ``kl:0.1,loss:2.5``.
+
+    Before them stands that of the line which announces the epochs, where one does.
+    """
+    plain = [r for r in readings if r.counter.mode == ABSENT and not r.evaluation and not r.bar]
+    losses = sorted((r for r in plain if r.loss is not None), key=lambda r: (r.roles[r.loss or 0].rank, -r.shape.count))
+    scores = [r for r in plain if r.shape.count >= FEW and [role.kind for role in r.roles.values()] == [SCORE]]
+    for values in losses or scores:
+        openings = [r for r in readings if opens(r, values, vocabulary)]
+        opening = max(openings, key=lambda r: (min(r.shape.count, values.shape.count), -r.shape.first), default=None)
+        companion = induce(Group([values]), "train_values", ())
+        if opening is None or companion is None:
+            continue
+        alike = [r for r in without(readings, [opening]) if _begins_as(r, opening) and r.loss is None and not r.evaluation]
+        lines = [opening, *(replace(r, counter=opening.counter) for r in alike)]
+        opened = rule("train_step", "step", [(r.shape, counters_of(r, opening.counter)) for r in lines])
+        announced = opening.counter.heading
+        heading = heading_rule(announced) if announced is not None else None
+        if opened is None or (announced is not None and heading is None):
+            continue
+        companion.body["companion"], companion.group, companion.count = True, None, values.shape.count
+        if opening.counter.mode == PER_EPOCH and not opening.counter.epochs_from:
+            opened.body["epochs_from"] = 0
+        more = induce_companions(Training.of(Group(lines)), companion, without(readings, [opening, *alike, values]), vocabulary)
+        return [*([heading] if heading is not None else []), opened, companion, *more]
+    return []
+
+
+def _begins_as(reading: Reading, opening: Reading) -> bool:
+    """Return whether two lines are the same up to what counts."""
+    last = max(at for at in (opening.counter.step, opening.counter.epoch) if at is not None)
+    one, other = ([b" ".join(text.split()) for text in r.shape.literals[: last + 1]] for r in (reading, opening))
+    return one == other and len(reading.shape.columns) > last
+
+
+def opens(reading: Reading, values: Reading, vocabulary: Vocabulary) -> bool:
+    """Return whether a line counts and has no loss, stands before the first line of values, and is as frequent."""
+    shape, kinds = reading.shape, {role.kind for role in reading.roles.values()}
+    plain = reading.counter.mode in (GLOBAL, PER_EPOCH) and kinds.isdisjoint((LOSS, VALIDATION_LOSS))
+    if not plain or reading.counter.tentative or reading.evaluation or reading.bar or values.shape.count < vocabulary.min_records:
+        return False
+    often = (
+        not reading.roles and vocabulary.min_records <= shape.count and shape.count // 2 <= values.shape.count <= shape.count + 1
+    )
+    return in_turn(shape, values.shape) or (often and 0 < values.shape.first - shape.first <= GAP)
+
+
+GAP = 64
+"""Most records between a line that counts and a line of its values: the other lines of the record."""
 
 
 def _beside(reading: Reading, training: Training, vocabulary: Vocabulary) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from receipt_cli.learn.names import EPOCH, LOSS, PART, STEP, Name, Role
+from receipt_cli.learn.names import EPOCH, LOSS, PART, SCORE, STEP, Name, Role
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE, TIME
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -80,7 +80,7 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
     drawn = drawn_steps(shape) or open_steps(shape)
     if not steps and any(role is not None and role.kind in (LOSS, PART) for role in roles):
         steps = [at for at in drawn if _counts(columns[at], shape, vocabulary)][:1]
-    if not steps and epoch is None and any(role is not None and role.kind == LOSS for role in roles):
+    if not steps and epoch is None and any(role is not None and role.kind in (LOSS, PART, SCORE) for role in roles):
         steps = [at for at in range(glued + 1, glued + 2) if roles[at] is None and _leads(shape, names, at, vocabulary)]
     if not steps and epoch is None:
         behind = [at for at in range(head + 1, len(columns)) if _place(shape, names, at)]
@@ -209,7 +209,8 @@ def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
     if column.kind == FRACTION:
         return True
     if name.bracket:
-        return shape.literals[at + 1].lstrip()[:1] == b"]" or _pair(shape, at)
+        closed = shape.literals[at + 1].lstrip()[:1]
+        return closed == b"]" or (closed == b")" and not at) or _pair(shape, at)  # ``(1) 279 of 469``
     first = all(c.kind == TIME for c in shape.columns[:at])
     return (
         first
@@ -240,7 +241,9 @@ def _pair(shape: Shape, at: int) -> bool:
 
 
 def _adjacent(shape: Shape, at: int) -> bool:
-    """True where ``at`` and the next column are ``[1][20/500]``: an epoch and a step of it."""
+    """True where ``at`` and the next column are ``[1][20/500]``, or begin the record as ``(1) 20 of 500``: epoch and step."""
+    if not at and [text.strip() for text in shape.literals[:2]] == [b"(", b")"]:
+        return True
     return at >= 0 and shape.literals[at + 1].strip() == b"][" and shape.literals[at + 2].lstrip()[:1] == b"]"
 
 

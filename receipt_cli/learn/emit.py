@@ -66,6 +66,8 @@ class Induced:
     group: Group | None
     samples: list[bytes] = field(default_factory=list)
     count: int = 0
+    templates: list[list[bytes]] = field(default_factory=list)
+    """The texts between the numbers of the records that it reads, of each template."""
     unread: list[tuple[bytes, list[tuple[float, ...]]]] = field(default_factory=list)
     """Records that begin as those of the rule do and have figures, but are not read: one of a kind, and their ``COUNTERS``."""
 
@@ -257,6 +259,7 @@ def rule(
     made = Induced(name, {"event": event, **keys, "literal": literals, "pattern": pattern, "fields": fields}, pattern, group)
     made.count = sum(shape.count for shape, _ in members)
     made.samples = samples_of([shape for shape, _ in members], made)
+    made.templates = [shape.literals for shape, _ in members]
     return made if made.samples else None
 
 

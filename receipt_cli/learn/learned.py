@@ -7,19 +7,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.learn.banners import Banners, induce_banner
-from receipt_cli.learn.between import Training, induce_companions, induce_evaluations
-from receipt_cli.learn.blocks import induce_block, induce_values
+from receipt_cli.learn.between import Training, induce_companions, induce_evaluations, induce_lines
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.emit import Induced, foreign, induce
+from receipt_cli.learn.evidence import BAR, LINES, ROWS, Decision, Log, decide, explain
 from receipt_cli.learn.overview import find_lacks
 from receipt_cli.learn.progress import heading_rule, induce_herald, induce_progress, induce_steps
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.readings import without
 from receipt_cli.learn.saves import Saves, induce_saves
-from receipt_cli.learn.series import Group, choose
+from receipt_cli.learn.series import Group, read_shapes
+from receipt_cli.learn.several import Several
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tables import Table, induce_table
 from receipt_cli.learn.tokens import core_start
@@ -67,48 +68,71 @@ class Learned:
         }
 
 
+class _Mined(NamedTuple):
+    """What a log shows: its records, what was decided of them, and the lines between them."""
+
+    log: Log
+    decision: Decision
+    bars: Induced | None
+    several: Several
+    banners: Banners
+    saves: Saves
+    records: int
+
+
+def weigh_log(blocks: Iterable[bytes], vocabulary: Vocabulary) -> Decision:
+    """Return the explanations of a log with their evidence, and which of them are read."""
+    return _mine(blocks, vocabulary).decision
+
+
+def _mine(blocks: Iterable[bytes], vocabulary: Vocabulary) -> _Mined:
+    miner, table = Miner(_interesting(vocabulary), _heralds(vocabulary)), Table()
+    banners, saves = Banners(vocabulary), Saves(vocabulary)
+    miner.listeners += [table.take, banners.take, saves.take]
+    several = Several()
+    miner.mine(several.parted(blocks))
+    readings = read_shapes(miner.shapes.values(), vocabulary)
+    bars = induce_progress(readings)
+    explanations, log = explain(readings, _others(readings, table, vocabulary), bars is not None, vocabulary)
+    return _Mined(log, decide(explanations, log), bars, several, banners, saves, miner.records)
+
+
 def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] | None = None) -> Learned | None:
     """Mine a log for the records of its training. Reads ``blocks`` once; the result does not depend on how they are cut.
 
     Where nothing is learned, ``lacking`` is given what the nearest records lacked.
     """
-    miner, table = Miner(_interesting(vocabulary), _heralds(vocabulary)), Table()
-    banners, saves = Banners(vocabulary), Saves(vocabulary)
-    miner.listeners += [table.take, banners.take, saves.take]
-    miner.mine(blocks)
-    groups, readings = choose(miner.shapes.values(), vocabulary)
-    rules = _steps(groups, readings, vocabulary)
-    sure = any(r.group is not None and r.group.main.tier == 4 for r in rules)
-    if not sure:
-        block = induce_block(readings, vocabulary)
-        if block and (not rules or "loss" in block[-1].fields):
-            rules, sure = block, "loss" in block[-1].fields
-        values = induce_values(readings, vocabulary) if not rules else []
-        if values:
-            rules, sure = values, True
-    records = sum(rule.records for rule in rules)
-    if records < vocabulary.min_records:
-        rows = induce_table(table.settle(), vocabulary)
-        rules, sure = ([rows], "loss" in rows.fields) if rows is not None and rows.records > records else (rules, sure)
+    mined = _mine(blocks, vocabulary)
+    log, decision, bars = mined.log, mined.decision, mined.bars
+    groups = [each.group for each in decision.chosen if each.group is not None]
+    rules = _steps(groups, [*log.readings], vocabulary) if groups else [rule for each in decision.chosen for rule in each.rules]
+    mains = [group.main for group in groups]
     if not rules:
-        steps = induce_steps(readings)
-        rules = [steps] if steps is not None else []
-    silent = tuple(core for r in readings if r.evaluation for core in r.shape.samples[:2])
-    mains = [rule.group.main for rule in rules if rule.group is not None]
-    bars = induce_progress(readings) if any(main.counter.mode == ABSENT for main in mains) else None
-    rules = rules if bars is None else [bars, *rules]
-    if not rules or (any(main.starts_over for main in mains) and bars is None):
         if lacking is not None:
-            lacking += find_lacks(readings)
+            lacking += find_lacks(log.readings, decision, vocabulary)
         return None
-    chosen = [r for group in groups for r in group.readings]
-    others = without(readings, chosen)
+    rules = mined.several.reading(rules)
+    if bars is not None and any(main.counter.mode == ABSENT for main in mains):
+        rules = [bars, *rules]
+    others = without(log.readings, [r for group in groups for r in group.readings])
     left = {r.shape.samples[0]: r.shape.count for rule in rules if rule.group for r in foreign(rule.group, others)}
-    banner = induce_banner(banners, sum(rule.records for rule in rules))
+    banner = induce_banner(mined.banners, sum(rule.records for rule in rules))
     rules = rules if banner is None else [banner, *rules]
-    saved = induce_saves(saves, sum(rule.records for rule in rules))
+    saved = induce_saves(mined.saves, sum(rule.records for rule in rules))
     rules = rules if saved is None else [*rules, saved]
-    return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure, tuple(left.items()))
+    silent = tuple(core for r in log.readings if r.evaluation for core in r.shape.samples[:2])
+    starts_over, sure = any(main.starts_over for main in mains), any(each.sure for each in decision.chosen)
+    return Learned(tuple(rules), mined.records, silent[:64], starts_over, sure, tuple(left.items()))
+
+
+def _others(readings: list[Reading], table: Table, vocabulary: Vocabulary) -> dict[str, list[Induced]]:
+    """Return the rules of what may be records besides one line of one kind each, by the kind of the explanation."""
+    found = {LINES: induce_lines(readings, vocabulary)}
+    if not any(reading.sure and reading.shape.count >= vocabulary.min_records for reading in readings):
+        rows = induce_table(table.settle(), vocabulary)
+        steps = induce_steps(readings)
+        found |= {ROWS: [rows] if rows is not None else [], BAR: [steps] if steps is not None else []}
+    return found
 
 
 @cache

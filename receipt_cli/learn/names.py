@@ -248,7 +248,20 @@ def _in_company(names: Sequence[Name], shape: Shape, vocabulary: Vocabulary) -> 
         after = bool(found) and found[-1].evaluation and bool(name.words)
         twin = after and any(other.words == name.words and not other.evaluation for other in found)
         found.append(replace(name, evaluation=True) if twin else name)
-    return _bare_pair(found, shape, vocabulary)
+    return _bare_pair(_slashed(found, shape, vocabulary), shape, vocabulary)
+
+
+def _slashed(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
+    """Return the names where ``train/val 0.27/0.11`` or ``train/val acc 0.8/0.7`` names two numbers."""
+    for at, name in enumerate(names[:-1]):
+        one, other, *rest = (*name.words.split(), "", "")
+        behind = shape.literals[at + 1].strip() == b"/" and not (shape.columns[at].integer or shape.columns[at + 1].integer)
+        if behind and one in vocabulary.training and other in vocabulary.evaluation:
+            what = " ".join(rest).strip() or "loss"
+            first = replace(name, words=f"{one} {what}", evaluation=False, several=False, sure=True)
+            second = replace(names[at + 1], words=f"{other} {what}", evaluation=True, several=False, sure=True)
+            return [*names[:at], first, second, *names[at + 2 :]]
+    return names
 
 
 def _bare_pair(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
@@ -349,6 +362,8 @@ def counter_of(words: Sequence[str], vocabulary: Vocabulary) -> Role | None:
     if not words or apart or set(words[:-1]) & vocabulary.things:
         return None  # ``tokens_in_step`` are those of a step
     bare = [w for w in words if w not in vocabulary.training] or words
+    if len(bare) > 2 and bare[-2] in vocabulary.joints and bare[-3] in vocabulary.step:
+        return None  # ``batch_in_epoch`` counts no epochs, as ``sample_in_epoch`` does not
     if [*words] == ["e"] or bare[-1] in vocabulary.epoch:
         return Role(EPOCH)  # ``[E2] step 9960``
     for size in (3, 2, 1):

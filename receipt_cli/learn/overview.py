@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, UNNUMBERED
+from receipt_cli.learn.evidence import Decision, reason
 from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, TIMING
 from receipt_cli.learn.reading import Reading
-from receipt_cli.learn.series import choose
+from receipt_cli.learn.series import read_shapes
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tokens import FRACTION, NUMBER, RATE, form_of
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -29,7 +30,7 @@ def survey(blocks: Iterable[bytes], vocabulary: Vocabulary, like: bytes = b"") -
     ``like``: a record; then only those of its shape.
     """
     shapes = Miner(_AnyWord()).mine(blocks).shapes.values()
-    _, readings = choose(shapes, vocabulary)
+    readings = read_shapes(shapes, vocabulary)
     found = [reading for reading in readings if reading.shape.samples and reading.shape.columns]
     if like:
         found = [r for r in found if any(_key(sample) == _key(like) for sample in r.shape.samples)]
@@ -50,12 +51,19 @@ def _moving(reading: Reading) -> int:
 SHOWN = 3
 
 
-def find_lacks(readings: Sequence[Reading]) -> tuple[Lack, ...]:
-    """Return the kinds of records that came nearest to records of training, the nearest first."""
+def find_lacks(readings: Sequence[Reading], decision: Decision, vocabulary: Vocabulary) -> tuple[Lack, ...]:
+    """Return the kinds of records that came nearest to records of training, the nearest first, each with what it lacked."""
+    why = {
+        id(reading): reason(weighed, decision, vocabulary)
+        for weighed in decision.weighed
+        if weighed.explanation.group is not None
+        for reading in weighed.explanation.group.readings
+    }
     told = [r for r in readings if r.shape.samples and _near(r)]
     told.sort(key=lambda r: (-nearness(r), -r.shape.count, r.shape.first))
     lines = [r.shape.samples[0].strip().decode("utf-8", "replace") for r in told]
-    lacks = [Lack(line, r.shape.count, _why(r), _is_counted(r)) for line, r in zip(lines, told, strict=True)]
+    whys = [why.get(id(r), vocabulary.reasons["evaluation" if r.evaluation else "nothing"]) for r in told]
+    lacks = [Lack(line, r.shape.count, said, _is_counted(r)) for line, said, r in zip(lines, whys, told, strict=True)]
     counted = [lack for lack in lacks[SHOWN:] if lack.counted]
     return (*lacks[:SHOWN], *counted[:1])
 
@@ -122,21 +130,3 @@ def nearness(reading: Reading) -> int:
     counted = reading.counter.mode not in (ABSENT, UNNUMBERED)
     often = min(3, reading.shape.count) - 1
     return 4 * (LOSS in kinds) + 2 * bool(kinds & {METRIC, PART, SCORE}) + 2 * counted + often - 3 * reading.evaluation
-
-
-def _why(reading: Reading) -> str:
-    """Return what a record lacked, the first of what must be there."""
-    kinds = {role.kind for role in reading.roles.values()}
-    if reading.evaluation:
-        return "it contains an evaluation word"
-    if not kinds:
-        return "has a counter, but no loss or known metric"
-    if reading.counter.mode == ABSENT:
-        return "has no step, iteration or epoch that counts up"
-    if reading.counter.mode == UNNUMBERED:
-        return "its counter restarts, and no epoch or launch is printed"
-    if not reading.tier:
-        return "has a counter, but no loss"
-    if reading.bar:
-        return "the bar shows a loss at step 0"
-    return f"{reading.shape.count} such records are too few, or other records look the same"

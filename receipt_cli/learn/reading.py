@@ -1,7 +1,4 @@
-"""One kind of record as it is read, and the evidence that it is of training: how each piece of it is measured.
-
-The weights of the evidence are the vocabulary's.
-"""
+"""One kind of record as it is read: what each number is, what counts, and what speaks for and against records of training."""
 
 from __future__ import annotations
 
@@ -69,14 +66,24 @@ class Reading:
         return next((at for at, role in self.roles.items() if role.kind == LOSS), None)
 
     @cached_property
-    def evidence(self) -> Mapping[str, float]:
-        """What speaks for records of training, and against: the names of ``evidence`` in the vocabulary, with their weights."""
-        return weigh(self)
+    def figure(self) -> str:
+        """The figure that speaks for records of training, by its name in the vocabulary: the strongest; or none."""
+        return next((name for name, holds in FIGURES.items() if holds(self)), "")
+
+    @cached_property
+    def against(self) -> frozenset[str]:
+        """What speaks against them: the names of the evidence."""
+        return frozenset((*self.doubts, *(name for name, holds in CONTRARY.items() if holds(self))))
 
     @property
-    def tier(self) -> float:
-        """How surely these are records of training: the sum of the evidence, or 0 if more speaks against it than for it."""
-        return max(0.0, sum(self.evidence.values()))
+    def plain(self) -> bool:
+        """True where a figure speaks for these records, and nothing against them; a loss that nothing counts may be one."""
+        return bool(self.figure) and self.against <= {"uncounted"}
+
+    @property
+    def sure(self) -> bool:
+        """True for a training loss beside what counts."""
+        return self.figure == "loss" and not self.against
 
     @property
     def starts_over(self) -> bool:
@@ -85,15 +92,6 @@ class Reading:
             c.drops and (name.spelled[-1:] == ["epoch"] or (c.integer and c.strides > 0.7 * (c.count - 1) > 2))
             for c, name in zip(self.shape.columns, self.names, strict=True)
         )
-
-
-def weigh(reading: Reading) -> Mapping[str, float]:
-    """Return the evidence of a reading with its weights: the strongest figure, and all that speaks against it."""
-    weights = reading.vocabulary.evidence
-    figures = {name: weights[name] for name, holds in FIGURES.items() if holds(reading)}
-    best = max(figures, key=lambda name: figures[name], default="")
-    contrary = [*reading.doubts, *(name for name, holds in CONTRARY.items() if holds(reading))]
-    return {**({best: figures[best]} if best else {}), **{name: weights[name] for name in contrary}}
 
 
 def _kinds(r: Reading) -> set[str]:
@@ -206,12 +204,16 @@ def _unnumbered(r: Reading) -> bool:
 
 
 def _ends_back(r: Reading) -> bool:
-    """Return whether the last record alone is of an earlier step: a summary. Another launch begins with the first step."""
+    """Return whether the last record alone is of an earlier step: a summary. Another launch begins with the first step.
+
+    But that is not printed as the first record was, to the digit.
+    """
     column = r.shape.columns[r.counter.step] if r.counter.step is not None and r.counter.mode == GLOBAL else None
-    return column is not None and column.drops > 0 and not column.since and column.last != column.first
+    again = r.shape.count <= FEW and r.shape.samples[-1] == r.shape.samples[0]
+    return column is not None and column.drops > 0 and not column.since and (column.last != column.first or again)
 
 
-FIGURES: Mapping[str, Callable[[Reading], bool]] = {
+FIGURES: Mapping[str, Callable[[Reading], bool]] = {  # the strongest first
     "loss": _sure_loss,
     "loss_of_one_kind": lambda r: r.loss is not None and not _sure_loss(r),
     "figures_of_steps": _figures_of_steps,
@@ -228,3 +230,5 @@ CONTRARY: Mapping[str, Callable[[Reading], bool]] = {
     "uncounted": _uncounted,
     "uncounted_loss_alone": _lone,
 }
+DOUBTS = ("several_counts", "quoted", "beyond_total", "notice", "results_of_runs", "first_batches", "in_rounds")
+"""What other records of the log say against these, or their place in a line."""

@@ -1,44 +1,46 @@
-"""Choose the shapes that are records of training, with their counter: step, step of an epoch, or epoch."""
+"""Read each record in the context of its log, and put those of one kind together: what may be a series of training."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 from receipt_cli.learn.counting import (
     ABSENT,
     EPOCHS,
-    FEW,
     GLOBAL,
-    PER_EPOCH,
     UNNUMBERED,
     Counter,
     drawn_steps,
     first_epoch,
     open_steps,
 )
-from receipt_cli.learn.headings import beginning, counted_values, find_headings, in_turn
-from receipt_cli.learn.names import LOSS, METRIC, SCORE, STEP, counter_of
-from receipt_cli.learn.reading import Reading
-from receipt_cli.learn.readings import leave_out_errors, read_shape, without
+from receipt_cli.learn.headings import beginning, find_headings, in_turn
+from receipt_cli.learn.names import LOSS, STEP, counter_of
+from receipt_cli.learn.reading import FIGURES, Reading
+from receipt_cli.learn.readings import leave_out_errors, read_shape
 from receipt_cli.learn.shapes import MAX_HERALDS, Shape
-from receipt_cli.learn.tokens import FRACTION
-from receipt_cli.learn.vocabulary import Vocabulary, normalise
+from receipt_cli.learn.vocabulary import Vocabulary
+
+RANK = {name: rank for rank, name in enumerate(FIGURES)}
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class Group:
     """Readings of one kind of record: the same words up to the counter, whatever fields follow."""
 
     readings: list[Reading] = field(default_factory=list)
 
-    @property
+    against: frozenset[str] = frozenset()
+    """What the records of another group say against these."""
+
+    @cached_property
     def main(self) -> Reading:
         """The reading of most records."""
-        return max(self.readings, key=lambda r: (r.tier, r.shape.count, -r.shape.first))
+        return max(self.readings, key=lambda r: (not r.against, -RANK.get(r.figure, len(RANK)), r.shape.count, -r.shape.first))
 
     @property
     def count(self) -> int:
@@ -50,54 +52,20 @@ class Group:
         """The first and the last record."""
         return min(r.shape.first for r in self.readings), max(r.shape.last for r in self.readings)
 
-    @property
-    def score(self) -> tuple[float, int, int, int, int]:
-        """The higher, the more probable that these are the records of training."""
-        main = self.main
-        metrics = sum(1 for r in main.roles.values() if r.kind in (METRIC, LOSS))
-        often = len(bin(self.count))  # of two lines about each step, the richer one
-        step = main.counter.step
-        sure = -main.shape.columns[step].drops if step is not None else 0
-        return main.tier, often, metrics, sure, self.count
 
-
-MAX_GROUPS = 16
-"""Stages of a run that are learned: ten folds, and then some."""
-
-
-def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group], list[Reading]]:
-    """Return the groups that are records of training, the surest first, and all readings.
-
-    A second group is chosen only where it is entirely before or after the first in the log: another stage of the run.
-    """
-    readings = in_context([read_shape(s, vocabulary) for s in shapes], vocabulary)
-    groups: dict[tuple[bytes, ...], Group] = {}
+def find_groups(readings: Iterable[Reading]) -> list[Group]:
+    """Return the records of each kind, and apart from them those of the kind against which something speaks."""
+    groups: dict[tuple[object, ...], Group] = {}
     for reading in readings:
-        if reading.tier:
-            groups.setdefault(reading.family, Group()).readings.append(reading)
-    parts = [part for group in groups.values() for part in _launches(_without_rare_beginnings(group))]
-    fit = [g for g in parts if not _lags(g) and _enough(g, readings, vocabulary)]
-    if not fit:
-        late = [g for g in parts if _shown_before(g) and _enough(g, readings, vocabulary)]
-        lagging = {id(reading): replace(reading, lags=True) for group in late for reading in group.readings}
-        fit = [Group([lagging[id(reading)] for reading in group.readings]) for group in late]
-        readings = [lagging.get(id(reading), reading) for reading in readings]
-    fit = [g for g in fit if not any(_precedes(g, other, vocabulary) for other in fit if other is not g)]
-    if fit and sum(r.shape.count for r in readings if _lacks_loss(r, vocabulary)) >= fit[0].count:
-        fit = []
-    fit = sorted(fit, key=lambda g: (not _sums_up(g, fit), g.score), reverse=True)
-    if fit and _is_outnumbered(fit[0], readings):
-        fit = []
-    chosen: list[Group] = []
-    for group in fit:
-        first, last = group.span
-        apart = all(last < g.span[0] or g.span[1] < first for g in chosen)
-        alike = bool(chosen) and group.main.loss is not None and group.main.family == chosen[0].main.family
-        if not chosen or (apart and chosen[0].main.tier == 4 and (group.main.tier == 4 or alike)):
-            chosen.append(group)
-        if len(chosen) == MAX_GROUPS:
-            break
-    return chosen, readings
+        if reading.figure:
+            against = frozenset[str]() if reading.plain else reading.against
+            groups.setdefault((reading.family, against), Group()).readings.append(reading)
+    return [part for group in groups.values() for found in _by_beginnings(group) for part in _launches(found)]
+
+
+def read_shapes(shapes: Iterable[Shape], vocabulary: Vocabulary) -> list[Reading]:
+    """Return how the records of each shape are read beside the others."""
+    return in_context([read_shape(shape, vocabulary) for shape in shapes], vocabulary)
 
 
 def in_context(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
@@ -118,81 +86,22 @@ Doubts = dict[int, tuple[str, str]]
 """Identity of a reading → the evidence against it, and a word by which it differs from records that are read."""
 
 
-def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
-    """Return whether the records of a group are those of a plain one with other words before them: another model's."""
-    shapes = [g.main.shape for g in (group, plain)]
-    behind = len(shapes[1].columns) - _place(plain, max)
-    texts = [re.findall(rb"[^\W\d_]+", b" ".join(shape.literals[:-behind]).lower()) for shape in shapes]
-    rests = [(shape.literals[-behind:], [column.kind for column in shape.columns[-behind:]]) for shape in shapes]
-    more = len(texts[0]) - len(texts[1])
-    if more < 1 or rests[0] != rests[1] or 2 * plain.count < group.count:
-        return False
-    if len(shapes[0].columns) - len(shapes[1].columns) > _place(group, min):
-        return False  # it counts before what it prints more
-    first, last = group.span
-    if (last < plain.span[0] or plain.span[1] < first) and MANY * group.count > plain.count:
-        return False  # another stage
-    for at in range(len(texts[1]) + 1):
-        if texts[0][:at] + texts[0][at + more :] == texts[1]:
-            words = {word.decode("ascii", "replace") for word in texts[0][at : at + more]}
-            return words.isdisjoint(vocabulary.training)
-    return False
-
-
-def _lacks_loss(reading: Reading, vocabulary: Vocabulary) -> bool:
-    """Return whether a record that counts ends where its loss should stand: the line was cut."""
-    words = normalise(vocabulary.english(reading.shape.literals[-1].decode("utf-8", "replace")).rstrip(" :=")).split()
-    words = words[:-1] if words[-1:] == ["is"] else words
-    told = any(" ".join(words[-size:]) in vocabulary.loss for size in (1, 2, 3))
-    return told and reading.counter.mode in (GLOBAL, PER_EPOCH, EPOCHS) and not reading.evaluation and reading.loss is None
-
-
-def _place(group: Group, choose: Callable[[list[int]], int]) -> int:
-    """Return the place of the counter of a group that ``choose`` takes of two, or of its first metric if none counts."""
-    main = group.main
-    return choose([at for at in (main.counter.step, main.counter.epoch) if at is not None] or [*main.roles][:1])
-
-
-MANY = 4
-"""So many times the records of one kind are too many to be what a few scores stand for."""
-
-
-def _sums_up(group: Group, groups: Sequence[Group]) -> bool:
-    """Return whether records of epochs are the means of steps that another group prints between them, one for four of them."""
-    first, last = group.span
-    return group.main.counter.mode == EPOCHS and any(
-        g.main.counter.mode == GLOBAL and g.main.tier == group.main.tier == 4 and first < g.span[1] and g.span[0] < last
-        for g in groups
-        if g is not group and g.count * MANY >= group.count
-    )
-
-
-def _is_outnumbered(group: Group, readings: Sequence[Reading]) -> bool:
-    """Return whether the records of a group have only scores, and many more of another kind count with figures that move."""
-    others = without(readings, group.readings) if group.main.tier < 3 else []
-    return any(
-        r.counter.mode == GLOBAL and not (r.counter.tentative or r.evaluation or r.bar)
-        and r.shape.count >= MANY * group.count
-        and any(len({t.value for t in c.values}) * 2 > len(c.values) for c in r.shape.columns if not c.integer)
-        for r in others
-    )  # fmt: skip
-
-
 RARE = 10
 """A beginning that fewer than one in so many records has, where half of them share another one, is not that of the kind."""
 
 
-def _without_rare_beginnings(group: Group) -> Group:
-    """Return the group without the records that other words precede than nearly all: another model's, or an old log's."""
+def _by_beginnings(group: Group) -> list[Group]:
+    """Return the group, or apart the records that other words precede than nearly all: another model's, or an old log's."""
     begun: dict[tuple[bytes, ...], list[Reading]] = {}
     for reading in group.readings:
         begun.setdefault(beginning(reading), []).append(reading)
     counts = {words: sum(r.shape.count for r in readings) for words, readings in begun.items()}
     most = max(counts.values())
     if 2 * most < group.count or group.count < FEWEST_SECTIONS:
-        return group
+        return [group]
     kept = [words for words, count in counts.items() if count == most or (count > 1 and count * RARE >= group.count)]
-    return Group([r for r in group.readings if beginning(r) in kept])
+    parts = [Group([r for r in group.readings if (beginning(r) in kept) == rare]) for rare in (True, False)]
+    return [parts[0], *([replace(parts[1], against=frozenset({"rare_beginning"}))] if parts[1].readings else [])]
 
 
 def _launches(group: Group) -> list[Group]:
@@ -243,7 +152,7 @@ def _set_aside(readings: Sequence[Reading]) -> list[Reading]:
     Where only some of the records are, these are left out, or all of them.
     """
     others = [r for r in readings if r.loss is not None and not r.evaluation and not r.shape.heralded]
-    plain = any(r.tier for r in others)
+    plain = any(r.plain for r in others)
     found: list[Reading] = []
     for reading in readings:
         shape = reading.shape
@@ -284,10 +193,9 @@ def _notices(readings: Sequence[Reading], vocabulary: Vocabulary) -> Doubts:
     for reading in readings:
         first = min(reading.roles, default=0)
         text = b" ".join(reading.shape.literals[: first + 1]).lower().decode("utf-8", "replace")
-        if reading.tier and not vocabulary.saves.isdisjoint(re.findall(r"[a-z]+", text)):
+        if reading.figure and not vocabulary.saves.isdisjoint(re.findall(r"[a-z]+", text)):
             told.append(reading)
-    best = max((r.tier for r in without(readings, told)), default=0)
-    return {id(reading): ("notice", "") for reading in told if reading.tier <= best}
+    return {id(reading): ("notice", "") for reading in told}
 
 
 def _results(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
@@ -314,7 +222,7 @@ def _beside(shape: Shape, records: Shape) -> bool:
 
 def _first_batches(readings: Sequence[Reading], vocabulary: Vocabulary) -> Doubts:
     """Doubt the records of the first batch of each epoch, where others are of whole epochs: ``Epoch 3 Batch 0 Loss 2``."""
-    counted = [r for r in readings if r.tier and r.counter.mode == EPOCHS]
+    counted = [r for r in readings if r.plain and r.counter.mode == EPOCHS]
     words = [first_batch(reading, vocabulary) if reading.shape.count > 2 else "" for reading in counted]
     whole = [reading for reading, word in zip(counted, words, strict=True) if not word]
     doubted: Doubts = {}
@@ -361,7 +269,7 @@ def _in_rounds(reading: Reading, readings: Sequence[Reading]) -> bool:
         if other is reading or other.loss is None or place is None or other.counter.mode not in (GLOBAL, EPOCHS):
             continue
         each = abs(other.shape.count - drops - 1) <= 1 and not other.shape.columns[place].drops
-        if each and other.tier == 4 and other.shape.first > reading.shape.first:
+        if each and other.sure and other.shape.first > reading.shape.first:
             return True
     return False
 
@@ -374,85 +282,3 @@ def _count_unheralded(reading: Reading) -> Counter | None:
     if column is None or column.drops or not spelled or shape.count - shape.heralded != column.rises + 1:
         return None
     return Counter(EPOCHS, None, epoch, first_epoch(column), heralded=True)
-
-
-def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> bool:
-    """True when enough records were seen to trust a group; more where no loss is printed and no total."""
-    main = group.main
-    if main.counter.tentative:
-        seen = _counted(group)
-        rises = sum(1 for (_, a), (_, b) in pairwise(seen) if b > a)
-        if any(b < a for (_, a), (_, b) in pairwise(seen)):
-            return False
-        if rises < 2 or group.count < vocabulary.min_records:
-            return _rich(group, readings) or _drawn(group, readings) or _unambiguous(group, readings, rises)
-    step = main.counter.step
-    total = step is not None and main.shape.columns[step].kind == FRACTION
-    epoch = main.counter.epoch
-    total = total or (step is None and epoch is not None and main.shape.columns[epoch].kind == FRACTION)
-    sure = main.tier == 4 or (main.tier == 1 and main.counter.mode != ABSENT) or main.loss is not None
-    return group.count >= (vocabulary.min_records if sure or total else FEW)
-
-
-def _lags(group: Group) -> bool:
-    """True for a bar that shows a loss before its first step is done."""
-    first = min(group.readings, key=lambda r: r.shape.first)
-    values = counted_values(first)
-    return group.main.bar and first.loss is not None and bool(values) and values[0] == 0
-
-
-def _shown_before(group: Group) -> bool:
-    """True for a bar whose every loss is shown before its step is counted; what it shows at 0 is no mere start value."""
-    main, first = group.main, min(group.readings, key=lambda r: r.shape.first)
-    if not _lags(group) or first.loss is None or main.counter.mode not in (GLOBAL, PER_EPOCH):
-        return False
-    step = main.counter.step
-    value = first.shape.columns[first.loss].values[0].value
-    return step is not None and main.shape.columns[step].kind == FRACTION and bool(value) and math.isfinite(value or 0.0)
-
-
-RICH = 3
-"""Named numbers (a step, a loss, another metric) that are a step record though it is the only one."""
-EARLY = 10
-"""A step up to which a run may have come that printed one or two records; a final summary says a later one."""
-
-
-def _rich(group: Group, readings: Sequence[Reading]) -> bool:
-    main = group.main
-    step = main.counter.step if main.counter.mode == GLOBAL else main.counter.epoch if main.counter.mode == EPOCHS else None
-    telling = (METRIC, LOSS) if main.counter.mode == GLOBAL else (METRIC, LOSS, SCORE)
-    names = 1 + sum(1 for at, role in main.roles.items() if role.kind in telling and main.names[at].sure)
-    if main.loss is None or step is None or not main.names[step].words or names < RICH:
-        return False
-    values = [value for r in group.readings for value in counted_values(r)]
-    if any(r.loss is not None and r.counter.step is not None for r in without(readings, group.readings)):
-        return False
-    return all(value is not None and value <= EARLY for value in values)
-
-
-def _unambiguous(group: Group, readings: Sequence[Reading], rises: int) -> bool:
-    """Return whether one or two records name a step that counts up, or counts to a total, and a loss that no others print."""
-    main, step = group.main, group.main.counter.step
-    if main.loss is None or step is None or main.counter.mode != GLOBAL or main.bar or main.tier < 4:
-        return False
-    others = [r.counter.step for r in without(readings, group.readings) if r.loss is not None]
-    sure = sum(main.names[at].sure for at in main.roles)
-    total = not others and main.shape.columns[step].kind == FRACTION and sure >= RICH
-    named = bool(main.names[step].words) and main.names[main.loss].sure and set(others) <= {None}
-    return named and (total or rises == group.count - 1 > 0)
-
-
-def _drawn(group: Group, readings: Sequence[Reading]) -> bool:
-    """True for the only bars of the log that end with a loss: what counts in a bar is known without seeing it count."""
-    main = group.main
-    if main.loss is None or main.counter.mode not in (GLOBAL, PER_EPOCH) or main.counter.step not in drawn_steps(main.shape):
-        return False
-    if main.counter.mode == GLOBAL and any(b <= a for (_, a), (_, b) in pairwise(_counted(group))):
-        return False  # drawn again from the start: passes that nothing tells apart
-    return not any(r.bar and r.loss is not None for r in without(readings, group.readings))
-
-
-def _counted(group: Group) -> list[tuple[int, float]]:
-    """Return line and counter of the kept records of a group, in log order."""
-    pairs = (pair for r in group.readings for pair in zip(r.shape.lines, counted_values(r), strict=False))
-    return sorted((line, value) for line, value in pairs if value is not None)

@@ -42,6 +42,8 @@ class Vocabulary:
     answers: Mapping[str, str]
     printed_units: Mapping[str, str]
     evidence: Mapping[str, float]
+    margin: float
+    reasons: Mapping[str, str]
     min_records: int
     rising: float
 
@@ -186,6 +188,8 @@ def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, wi
             answers=data.get("answers", {}),
             printed_units=data.get("printed_units", {}),
             evidence={name: float(weight) for name, weight in data.get("evidence", {}).items()},
+            reasons=data.get("reasons", {}),
+            margin=float(thresholds.get("margin", 0)) / 10,
             min_records=thresholds["records"],
             rising=thresholds["rising"] / 100,
         )

@@ -21,10 +21,12 @@ def render_explain(explanation: Mapping[str, object], style: Style) -> str:
     ``candidates``: list of ``{id, version, score, step_records, records, chosen, why}``, best first, where
     ``score`` is a number or a text. ``rules``: list of ``{grammar, rule, event, matched, near_misses}`` of the chosen
     grammar. ``unmatched``: list of ``{line_number, text}``, lines that look like metrics and that no rule
-    explains. Missing values are ``–``.
+    explains. ``explanations``: list of ``{kind, records, line, chosen, score, evidence, why}`` of a log that no grammar knows.
+    Missing values are ``–``.
     """
     page = Page(style)
     _write_candidates(page, items(explanation, "candidates"))
+    _write_explanations(page, items(explanation, "explanations"))
     _write_rules(page, items(explanation, "rules"))
     _write_unmatched(page, items(explanation, "unmatched"))
     return page.text()
@@ -59,6 +61,27 @@ def _write_candidates(page: Page, candidates: Sequence[object]) -> None:
     for candidate, row in zip(candidates, rows, strict=False):
         if why := text(candidate, "why"):
             page.prose(page.say(why), "dim", bullet=f"{row[1].text}: ")
+
+
+def _write_explanations(page: Page, explanations: Sequence[object]) -> None:
+    """Write what may be the records of training, each with its evidence and its weights."""
+    if not explanations:
+        return
+    page.heading("what may be the records of training, by the weight of the evidence")
+    for each in explanations:
+        weights = child(each, "evidence")
+        told = (
+            ", ".join(f"{name.replace('_', ' ')} {value:+g}" for name, value in weights.items())
+            if isinstance(weights, dict)
+            else ""
+        )
+        mark = "✓" if truth(each, "chosen") is True else " "
+        page.line(
+            f"{mark} {_score(page, child(each, 'score'))}  {_count(each, 'records')} × {page.say(text(each, 'line') or '')}"
+        )
+        page.prose(told, "dim", bullet="    ")
+        if why := text(each, "why"):
+            page.prose(page.say(why), bullet="    not read: ")
 
 
 def _write_rules(page: Page, rules: Sequence[object]) -> None:

@@ -1,8 +1,9 @@
-"""Details of problems that older receipts hold in other words: each old text has its new one, which the package writes."""
+"""Details of problems that older receipts hold in other words: each old text has its new one, which the package or its vocabulary has."""
 
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[2] / "receipt_cli"
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = [*(ROOT / "receipt_cli").rglob("*.py"), ROOT / "grammars" / "generic" / "v2.yaml"]
 NEW_OF_OLD = {
     "processes, or attempts of them, print their steps in turns: the one that printed last is read":
         "processes interleave their steps; kept the last to print",
@@ -21,6 +22,6 @@ NEW_OF_OLD = {
 
 
 def test_each_old_text_has_its_new_one() -> None:
-    source = "".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
+    source = "".join(path.read_text("utf-8") for path in TEXTS)
     assert [new for new in NEW_OF_OLD.values() if new not in source] == []
     assert [old for old in NEW_OF_OLD if old in source] == []

@@ -116,3 +116,10 @@ def test_what_was_found_holds_for_a_second_reading(tmp_path: Path) -> None:
         assert again is not None
         assert b"".join(again.blocks()).split(b"\n") == whole.split(b"\n")[before:]
         assert again.empty_lines == source.empty_lines
+
+
+def test_records_of_one_form_that_are_cut_at_several_places_are_joined() -> None:
+    """Nothing is cut inside a word or a number: but what is cut off differs, though the records are alike."""
+    steps = [f"train Epoch [{n // 9}] [{58 * (n % 9)}/469] || accuracy=0.{4000 + n} - loss={9 / (n + 1):.3e}" for n in range(54)]
+    width = len("train Epoch [0] [58/469] || accuracy=0.4001 ")
+    assert told(joined([text(cut(steps, width))])[0]) == steps

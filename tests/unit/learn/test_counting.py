@@ -1,17 +1,13 @@
 """The counter of records: by step, by step inside an epoch, by epoch, or none."""
 
 from collections.abc import Iterable
-from typing import cast
 
 import pytest
 
 from receipt_cli.detect.generic import load_generic
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
-from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.readings import read_shape
-from receipt_cli.learn.series import Group
 from receipt_cli.learn.shapes import Miner
-from tests.tools.logs import receipt_of
 
 LOSSES = [f"{3 - n / 50:.4f}" for n in range(60)]
 
@@ -35,18 +31,3 @@ def mode(lines: Iterable[str]) -> tuple[str, int | None, int | None]:
 )
 def test_records_are_counted_by_the_column_that_rises(lines: list[str], want: tuple[str, int | None, int | None]) -> None:
     assert mode(lines) == want
-
-
-def test_the_main_reading_of_many_is_not_asked_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Group] = []
-    main = vars(Group)["main"]
-
-    def counted(group: Group) -> Reading:
-        asked.append(group)
-        return cast(Reading, main.fget(group))
-
-    monkeypatch.setattr(Group, "main", property(counted))
-    words = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot")
-    log = [f"step {n} loss {5 - n / 100} of {' '.join(words[n // 6**k % 6] for k in range(4))}" for n in range(300)]
-    assert receipt_of(log)["summary"]["steps"]["record_count"] == 300
-    assert len(asked) < 40
