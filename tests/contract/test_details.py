@@ -1,4 +1,4 @@
-"""Details of problems that older receipts hold in other words: each old text has its new one, which the package or its vocabulary has."""
+"""Details of problems that older receipts hold in other words: the package or its vocabulary has each new text."""
 
 from pathlib import Path
 
