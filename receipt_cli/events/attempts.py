@@ -1,9 +1,12 @@
 """Split the step records of a phase into attempts, and find the records that stand.
 
-A restart begins another attempt. It is recognised by a step that goes back, or by an equal step if the trainer introduced itself
-again or only the first step of the attempt is printed again. A record is superseded if its step is at or beyond the lowest step
-of a later attempt, which trains it again; else it stands. Lines about one step are one record: the first line, or of a progress
-bar the last.
+What began another launch was cut off before (``launches``), and displaced records are set aside (``counters.set_aside``). So a
+step that goes back is a restart, which begins another attempt, unless the line tells late of a record before it. So is an equal
+step, if the trainer introduced itself again (printed a header or compile line) or only the first step of the attempt is printed
+again. ``_BySteps._takes`` decides, for equal steps ``_same_step``; without steps, ``attempts_by_epoch``.
+
+A record is superseded if its step is at or beyond the lowest step of a later attempt, which trains it again; else it stands.
+Lines about one step are one record: the first line, or of a progress bar the last.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ LATE_RECORDS = 4
 
 
 class Attempts(NamedTuple):
-    """The step records of a phase (n), the first of each attempt (int64 [k]), the mask of those that stand, and contests.
+    """The attempts of a phase: its records ``steps`` (n), the index of the first of each attempt (``begins``, int64 [k]), a mask
+    ``stands`` of those that no later attempt superseded, and ``contests``: two records of one step with different values.
     A line that only adds to the record before it is no record of ``steps``; that record has its figures."""
 
     steps: EventTable
@@ -40,7 +44,9 @@ class Additions:
 
     def __init__(self) -> None:
         self._members: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
+        """By row of a record: the rows of the lines that add to it, each with whether its rule is noted."""
         self._known: dict[int, tuple[dict[str, float], dict[str, float], tuple[str, ...]]] = {}
+        """By row of a record to which something was added: all its metrics, its figures outside the registry, and the rules."""
 
     def _seen(self, row: Row) -> tuple[dict[str, float], dict[str, float], tuple[str, ...]]:
         return self._known.get(row.number) or (row.metrics, row.unregistered, row.rules)
@@ -98,19 +104,25 @@ def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
 
 
 class _BySteps:
-    """Finds the attempts of records with steps, in one pass over those whose step is not above that of the record before."""
+    """Finds the attempts of records with steps, in one pass over those whose step is not above that of the record before.
+    If one rule reads all records, no line is a late one: all steps that go back are then handled at once."""
 
     def __init__(self, steps: EventTable, introductions: Integers, copied: Sequence[int]) -> None:
         self.every, self.introductions, self.copied = steps, introductions, copied
+        """``every``: all records as given, each redraw of a progress bar included; for the others see ``attempts_by_step``."""
         self.steps = _drawn_once(steps)
+        """The records with one for all redraws in a row at a step. All indexes of this class count these."""
         self.kept = np.ones(len(self.steps), np.bool_)
+        """Mask of the ``steps`` that stay records of their own; each other one adds to one of these, repeats or contests it."""
         self.begins = [0]
+        """The index of the first record of each attempt so far."""
         self.additions = Additions()
         self.contests: list[Contest] = []
         self.drawn: list[tuple[int, int]] = []
         """Indexes of records of progress bars that are drawn again, each with the index of the redraw that stays."""
         self.seen = 0
         self.latest: int | None = None
+        """The last kept record with a step before the index ``seen``, up to which ``_numbered`` has looked; of any attempt."""
 
     def found(self) -> Attempts:
         """Return the attempts."""
@@ -119,7 +131,6 @@ class _BySteps:
         falls = places[1:] < places[:-1]
         single = len({source.rule.name for source in table.sources}) < 2
         asked = (np.flatnonzero(~rises & ~falls if single else ~rises) + 1).tolist()
-        # if one rule reads all records, no line is a late one: each step that goes back begins an attempt
         anew = (np.flatnonzero(falls) + 1) if single else np.empty(0, np.int64)
         done = 0
         for index in asked:
@@ -141,17 +152,18 @@ class _BySteps:
         last = self._before(index)
         step = self.steps.steps[index]
         numbered = self._numbered(index)
-        if step != step or numbered is None:
+        if step != step or numbered is None:  # no steps to compare: the record, or all of the attempt before it, print none
             kept = _is_new(self.additions, self.steps[last], row)
         elif step == self.steps.steps[numbered]:
             kept = self._same_step(index, numbered)
         elif step > self.steps.steps[numbered]:
             kept = True
         else:
+            # the step goes back: a late line if one of the records just before has this step, and no line of this rule yet
             near = [self.steps[one] for one, _ in zip(self._back(index), range(LATE_RECORDS), strict=False)][::-1]
             late = [one for one in near if one.step == row.step and row.rule.name not in self.additions.rules(one)]
             if late:
-                self.additions.add(late[0], row, noted=True)  # a late line
+                self.additions.add(late[0], row, noted=True)
             else:
                 self.begins.append(index)
             kept = not late
@@ -177,11 +189,14 @@ class _BySteps:
         return next(iter(self._back(index)))
 
     def _same_step(self, index: int, before: int) -> bool:
-        """Return whether a record with the step of the record ``before`` stays one of its own."""
+        """Return whether a record with the step of the record ``before`` stays one of its own.
+        The order of the branches matters: each is for what those before it leave."""
         additions = self.additions
         last, row = self.steps[before], self.steps[index]
-        if row.rule.name not in additions.rules(last):  # another line about the same step
+        # 1. a line of another rule says more about this step: only a rule that has printed it can print it again
+        if row.rule.name not in additions.rules(last):
             additions.add(last, row, noted=True)
+        # 2. a progress bar is drawn again: the last redraw is the record, and begins the attempt if the first one did
         elif row.rule.redraw and not _end_twice(self.steps[before : before + 1], self.steps[index : index + 1])[0]:
             additions.draw_again(last, row)
             self.drawn.append((before, index))
@@ -189,10 +204,14 @@ class _BySteps:
             if self.begins[-1] == before:
                 self.begins[-1] = index
             return True
+        # 3. no restart: identical figures, even after an introduction (whichever line counts, its figures are the same); another
+        # rank; or a second line with none of the figures of the first, unless the trainer introduced itself between them
         elif (
             additions.same(last, row) or row.rank != last.rank or (self._complete(last, row) and not self._began_anew(last, row))
         ):
             additions.add(last, row)  # a companion line follows the last copy
+        # 4. a restart. If several rules printed this step, one of their lines may come twice without a restart; if the loss scale
+        # falls, the trainer skipped the update and makes the step again
         elif (
             len(additions.rules(last)) == 1
             and not is_skipped(additions.figures(last), additions.figures(row))
@@ -200,8 +219,10 @@ class _BySteps:
         ):
             self.begins.append(index)
             return True
+        # 5. no restart, but other values: the first record stands, and a contest names the other
         elif row.rule.redraw or self._contradicts(last, row):
             self.contests.append(Contest(last, row))
+        # 6. other times or other differences that prove nothing: the first line counts, with what only the other one prints
         else:
             additions.add(last, row)
         return False
@@ -290,8 +311,8 @@ def _standing(places: Floats, begins: Integers) -> Mask:
 def attempts_by_step(steps: EventTable, introductions: Integers, copied: Sequence[int]) -> Attempts:
     """Return the attempts of step records of which some have a step.
 
-    ``introductions``: positions in the log (ascending) of lines with which the trainer introduces itself. ``copied``: the numbers
-    of lines that do not count as lines between two records.
+    ``introductions``: positions in the log (ascending) of the header and compile lines, with which a trainer introduces itself.
+    ``copied``: the numbers (ascending) of lines that are left out when the lines between two records are counted.
     """
     return _BySteps(steps, introductions, copied).found()
 
@@ -362,10 +383,10 @@ def _may_say_more(steps: EventTable) -> Mask:
 
 
 def _is_new(additions: Additions, last: Row, row: Row) -> bool:
-    """Return whether a record stays one of its own if it or the one before has no step; else its figures go to that one.
+    """Return whether a record stays one of its own, if it or the one before has no step.
 
-    It does not stay if another rank printed the same just before. Nor if it prints further metrics of the same batch: the
-    counters, and the figures that both print, are equal.
+    It is left out if another rank printed the same just before. Its figures go to the record before if it prints further metrics
+    of the same batch: the counters, and the figures that both print, are equal.
     """
     if row.step is not None or row.rule.name != last.rule.name:
         return True

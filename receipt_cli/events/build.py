@@ -15,7 +15,8 @@ from receipt_cli.scan.segment import SegmentBody
 
 
 class ReadEvents(NamedTuple):
-    """All records, the problems of naming cells, the number of further rows without an opening line, and the counts of cells."""
+    """The ``table`` of all records, the ``problems`` of naming cells, how many rows without an opening line have none of these
+    (``more``), and the ``ledger``, which counts cells."""
 
     table: EventTable
     problems: list[Problem]

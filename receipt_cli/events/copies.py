@@ -85,7 +85,8 @@ def _is_timed(names: Iterable[str]) -> bool:
 
 
 def _has_figures(table: EventTable) -> Mask:
-    """Return the mask of the lines that are records or have metrics. Other lines begin or end a run; each rank keeps its own."""
+    """Return the mask of the records that are steps, evaluations or progress, or print a metric.
+    The others only mark where a run begins or ends; those of each rank are kept."""
     found = np.array(table.by_source(lambda source: source.rule.event in _RECORDS))
     for name in table.of_sources(lambda source: source.rule.event not in _RECORDS).metric_names():
         found[table.metric(name).rows] = True
@@ -113,16 +114,16 @@ class _Prints:
         self.columns = columns
 
     def stated_by(self, row: int) -> Hashable:
-        """Return the facts and the texts of the record ``row``."""
+        """Return the facts and the texts of the record ``row``, as a key for comparisons."""
         found = self.table[row]
         return frozenset(found.facts.items()), frozenset(found.texts.items())
 
     def stating(self) -> Mask:
-        """Return the mask of the records that may state facts or texts."""
+        """Return the mask of the records whose rule can print facts or texts."""
         return self.table.by_source(lambda source: source.speaks)
 
     def same(self, ours: Integers, theirs: Integers) -> bool:
-        """Return whether each record of ``ours`` prints the same as the record of ``theirs`` at the same index."""
+        """Return whether the records at the rows ``ours`` and ``theirs`` print the same, pair by pair."""
         for part in slices(len(ours)):
             one, other = ours[part], theirs[part]
             pairs = ((column[one], column[other]) for column in self.columns if column.strides != (0,))
@@ -132,7 +133,7 @@ class _Prints:
         return all(self.stated_by(int(ours[row])) == self.stated_by(int(theirs[row])) for row in stating)
 
     def numbers(self) -> Integers:
-        """Return a number for each record; records that print the same have the same number."""
+        """Return an id for each record (int64 [n]): records have the same id if they print the same."""
         found = self.table.column("source").astype(np.int64)
         texts: dict[Hashable, int] = {}
         stating = self.stating()
@@ -301,7 +302,7 @@ def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:
 
 
 def _lanes(table: EventTable, counts: Mask, stride: int) -> Integers | None:
-    """Return the number of the process of each step record and of its companions (int64 [n]), -1 for other records.
+    """Return the id of the process of each step record (mask ``counts``) and its companions (int64 [n]); -1 for other records.
 
     A record goes on from the process with the nearest lower step, at most some strides below; from several at one step, the one
     with the nearest values. None if there are more than ``MOST_LANES`` processes.

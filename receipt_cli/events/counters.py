@@ -26,7 +26,7 @@ Figures = Mapping[str, float]
 PASTED, JUMP = "pasted", "jump"
 """The events of displaced records: their counter goes back for a while, or far ahead."""
 FEWEST = 3
-"""Fewest records that show how far apart they are."""
+"""Fewest records whose distances show a stride."""
 FAR = 10
 """Most strides by which a counter rises without a jump."""
 NEAR = 64
@@ -100,10 +100,10 @@ def _record_at(steps: EventTable, other: Row) -> Row | None:
 
 
 def count_displaced(before: Sequence[float], after: Sequence[float]) -> int:
-    """Return how many records at the beginning of ``after`` are displaced: the next one goes on from ``before`` (ascending).
+    """Return how many of the next positions (``after``) do not fit, until one goes on from those ``before`` (ascending).
 
-    0 if no record goes on: the counter was reset, or nothing happened. A record that continues the stride of the displaced ones
-    is one of them.
+    0 if none goes on: the counter was reset, or nothing happened. A record that continues the stride of those that do not fit is
+    one of them: it is displaced, too.
     """
     widest = max((other - one for one, other in pairwise(before)), default=0)
     last = before[-1]
@@ -168,7 +168,7 @@ def set_aside(table: EventTable) -> EventTable:
 
 
 def _displaced(places: Floats) -> Iterator[tuple[str, int, int]]:
-    """Yield for each group of displaced records the event, the index of the first record, and their number."""
+    """Yield for each group of displaced records ``PASTED`` or ``JUMP``, the index of the first, and how many follow in a row."""
     at, widest = 1, 0.0
     while at < len(places):
         rises = np.diff(places[at - 1 : at + PIECE])
@@ -211,7 +211,7 @@ def _ascending(places: Floats) -> list[float]:
 
 def places_of(steps: EventTable) -> Floats:
     """Return a number for each record (float64 [n]) that rises with training: its position, if any record has a step.
-    Else a number that rises with its epoch and the count inside the epoch; without epochs the samples or tokens so far."""
+    Else epoch and count inside the epoch combined; without epochs the samples or tokens so far, NaN if a record lacks them."""
     if not np.isnan(steps.steps).all():
         return steps.positions
     if np.isnan(steps.positions).all():
@@ -232,11 +232,11 @@ def places_of(steps: EventTable) -> Floats:
 
 
 def comes_again(positions: Floats, *, counted: bool = False) -> Integers:
-    """Return the records (indexes) with the same epoch as the record before; none if epochs are too coarse to tell records apart.
+    """Return the records (indexes) at the position of the record before; none if positions are too coarse to tell records apart.
 
-    Fractions of an epoch tell records apart if they are printed so finely that they rise with each record. Whole epochs do if at
-    most a tenth of the records share one, or if each comes twice: two processes print them. If a count inside the epoch is
-    printed (``counted``), half of the records may share a position.
+    A position is an epoch, or if ``counted`` a number from ``places_of``. Fractions of an epoch tell records apart if they are
+    printed so finely that they rise with each record. Whole epochs do if at most a tenth of the records share one, or if each
+    comes twice: two processes print them. If ``counted``, half of the records may share a position.
     """
     again = np.flatnonzero(positions[1:] == positions[:-1]) + 1
     if not len(again):

@@ -83,7 +83,8 @@ def _unnumbered(table: EventTable) -> Mask:
 
 
 def _stale(table: EventTable) -> Mask:
-    """Return the mask of the full progress bars that show the name of the next epoch already: the bar is reset only after it."""
+    """Return the mask of the full progress bars that show the number of the next epoch already.
+    The trainer changes the number first and resets the bar in the redraw after it."""
     stale = np.zeros(len(table), np.bool_)
     if not any(source.rule.redraw and source.is_step for source in table.sources):
         return stale
@@ -119,8 +120,8 @@ def _without_whole_runs(table: EventTable) -> EventTable:
 
 
 def _evaluated(table: EventTable, running: _Running) -> Mask:
-    """Return the mask of the records of evaluation passes that the rule of the training steps reads.
-    Such passes have a length of their own, follow the training of the same epoch twice or more, and have fewer records."""
+    """Return the mask of the records that the step rule reads but that belong to an evaluation pass.
+    In at least two epochs such a pass follows the training; its length is another, and it has fewer records."""
     found = np.zeros(len(table), np.bool_)
     epochs, lengths = (running.of(table, name) for name in ("epoch_number", "epoch_steps"))
     if np.fmin.reduce(lengths, initial=np.inf) >= np.fmax.reduce(lengths, initial=-np.inf):
@@ -206,7 +207,7 @@ def counted(table: EventTable, running: _Running, unprinted: Mask | None = None)
 
 
 def _groups(table: EventTable, mask: Mask, first: Callable[[Source], int]) -> Iterator[tuple[tuple[str, int, int], Integers]]:
-    """Yield the rows of the records in ``mask`` for each grammar, first epoch and rank."""
+    """Yield for each grammar, number of its first epoch (``first``) and rank the rows of the records in ``mask``."""
     keys = [(source.grammar.id, first(source)) for source in table.log.sources]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     rows = np.flatnonzero(mask)
@@ -255,8 +256,8 @@ def _filled(values: Floats) -> Floats:
 
 
 def _single_passes(table: EventTable) -> dict[str, Array]:
-    """Return steps and plans of the records that print a position in a pass of one length, if the log shows a single pass.
-    If the counter never goes back, that pass is the whole run; if it does, the pass of a record is unknown."""
+    """Return the columns ``step`` and ``planned``, set to the counter inside a pass and its length, for each rule and rank
+    with a single pass: the counter never goes back, the length never changes. If it goes back, the pass is unknown."""
     kinds = table.by_source(lambda source: source.rule.event == "step" and source.rule.counts == "step")
     printed = ~np.logical_and.reduce([np.isnan(table.column(name)) for name in COUNTERS])
     asked = kinds & printed & np.isnan(table.steps)
@@ -283,7 +284,7 @@ class _Lengths:
         self.last = (-1, -1)
         self.length = 0
         self.passed, self.counted, self.steps = first, 0, 0
-        """An epoch; how many epochs before it were seen, and the sum of their lengths."""
+        """``counted`` epochs before the epoch ``passed`` were seen; they have ``steps`` steps together."""
 
     def steps_before(self, epoch: int, inside: int, length: int) -> int:
         """Return the steps of all epochs before ``epoch``, which itself has ``length`` steps."""
@@ -369,7 +370,9 @@ def _records(table: EventTable) -> EventTable:
 
 
 def _announced(table: EventTable, left: Mask) -> tuple[EventTable, Mask]:
-    """Return the table with announced evaluations as such, and the mask of repeated records; records of ``left`` do not count."""
+    """Return the table with announced evaluations read as evaluations, and the mask of the announced repetitions.
+    A line of a rule with ``repeats`` announces that many step records of its grammar: evaluations if it is a progress line, else
+    repetitions of earlier records. Records in the mask ``left`` announce nothing."""
     repeats: dict[str, tuple[int, bool]] = {}
     repeated = np.zeros(len(table), np.bool_)
     evaluations: list[int] = []

@@ -37,7 +37,7 @@ class SeveralRuns(UsageError):
 
 @dataclass(frozen=True)
 class Part:
-    """One stream as read: ``records`` are its first record and the one after its last."""
+    """One stream as read, the stream ``number`` of the log: ``records`` are its first record and the one after its last."""
 
     number: int
     stream: Stream

@@ -108,7 +108,7 @@ def _places(events: EventTable) -> Floats:
 def _cuts_of(
     events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Collection[int]
 ) -> tuple[list[int], dict[int, str], list[int]]:
-    """Return the rows that begin another launch, the signs of those that are folds or doubtful, and the contested rows.
+    """Return the rows that begin another launch; by row ``FOLD`` or ``DOUBT``, if it is one of these; and the contested rows.
 
     A row is contested if a step begins anew there and little indicates another start. If a log was appended to itself, the rows
     of its first copy count for each copy.
@@ -163,6 +163,7 @@ class _Walk:
         self.of_ranks = len(distinct(events.rank)) > 1
         self.named = runs_named(events)
         self.signs: dict[int, str] = {}
+        """``FOLD`` or ``DOUBT`` by the row that begins such a launch."""
         self.contested: list[int] = []
         self.weak = False
         self._new(0)
@@ -170,7 +171,7 @@ class _Walk:
     def _new(self, begin: int) -> None:
         self.begin = begin
         self.begun_at: dict[Key, int] = {}
-        """For each kind of step record the number of the first one in the launch."""
+        """For each kind of step record the first one in the launch, by its number among all of its kind (see ``Coming``)."""
         self.banner: set[tuple[str, str]] = set()
         self.opening: tuple[str, str] | None = None
         self.openings = 0

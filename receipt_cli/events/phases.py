@@ -39,8 +39,9 @@ LOOKED_BACK = 64
 class Phase:
     """One stage of training, in log order.
 
-    ``step_events`` are all its step lines. ``every`` are its step records, without lines that only add to the record before.
-    ``stands`` is the mask of those that no later attempt superseded, ``begins`` the index of the first record of each attempt.
+    ``step_events`` are all its step lines, ``evals`` the evaluations that stand, ``standalone_events`` its other lines. ``every``
+    are its step records, without lines that only add to the record before. ``stands`` is the mask of those that no later attempt
+    superseded, ``begins`` the index of the first record of each attempt.
     """
 
     grammar: Grammar
@@ -117,7 +118,8 @@ class Phase:
 
 
 def split_phases(events: EventTable, copied: Sequence[int] = ()) -> list[Phase]:
-    """Return the phases of a launch with their attempts. ``copied``: lines that do not count between records."""
+    """Return the phases of a launch with their attempts.
+    ``copied``: the numbers (ascending) of lines that are left out when the lines between two records are counted."""
     sweep = _Sweep(events)
     drafts = _merge_nameless(sweep.drafts())
     if sweep.owners:

@@ -15,7 +15,7 @@ from receipt_cli.scan.columns import NONE_SHOWN, RuleColumns, Shown
 
 
 class Digits(NamedTuple):
-    """The fewest and the most decimals of any record, in base units."""
+    """The fewest and the most decimals with which any record prints a metric, in base units."""
 
     least: int
     greatest: int
@@ -27,7 +27,8 @@ class Digits(NamedTuple):
 
 
 class PrintedDigits:
-    """Answers how many decimals the records of a table have, from the counts of the rules that read them."""
+    """Tells with how many decimals the records of a table print a metric.
+    It knows what the scan counted for each rule: how many records show each number of decimals."""
 
     def __init__(self, columns: Callable[[Grammar, Rule], RuleColumns | None] = lambda grammar, rule: None) -> None:
         """``columns`` returns the columns of a rule, None if it read nothing."""
@@ -74,5 +75,5 @@ def _positions(parts: Sequence[tuple[Source, Rows]]) -> Integers:
 
 
 def _may_show(shown: Shown, at: Integers) -> bool:
-    """Return whether a record at one of the positions ``at`` lies among the records that show these decimals."""
+    """Return whether one of the records at the positions ``at`` lies between the first and the last that show these decimals."""
     return bool(shown.first < at.max(initial=-1) and at.min(initial=NONE_SHOWN.first) < shown.last)

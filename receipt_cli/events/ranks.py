@@ -29,7 +29,7 @@ STEP_TIME = "step_time_s"
 
 
 class RankFigures(NamedTuple):
-    """What one rank itself printed: step records, first and last step, largest memory figure, median of its step times.
+    """What one rank itself printed: number of step records, first and last step, largest memory figure, median step time.
     ``straggles`` compares the median with all ranks; None if it or two others have none."""
 
     records: int
@@ -137,7 +137,7 @@ def _beside(table: EventTable) -> bool:
 
 
 def _counts(table: EventTable) -> dict[tuple[str, str], Counter[int]]:
-    """Return the number of step records of each rank by rule; those without a label, except redraws, count as ``NO_RANK``."""
+    """Return by rule how many step records each rank has; those without a label, except redraws, count as ``NO_RANK``."""
     counts: dict[tuple[str, str], Counter[int]] = {}
     for source, rows, _ in table.parts:
         if source.rule.event == "step":
@@ -150,8 +150,8 @@ def _counts(table: EventTable) -> dict[tuple[str, str], Counter[int]]:
 
 
 def _places(table: EventTable) -> Integers:
-    """Return a number for each position in training (int64 [n]), -1 if a record has none.
-    Records of one step, or without a step of equal counters and epoch (if the log has none, equal totals), share a number."""
+    """Return for each record the id of its position in training (int64 [n]), -1 if it has none.
+    Records of one step, or without a step of equal counters and epoch (if the log has none, equal totals), share an id."""
     if len(table) and not np.isnan(table.steps).any():
         lowest = float(table.steps.min())
         parts = ((table.steps[part] - lowest).astype(np.int64) for part in slices(len(table)))

@@ -53,6 +53,7 @@ _RUNS = r"(?:fold|seed|trial)"
 _RUN = compile_later(rf"(?<![^\W_]){_RUNS}[ _#:=-]{{0,3}}\d+", re.IGNORECASE)
 _RUN_NAME = compile_later(rf"{_RUNS}(?:_?(?:id|idx|index|number|no))?$", re.IGNORECASE)
 Key = tuple[str, str | None, str, int]
+"""A kind of step records: grammar, stage (None: without a name), rule, rank."""
 
 
 class Known(dict[str, set[float | str]]):
@@ -77,7 +78,8 @@ class Known(dict[str, set[float | str]]):
 
 @dataclass(frozen=True, eq=False)
 class Coming:
-    """The step records of one kind (n) that print a position: their rows in the table, and the positions (float64 [n])."""
+    """The step records of one kind (n, numbered from 0) that print a position: ``rows`` of the table, ``places`` (float64 [n]) in
+    training."""
 
     table: EventTable
     rows: Rows
@@ -88,7 +90,7 @@ class Coming:
         return int(before_in(self.rows, np.array([index]))[0])
 
     def row(self, number: int) -> int:
-        """Return the row of the record ``number``."""
+        """Return the row of one of these records by its number."""
         return int(numbers_in(chosen(self.rows, slice(number, number + 1)))[0])
 
     @cached_property
@@ -108,7 +110,8 @@ class Coming:
         return np.append(False, self.places[1:] < self.places[:-1])
 
     def values(self, begin: int, end: int) -> dict[float, Row]:
-        """Return the first ``COMPARED`` records of the numbers ``begin`` to ``end`` (exclusive) by their positions."""
+        """Return by position the first record there, of the records number ``begin`` to ``end`` (exclusive).
+        At most ``COMPARED`` positions, in the order in which they come."""
         found: dict[float, Row] = {}
         for number in range(begin, end):
             found.setdefault(float(self.places[number]), self.table[self.row(number)])
@@ -147,7 +150,7 @@ class Track:
 
     @property
     def values(self) -> dict[float, Row]:
-        """The first records, by their positions."""
+        """The first record at each of the first ``COMPARED`` positions, by position."""
         return self.coming.values(self.begin, self.end)
 
     @property

@@ -41,7 +41,8 @@ def number_steps(table: EventTable) -> EventTable:
 
 
 def _numbers(records: EventTable, bars: EventTable) -> Floats | None:
-    """Return the steps of the records if one of the ``bars`` follows each of them and the steps rise by one stride, else None."""
+    """Return the steps that the ``bars`` after the records show (float64 [n]).
+    None if no bar is between a record and the next one, or if the steps do not rise by one stride."""
     at, places = records.at, bars.at
 
     def parts() -> list[Floats]:

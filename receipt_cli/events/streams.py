@@ -1,8 +1,8 @@
 """Read the files of one log into one body, and order their events and markers.
 
 Each file is scanned by itself; the bodies are joined in turn, so that line numbers count through the files. Time stamps of two
-hosts disagree and many lines have none, but all ranks share the step. So the stream of the rank with most step records is the
-time line, and a record of another rank is placed beside the last step that this rank printed.
+hosts disagree and many lines have none, but all ranks share the step. So the streams of the process with most step records,
+its restarts included, are the time line, and a record of another rank is placed beside the last step that this rank printed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from receipt_cli.scan.segment import TAIL_KEPT, Hits, Segment, SegmentBody
 from receipt_cli.scan.workers import scan_source
 
 Place = tuple[int, int, int, int, int]
-"""(stream of the time line, record in it, -1 before it or 0 for itself or 1 after it, lane, record of the lane)."""
+"""Where a record comes in the run: (stream of the time line, record in it, -1 before it or 0 for itself or 1 after it, lane,
+record of the lane). Places ascend in the order of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ class LogFacts:
 
 @dataclass(slots=True)
 class Gathered:
-    """A log as read. ``starts`` and ``lines`` are the numbers of records and of lines before each stream."""
+    """A log as read. For each stream, ``starts`` and ``lines`` are how many records and lines precede it, ``heads`` its first
+    bytes, ``tails`` its last bytes and its size. ``opening`` and ``final``: the first and the last stream of the time line."""
 
     body: SegmentBody
     log: LogFacts
@@ -133,7 +135,7 @@ class Gathered:
         return bisect_left(self.starts, record + 1) - 1
 
     def _places(self, lanes: Sequence[Lane]) -> dict[int, Place]:
-        """Return the place of each record with an event or a marker, by the number of the record."""
+        """Return for each record with an event or a marker, by its number in the log, where it comes in the run."""
         records: list[set[int]] = [set() for _ in self.streams]
         for at in (at for hits in self.body.markers.values() for at in hits.at):
             records[self._stream(at >> POSITION_BITS)].add(at >> POSITION_BITS)
@@ -149,7 +151,8 @@ class Gathered:
         return places
 
     def _numbers(self, places: dict[int, Place]) -> dict[int, int]:
-        """Return the new number of each record: in the order of the places, with the distances inside a stream kept."""
+        """Return the new number of each record by its old one; numbers rise in the order of ``places``.
+        Two neighbours that follow each other in one stream keep their distance; otherwise the number rises by 1."""
         numbers: dict[int, int] = {}
         number = before = 0
         for record in sorted(places, key=places.__getitem__):
@@ -265,7 +268,7 @@ def last_bytes_before(stream: Stream, line: int) -> bytes:
 def _beside(
     lane: Lane, anchors: Sequence[tuple[float, tuple[int, int]]], records: Sequence[set[int]]
 ) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """Yield each record of a lane beside the time line, with its place: the record of the time line, and -1 before or 1 after it.
+    """Yield each record of a lane beside the time line with the first three of its ``Place``: -1 before a record or 1 after it.
 
     A record before the first step of a stream goes before that step; one at the very end goes to the end of the attempt: that
     other ranks still printed steps does not mean that this one survived. In a stream without steps, errors go to the beginning if
@@ -306,7 +309,7 @@ def _beside(
 
 
 def _steps_of(part: Part) -> Iterator[tuple[int, float]]:
-    """Yield each step record of a stream (its number) and its position in training, 0 if it prints none."""
+    """Yield the number in the log of each step record of a stream, and its position in training, 0 if it prints none."""
     places = np.where(np.isnan(part.steps.positions), 0.0, part.steps.positions)
     return zip((part.steps.at >> POSITION_BITS).tolist(), places.tolist(), strict=True)
 

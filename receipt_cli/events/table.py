@@ -78,7 +78,7 @@ def numbers_in(rows: Rows) -> Integers:
 
 
 def before_in(rows: Rows, places: Integers) -> Integers:
-    """Return how many of ``rows`` (ascending) are before each row of ``places``."""
+    """Return for each row in ``places`` how many of ``rows`` (ascending) are before it."""
     if isinstance(rows, slice):
         found: Integers = np.clip(places - rows.start, 0, size_of(rows))
         return found
@@ -130,7 +130,8 @@ def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats
 
 
 def read(columns: Sequence[NumberColumn], rows: Rows) -> tuple[Integers | None, Floats]:
-    """Return the same as ``values_at`` for a figure in several columns; if a row has several values, the first column counts."""
+    """Return the indexes of the ``rows`` that have a value of a figure (None: all), and the values (float64).
+    If several of its ``columns`` have one, the first counts."""
     if len(columns) == 1:
         return values_at(columns[0], rows)
     filled, known = np.full(size_of(rows), math.nan), np.zeros(size_of(rows), np.bool_)
@@ -142,7 +143,7 @@ def read(columns: Sequence[NumberColumn], rows: Rows) -> tuple[Integers | None, 
 
 
 def _lines_of(columns: Sequence[NumberColumn], rows: Rows, own: Integers) -> Integers:
-    """Return the line that prints a figure for each of ``rows``, if ``columns`` hold it; ``own``: the lines of the records."""
+    """Return for each of ``rows`` the line that prints a figure: that of its record (``own``), unless another line added it."""
     if all(column.printed is None for column in columns):
         return own
     lines = own.copy()
@@ -172,8 +173,9 @@ def distinct(values: Array) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """What one rule read. ``metrics`` and ``others`` map the name of a figure to its columns; the first one with a value counts.
-    ``joined`` maps the name of another rule to the rows (ascending) to which a line of that rule adds figures."""
+    """What one rule read: its records are rows from 0. ``metrics`` and ``others`` (figures outside the registry) map a name to
+    columns of which the first with a value counts. ``meanings``: scope and definition of each metric. ``joined`` maps the name of
+    another rule to the rows (ascending) to which a line of that rule adds figures."""
 
     grammar: Grammar
     rule: Rule
@@ -212,7 +214,7 @@ class Source:
 
     @property
     def speaks(self) -> bool:
-        """Whether the records may print facts or texts."""
+        """Whether the rule read facts or texts; if not, none of its records prints any."""
         targets = (self.rule.fields[name].target for name in self.columns.numbers)
         return bool(self.columns.texts) or any(kind == "fact" or name in MOMENTS for kind, name in targets)
 
@@ -227,7 +229,7 @@ class Source:
         )
 
     def counted(self, target: str) -> Floats:
-        """Return a whole number of each record (float64 [n]), by its structural ``target``; NaN if a record prints none."""
+        """Return the values of the structural ``target`` (step, rank, a counter) without fractions (float64 [n]); NaN: none."""
         columns = [c for name, c in self.columns.numbers.items() if self.rule.fields[name].target == ("structural", target)]
         count = len(self.columns)
         if len(columns) == 1 and columns[0].dense and len(columns[0].values) == count:
@@ -291,7 +293,8 @@ class Source:
         )  # fmt: skip
 
     def folded(self, mine: Integers, its: Integers) -> Source:
-        """Return the source with the last figures of the rows ``its`` added to the rows ``mine`` that print none."""
+        """Return the source with figures of the rows ``its`` added to the rows ``mine`` that lack them, pair by pair.
+        If a row of ``mine`` is in several pairs, the last value counts."""
 
         def added(figures: Mapping[str, Sequence[NumberColumn]]) -> dict[str, Sequence[NumberColumn]]:
             made = dict(figures)
@@ -310,7 +313,7 @@ class Source:
 
 
 class Cell(NamedTuple):
-    """The values that a record prints: figures in base units, facts (numbers or texts), and texts that are no facts."""
+    """What a record prints, by name: metrics and ``others`` (outside the registry) in base units, facts, and other texts."""
 
     metrics: dict[str, float]
     others: dict[str, float]
@@ -324,7 +327,7 @@ class Log:
     def __init__(self, sources: Sequence[Source], places: Sequence[Rows], columns: Mapping[str, Array] = _NONE) -> None:
         self.sources, self.places = tuple(sources), tuple(places)
         self.first = tuple(range(len(sources)))
-        """For each source the number of the source with the same rows: a source that reads records otherwise shares them."""
+        """For each source the index of the one whose rows it has: its own, unless ``read_as`` made it from another source."""
         self.count = sum(map(size_of, places))
         self._columns = dict(columns)
         self._blocks: dict[tuple[int, int], list[Cell]] = {}
@@ -334,7 +337,7 @@ class Log:
 
         ``at``, ``line``, ``rank`` (int64) and ``clock`` (float64) are those of the lines; ``step``, ``planned`` and ``COUNTERS``
         are whole numbers in float64, NaN if unknown; ``epoch`` is the epoch of a record that prints none; ``source`` is the
-        number of the source (int16).
+        index of the record's source in ``sources`` (int16).
         """
         if name not in self._columns:
             made = self._made(name)
@@ -479,7 +482,7 @@ T = TypeVar("T")
 
 
 class _Value(Generic[T]):
-    """An attribute of a row: its value in a column of the log."""
+    """Descriptor of ``Row``: reads one column of the log at the row, and returns what ``made`` makes of the value."""
 
     def __init__(self, name: str, made: Callable[[Any], T]) -> None:
         self.name, self.made = name, made
@@ -489,7 +492,7 @@ class _Value(Generic[T]):
 
 
 class _Printed(Generic[T]):
-    """An attribute of a row: one kind of values that its record prints."""
+    """Descriptor of ``Row``: reads one field of the row's ``Cell``, such as its facts."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -535,7 +538,7 @@ class Row:
 
     @property
     def source(self) -> Source:
-        """The source of the record."""
+        """What the rule of the record read."""
         return self.log.sources[int(self.log.column("source")[self.number])]
 
     @property
@@ -598,7 +601,7 @@ class Row:
 
 
 class Column(NamedTuple):
-    """A figure: the rows of a table that have it (int64 [m], or a slice), in log order, and its values."""
+    """A figure: ``rows`` of a table that have it (int64 [m], or a slice), in log order, and their ``values`` (float64 [m])."""
 
     rows: Rows
     values: Floats
@@ -618,7 +621,7 @@ class Column(NamedTuple):
 
 
 class _Column(Generic[T]):
-    """An attribute of a table: a column of its rows."""
+    """Descriptor of ``EventTable``: reads one column of the log at all rows of the table."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -685,7 +688,7 @@ class EventTable:
 
     @cached_property
     def parts(self) -> list[tuple[Source, Rows, Rows]]:
-        """The sources of the records, each with the rows of its records in this table and in the source."""
+        """The sources of the records, each with the rows of its records: first in this table, then in the source."""
         codes = self.column("source")
         numbers = distinct(codes)
         found: list[tuple[Source, Rows, Rows]] = []
@@ -696,11 +699,11 @@ class EventTable:
 
     @property
     def sources(self) -> list[Source]:
-        """The sources of the records."""
+        """The sources (what one rule read, see ``Source``) of which the table has records."""
         return [source for source, _, _ in self.parts]
 
     def series(self, mask: Mask) -> Iterator[tuple[Source, Rows]]:
-        """Yield the rows (ascending) of the records in a mask, for each source and rank."""
+        """Yield for each source and rank the source and the rows (ascending) of its records in a mask."""
         for source, rows, _ in self.parts:
             mine = chosen(rows, where(mask[rows]))
             ranks = self.rank[mine]
@@ -709,7 +712,7 @@ class EventTable:
                 yield source, mine if len(several) == 1 else chosen(mine, where(ranks == rank))
 
     def by_source(self, value: Callable[[Source], Any]) -> Array:
-        """Return for each record ([n]) the ``value`` of its source."""
+        """Return for each record ([n]) what the function ``value`` returns for its source."""
         codes, known = self.column("source"), [value(source) for source in self.log.sources]
         if codes.strides == (0,) and len(codes):
             return repeated(known[codes[0]], self.count)
@@ -727,7 +730,7 @@ class EventTable:
         return self if mask.all() else self.chosen(where(mask))
 
     def of_sources(self, wanted: Callable[[Source], bool]) -> EventTable:
-        """Return the table of the records with a ``wanted`` source."""
+        """Return the table of the records for whose source the function ``wanted`` returns true."""
         return self.where(self.by_source(wanted))
 
     def between(self, start: int, end: int) -> EventTable:
@@ -743,7 +746,7 @@ class EventTable:
         return EventTable(self.log, np.sort(np.concatenate([numbers_in(table.rows) for table in tables])))
 
     def having(self, **columns: Array | Sequence[float]) -> EventTable:
-        """Return the table with the given columns ([n] each)."""
+        """Return the table with other values ([n] each) in the named columns of its log."""
         made: dict[str, Array] = {}
         for name, given in columns.items():
             values: Array = np.asarray(given)
@@ -798,7 +801,7 @@ class EventTable:
         return self.of(log.having(sources))
 
     def read_as(self, index: Integers, made: Callable[[Source], Source]) -> EventTable:
-        """Return the table with its records at ``index`` in other sources, which ``made`` makes from theirs."""
+        """Return the table with its records at ``index`` read otherwise: ``made`` makes their new sources from the old ones."""
         log, rows = self.log, numbers_in(chosen(self.rows, index))
         codes, sources, first = np.array(log.column("source")), list(log.sources), list(log.first)
         for number in distinct_values(codes[rows]).tolist():
@@ -898,7 +901,7 @@ class EventTable:
         return values
 
     def figure(self, values: Floats, known: Mask) -> Column:
-        """Return the ``values`` (float64 [n]) at the rows of the mask ``known`` as a figure."""
+        """Return as a figure the ``values`` (float64 [n], one for each record) at which the mask ``known`` is true."""
         return Column(slice(0, self.count), values).chosen(known)
 
     @cached_property
@@ -995,8 +998,8 @@ def curve_of(table: EventTable, column: Column) -> tuple[Floats, Floats]:
 
 @dataclass(slots=True)
 class Places:
-    """Lines (from 1) that print values of a metric; None if there is no such line.
-    ``min``, ``max``, and the counts and first lines of NaN and of infinities are those of the steady window."""
+    """The lines (from 1; None if there is none) of the first, last, least and greatest value of a metric, and of its first NaN
+    and first infinity with their counts; all but the first two are of the steady window. ``resolution``: of the digits."""
 
     first_line: int | None = None
     last_line: int | None = None

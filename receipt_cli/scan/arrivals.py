@@ -34,7 +34,7 @@ _MOST_CARRIED = 4 << 20
 
 
 class LaunchTimes(NamedTuple):
-    """One launch: the bytes of the log before it, how many of the last of these have no time, and the longest pause.
+    """One start of the program: the bytes of the log before it, how many of the last of these have no time, the longest pause.
 
     ``begun_ms`` and ``ended_ms`` are in milliseconds since 1970; if it was ``followed``, the first is when that began. The end
     is None if it is unknown.
@@ -59,7 +59,7 @@ class LaunchTimes(NamedTuple):
 
 
 class Started(NamedTuple):
-    """One launch: the records before it, its first line, when it was started, and when it ended or its last record came.
+    """One start of the program: the records before it, its first line, when it began, and when it ended or its last record came.
 
     The times are in seconds since 1970, None if unknown.
     """
@@ -72,8 +72,8 @@ class Started(NamedTuple):
 
 class Entries(NamedTuple):
     """Decoded entries: the bytes of the log up to the end of each (int64 [k]), and when they came, in seconds since 1970
-    (float64 [k]; NaN if unknown); the launches; and the longest pause between reads in milliseconds. ``followed``: the log was
-    looked at after each pause, whether it had grown or not."""
+    (float64 [k]; NaN if unknown); the starts of the program; and the longest pause between reads in milliseconds.
+    ``followed``: the log was looked at after each pause, whether it had grown or not."""
 
     offsets: Integers
     clock: Floats
@@ -249,7 +249,7 @@ class Arrivals:
         return np.where(known, np.append(self.entries.clock, np.nan)[np.minimum(places, len(self.entries.clock))], np.nan)
 
     def starts(self) -> list[Started]:
-        """Return the launches of the log, in order; after it was read."""
+        """Return the starts of the program in the log, in order; after it was read."""
         offsets, clock = self.entries.offsets, self.entries.clock
         found: list[Started] = []
         bounds = [*(launch.offset for launch in self.entries.launches[1:]), None]

@@ -127,7 +127,7 @@ def _parts(
 
 
 def _tells(samples: Samples, works: Sequence[Work]) -> bool:
-    """Return whether the samples show what the GPUs did in the steps: they cover nearly all steps, and the steps use GPUs."""
+    """Return whether the samples show what the GPUs did in the steps: they cover nearly all steps, and a GPU was busy."""
     timed = [work for work in works if work.seconds > 0]
     quiet = [work.quiet for work in timed if work.quiet is not None]
     if not quiet or len(quiet) < len(timed):
@@ -155,8 +155,8 @@ def _stalls(works: Sequence[Work]) -> Stalls | None:
 
 
 def _fitted(parts: dict[str, Part], step_time: float, wall: float, slack: float) -> dict[str, Part]:
-    """Return the parts, with the rest of the wall time as ``idle``. If they exceed it, the excess ran beside something else.
-    An excess up to ``slack`` is no overlap but the rounding of stamps and printed times; inferred parts are cut first."""
+    """Return the parts, with the rest of the wall time as ``idle``. If their sum is larger, they overlapped and are cut to fit.
+    Up to ``slack`` seconds are no overlap but the rounding of stamps and printed times; inferred parts are cut first."""
     taken = [step_time, *(part.seconds for part in parts.values() if part.seconds is not None)]
     beyond = math.fsum([*taken, -wall])
     rounding = beyond <= slack

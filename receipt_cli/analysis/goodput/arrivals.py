@@ -26,7 +26,7 @@ EVIDENCE = "arrival"
 TOGETHER = 0.05
 """Share of the step records beyond which records that come together are no exception."""
 HELD = 3.0
-"""Pauses between two reads beyond which the program held back output that comes together."""
+"""Pauses between two reads: if output that comes together is further apart than these, the program held it back."""
 BURSTS = 10
 """Bursts of output beyond which their pace is that of the run."""
 FINE = 0.01
@@ -34,8 +34,9 @@ FINE = 0.01
 
 
 class Came(NamedTuple):
-    """How step records came: the error of their times in seconds, and how many of ``among`` came with the record before.
-    ``line`` is the first of these; ``held``: the program held its output back."""
+    """How the step records of a run arrived. ``grain``: the error of their times in seconds. ``together`` of ``among`` records
+    arrived at the same time as the record before, the first of them is that of ``line``; 0 and None if they are an exception.
+    ``held``: the program held its output back."""
 
     grain: float
     together: int = 0
@@ -45,7 +46,7 @@ class Came(NamedTuple):
 
 
 def how_they_came(events: EventTable, arrivals: Arrivals) -> Came:
-    """Return how the step records of a run came."""
+    """Return how the step records of a run arrived, by the stamps that its ``events`` have from ``arrivals``."""
     table = events.of_sources(lambda source: source.is_step)
     clock, step = table.clock, table.step
     gaps, same = np.diff(clock), (np.diff(clock) == 0) & (np.diff(step) != 0)
@@ -63,8 +64,9 @@ def how_they_came(events: EventTable, arrivals: Arrivals) -> Came:
 
 
 def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: float) -> Edges:
-    """Return when the first launch of a run was started and its last one ended; the run has the ``lines`` from first to last.
-    An end of the run that is not that of a launch has no stamp; ``before`` is the last line that an earlier run printed."""
+    """Return when the program was first started for a run, and when its last start for the run ended.
+    The run has the ``lines`` from first to last. Each is missing if unknown; the first also if it is not after ``before``, the
+    last line that an earlier run printed."""
     starts = arrivals.starts()
     firsts = [one.line for one in starts]
     head = tail = Stamps()
@@ -80,7 +82,7 @@ def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: flo
 
 
 def note_starts(phases: Sequence[Phase], arrivals: Arrivals) -> None:
-    """Note in each phase when the program was started again, at the position where the new launch begins to print."""
+    """Note in each phase when the program was started again, at the position in the log where it then begins to print."""
     for one in arrivals.starts()[1:]:
         at = place(one.records) - 1
         for phase in phases if one.start is not None else ():

@@ -32,7 +32,8 @@ def recorded_wall(options: Mapping[str, Any]) -> Wall | None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One class of lost time. ``seconds`` is None if ``how`` is unknown."""
+    """One class of lost time: ``seconds``, None if ``how`` is unknown, in ``count`` spans. ``overlapped_s`` more ran beside other
+    work and are no part of them; None if unknown."""
 
     seconds: float | None
     how: How
@@ -102,7 +103,7 @@ class Tally:
     def add(
         self, name: str, *seconds: float, measured: bool, overlapped: float = 0.0, count: int = 1, shared: bool = False
     ) -> None:
-        """Add spans to a class; ``overlapped``: their seconds that ran beside other work.
+        """Add spans to a class; ``overlapped``: further seconds of them, which ran beside other work.
         ``shared``: another class may have a share of their time; if the class then has no time at all, it is unknown."""
         entry = self._classes.setdefault(name, _Class())
         entry.seconds += seconds

@@ -88,7 +88,7 @@ class Records(EventTable):
         return found
 
     def _before(self, column: Array, part: slice) -> Array:
-        """Return the value before each value in a part of a column; the first value of the column for its first."""
+        """Return the value before each value in a part of a column; before its very first value that value itself."""
         return column[part.start - 1 : part.stop - 1] if part.start else np.append(column[:1], column[: part.stop - 1])
 
     # --- attempts --------------------------------------------------------------------------------------------------
@@ -101,7 +101,8 @@ class Records(EventTable):
 
     @cached_property
     def leads(self) -> Integers:
-        """The number of steps that the first record of each attempt covers (int64 [k]): since the start, or one stride."""
+        """The number of steps that the first record of each attempt covers (int64 [k]): one stride, but no more than there are
+        from the beginning of training to this record; 1 if the stride is unknown."""
         step, stride = self.step[self.starts], self.strides
         many = np.minimum(stride, np.where((step + 1) % np.maximum(stride, 1) == 0, step + 1, step))
         return np.where((step <= 1) | (stride <= 1), 1, many)

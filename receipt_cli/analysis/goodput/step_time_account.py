@@ -50,7 +50,8 @@ class Quiet(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The seconds in steps that stand, with lower and upper bound, their evidence, and the stalls between them.
+    """The ``seconds`` in steps that stand, at ``least`` and at ``most``, with their evidence; and the ``stalls`` in the ``gaps``
+    (pairs of neighbouring records).
 
     ``least`` is None without a lower bound, ``stalls`` if the records have no stamps, ``quiet`` if nobody knows when the steps
     ran.
@@ -139,7 +140,7 @@ DOWN = 3600.0
 
 class Begin(NamedTuple):
     """The beginning of a phase: its events count from position ``start`` in the log on; ``clock`` is a stamp, NaN if unknown.
-    ``led``: a line before the first record has it; ``bound``: no wall time is before it. None is after ``last_line``."""
+    ``led``: a line before the first record has this stamp; ``bound``: the wall time begins with it. It ends at ``last_line``."""
 
     start: int
     clock: float = math.nan
@@ -162,6 +163,8 @@ def work_of(
 
 
 class _Phase:
+    """Divides the time of one phase: ``work`` returns that of the steps, and adds the rest to the tally."""
+
     def __init__(self, phase: Phase, summary: Summary, begin: Begin, grain: float, tally: Tally) -> None:
         self.phase, self.begin, self.grain, self.tally = phase, begin, grain, tally
         self.statistic: Statistic | None = summary.metrics.get(TIME)
@@ -281,7 +284,7 @@ class _Phase:
         return rooms
 
     def _held(self, record: int, marks: Sequence[Mark]) -> bool:
-        """If no stamp shows more, add the excess of a record's printed time to the marks before it; return whether it did."""
+        """If a record has no stamp, add the excess of its printed time to the class of its ``marks``; return whether it did."""
         if self.times is None or record not in self.times.after_marks.at or not math.isnan(self.records.clock[record]):
             return False
         names = {mark.name for mark in marks}
@@ -373,7 +376,8 @@ class _Phase:
         return working, more
 
     def _outside(self) -> tuple[float, float]:
-        """Return how many seconds of the first record lie before the wall time: of its steps, and of its excess."""
+        """Return how many seconds of the first record lie before the wall time begins: of the usual time of its steps, and of the
+        excess of its printed time over that."""
         if self.times is None:
             return 0.0, 0.0
         working, more = (float(whole[0] - lead[0]) for whole, lead in zip(self._whole_leads, self._leads, strict=True))

@@ -29,7 +29,7 @@ _DURATIONS = {"eval": "eval_duration_s", "checkpoint": "checkpoint_duration_s"}
 
 
 class Mark(NamedTuple):
-    """A line about an evaluation or a checkpoint: its class, and the seconds that it took, None if it does not say so."""
+    """A line (``event``) about an evaluation or a checkpoint: its class (``name``), and its printed seconds, None without."""
 
     event: Row
     name: str
@@ -62,7 +62,7 @@ def marks_of(phase: Phase, start: int) -> list[Mark]:
 
 
 def place(marks: Sequence[Mark], records: Records) -> Placed:
-    """Return the places of ``marks``, in log order, among step records."""
+    """Return before which step records the ``marks`` stand, which are in log order."""
     before: dict[int, list[Mark]] = {}
     after: list[Mark] = []
     for mark, number in zip(marks, np.searchsorted(records.at, [mark.event.at for mark in marks]).tolist(), strict=True):
@@ -170,8 +170,9 @@ NO_EXTRAS = Extras(np.empty(0, np.int64), np.empty(0), np.empty(0))
 
 
 class Times(NamedTuple):
-    """The printed times of a phase in seconds: of the steps that stand, and of those that were superseded.
-    ``warmup`` are the records of warm-ups that hold more than their steps, ``after_marks`` those after a mark."""
+    """The printed times of a phase in seconds: of the steps that stand (``standing``), and of those that were superseded
+    (``wasted``), without the excess of ``warmup`` (records of warm-ups that took longer than their steps) and of ``after_marks``
+    (those after a mark). ``median``: that of a step."""
 
     standing: float
     wasted: float
@@ -186,7 +187,7 @@ class Times(NamedTuple):
 
 
 def printed_times(records: Records, statistic: Statistic | None, waiting: float | None, marks: Placed) -> Times | None:
-    """Return the sums of the printed step times, None if they prove nothing.
+    """Return the printed times of the steps, None if they prove nothing.
 
     ``statistic`` is that of the step times, ``waiting`` the median of the printed wait for data in them; ``marks`` are the
     evaluations and checkpoints between the records.
@@ -302,7 +303,7 @@ def _mean_pace(records: Records, marks: Placed, grain: float, total: float, step
 
 
 def paces(records: Records, marks: Placed) -> tuple[Floats, Floats]:
-    """Return the seconds between neighbouring records by their stamps, and the seconds of a step between them.
+    """Return the seconds between neighbouring records by their stamps (float64), and these seconds per step.
     Pairs of records with one of the ``marks`` between them do not count."""
     lengths = gathered(np.float64, records.count, (_spans(records, marks, part) for part in slices(records.count)))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -320,7 +321,8 @@ def _spans(records: Records, marks: Placed, part: slice) -> Floats:
 
 
 class Found(NamedTuple):
-    """A stall; ``superseded``: whether its record is; ``marked``: the index of the next record if a mark is right before that."""
+    """A stall between two records. ``span``: the seconds between their stamps; ``cover``: the steps between them; ``superseded``:
+    whether the second one is; ``marked``: the index of the record after that if a mark is right before it, else None."""
 
     stall: Stall
     span: float

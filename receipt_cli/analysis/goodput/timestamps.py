@@ -25,7 +25,8 @@ from receipt_cli.scan.segment import HEAD_KEPT
 
 
 class ClockSkip(NamedTuple):
-    """A gap of an hour or more between two stamps, and the line after it; if it is a change-over, no wall time is known."""
+    """A gap of an hour or more between two stamps (``before``, ``after``), and the line after it.
+    If summer time began in it, no wall time is known."""
 
     line: int
     before: float
@@ -182,7 +183,7 @@ def _ends_of(text: bytes, line: int) -> Stamps:
 
 @lru_cache(maxsize=2)
 def _ends_in(text: bytes) -> Stamps:
-    """Return the same as ``_ends_of``, with lines from 1; cached, because both ends of a small log are the same.
+    """Return the first and the last stamp of some lines, numbered from 1; cached, because both ends of a small log are the same.
     Between the ends, only lines are read that may differ from them in naming a zone."""
     lines = _stamped_lines(text)
     first = next((stamp for line in lines if (stamp := _stamp(text, line)) is not None), None)
@@ -199,7 +200,8 @@ def _ends_in(text: bytes) -> Stamps:
 
 
 class _StampedLine(NamedTuple):
-    """A line that may have a stamp: its number, its start, and the spans of stamps, each with whether it names a zone."""
+    """A line that may have a stamp: its number, its start in the text, and the spans in the line that may be stamps, each with
+    whether it names a zone."""
 
     number: int
     start: int
@@ -430,7 +432,8 @@ def _stamps(text: bytes) -> Iterator[Stamp]:
 
 
 def _dated(text: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield the matches of ``_DATED``, none overlapping; the search for their clocks first makes this many times faster."""
+    """Yield the matches of ``_DATED``, none of which overlap.
+    It looks for clock times (``12:34:56``) first, which is far faster than the pattern alone."""
     masked, end = text.translate(MASK), 0
     at = masked.find(CLOCK_MASKED)
     while at >= 0:

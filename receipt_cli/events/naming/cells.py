@@ -44,7 +44,8 @@ class Ledger:
 
 
 class Stretch(NamedTuple):
-    """Rows of a rule: their positions in the log, lines and ranks, the rows that have a text, and the key number of each text."""
+    """Rows of a rule, from 0: ``at`` (position in the log), ``line`` and ``rank`` of each; for each text its row (``texts``,
+    ascending) and the id of its key (``keys``)."""
 
     at: Integers
     line: Integers
@@ -81,7 +82,8 @@ def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> 
 
 
 def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integers, Integers]:
-    """Return the block of each row (-1: none), and the rows that begin the blocks, ascending. ``copied`` as of ``Notes``."""
+    """Return the number of the block of each row (-1: none), and the rows that begin the blocks, ascending.
+    ``copied``: the numbers (ascending) of lines that are left out when the lines between two rows are counted."""
     labels, count = rows.rank, len(rows.at)
     order: Integers | None = None
     index: Array = np.arange(count, dtype=np.int32 if count < 1 << 31 else np.int64)
@@ -114,7 +116,7 @@ def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integ
 
 
 def _ranks_joined(index: Array, opening: Mask, ranks: Integers) -> Integers:
-    """Return the ranks; a row without one gets that of the opening line before it, if all opening lines so far have one."""
+    """Return the ranks; a row without one gets that of the opening line (mask ``opening``) before it, if all so far have one."""
     latest = np.maximum.accumulate(np.where(opening, index, -1))
     bare = ranks == NO_RANK
     joins = bare & ~opening & (latest >= 0) & ~np.maximum.accumulate(bare & opening)
@@ -122,7 +124,9 @@ def _ranks_joined(index: Array, opening: Mask, ranks: Integers) -> Integers:
 
 
 def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:
-    """Return the opening line of each row; -1 if there is none, or a row between is ``far`` from the one before it."""
+    """Return for each row the index of the opening line (mask ``opening``) of its block, -1 if it has none.
+    It has none if no opening line came since the first row of its rank (mask ``breaks``), or if a row after that line, up to this
+    one, is too many lines after the row before it (mask ``far``). ``index`` counts the rows from 0."""
     latest = np.maximum.accumulate(np.where(opening, index, -1))
     held = latest >= np.maximum.accumulate(np.where(breaks, index, 0))
     torn = np.cumsum(far & ~opening, dtype=index.dtype)
@@ -132,7 +136,7 @@ def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:
 
 def _bare(index: Array, key: Array, breaks: Mask) -> Array:
     """Return for each row the first row of its block, for blocks without an opening line.
-    A block begins after a break, or at a key that the running block already has."""
+    A block begins at a row in the mask ``breaks``, or at a ``key`` that the running block already has."""
     order = np.argsort(key, kind="stable")
     again = key[order[1:]] == key[order[:-1]]
     before = np.full_like(index, -1)
@@ -152,7 +156,7 @@ class Notes:
     """Collects the counts and the problems of the cells of one grammar's rules."""
 
     def __init__(self, grammar: Grammar, ledger: Ledger, copied: Sequence[int]) -> None:
-        """``copied``: the numbers of lines that do not count between the rows of a block."""
+        """``copied``: the numbers (ascending) of lines that are left out when the lines between two rows are counted."""
         self.grammar, self.ledger, self.copied = grammar, ledger, copied
         self.found: list[Problem] = []
         self.orphans: list[Orphans] = []
@@ -188,7 +192,8 @@ class Notes:
 
 
 class Orphans(NamedTuple):
-    """Rows (n) that belong to no block: positions in the log and lines (int64 [n]), and the index of each key in ``keys``."""
+    """Rows (n) of a rule that belong to no block: ``at`` (position in the log) and ``line`` of each (int64 [n]), and ``key``, the
+    index of its key in ``keys`` (int64 [n])."""
 
     rule: Rule
     at: Integers
@@ -224,7 +229,7 @@ class _Columns:
         self._first = {target: name for name, target in reversed([(n, f.target) for n, f in rule.fields.items()])}
         self.rows = Cells[int]("q")
         self.texts: defaultdict[str, TextColumn] = defaultdict(TextColumn)
-        """The named texts of each field, by the number of the record."""
+        """The named texts of each field, by the index of their record."""
         self.printed = {True: columns.numbers, False: columns.unregistered}
         """The numbers that records print themselves, by whether a field has them."""
         self.named: dict[bool, dict[str, NumberColumn]] = {True: {}, False: {}}
@@ -238,7 +243,7 @@ class _Columns:
         return self.rule.fields[name].target[0] == "metric"
 
     def extend(self, figure: Key, places: Integers, values: Floats, lines: Integers) -> None:
-        """Add the values of a figure for the records (ascending) at ``places``."""
+        """Add the values of a figure for the records at the indexes ``places`` (ascending), and the ``lines`` that print them."""
         field, name = figure
         column = self.named[field].setdefault(name, NumberColumn())
         if column.lines is None and lines.any():
@@ -271,7 +276,7 @@ class _Part:
     """Collects the values of the texts of some records, and passes them on in the order of the records.
 
     The records begin at ``rows``. For each text, ``records`` is the index of its record, ``lines`` the line of that, and ``own``
-    the line that prints its values if it is another one.
+    the line of the text itself (None: it is that of the record).
     """
 
     def __init__(self, made: _Columns, rows: Integers, records: Integers, lines: Integers, own: Integers | None) -> None:
@@ -283,7 +288,8 @@ class _Part:
         """For each key without a field the number of texts that have a number, known once the part is closed."""
 
     def add(self, name: str, at: Integers, texts: Part, cell: int = 0, *, field: bool) -> None:
-        """Add the values that the texts ``at`` have in their ``cell``: of a field, or of a key without a field."""
+        """Add the values in one part (``texts``) of the texts at the indexes ``at``: of the field or, if not ``field``, the key
+        ``name``. ``cell`` orders the parts of one text."""
         spec = self.made.rule.fields[name] if field else None
         read = read_part(*texts, spec)
         said, values = (at, read.values) if read.known is None else (at[read.known], read.values[read.known])
@@ -431,7 +437,7 @@ def _name_blocks(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
 
 
 def _ends(begin: int, end: int) -> list[int]:
-    """Return the ends of the pieces in which the texts from ``begin`` to ``end`` are named."""
+    """Return the end of each piece of at most ``PIECE`` texts in which the texts from ``begin`` to ``end`` are named."""
     return [*range(begin + PIECE, end, PIECE), *([end] if end > begin else [])]
 
 
@@ -471,7 +477,7 @@ def _cells_of(form: str) -> list[tuple[int, int]]:
 
 
 def _divided(ids: Integers, at: Integers, digits: Integers) -> Iterator[tuple[int, Integers, Integers]]:
-    """Yield for each number in ``ids`` the texts among ``at`` that have it, and their digits."""
+    """Group the texts at the indexes ``at`` by their id, ``ids[at]``; yield each id with the indexes and digits of its texts."""
     of = ids[at]
     if (of == of[0]).all():
         yield int(of[0]), at, digits
@@ -482,8 +488,8 @@ def _divided(ids: Integers, at: Integers, digits: Integers) -> Iterator[tuple[in
 
 
 def _without_repeated(pairs: RowTexts, begin: int, block: Integers, key: Integers, keys: int, held: Mask) -> tuple[Mask, Mask]:
-    """Return two masks of the texts in blocks (``held``): the first with their key, and these with their exact repetitions.
-    The texts are those of ``pairs`` from ``begin`` on."""
+    """Return two masks of texts: the first of each key in its ``block``, and these with their exact repetitions.
+    The texts are those of ``pairs`` from ``begin`` on; only those in the mask ``held`` are in a block."""
     places = np.flatnonzero(held)
     codes = block[places].astype(np.int64) * keys + key[places]
     ordered = np.sort(codes)
@@ -505,6 +511,6 @@ def _count(counter: Counter[str], name: str, number: int) -> None:
 
 
 def _readable(form: str, cell: tuple[int, int], digits: Integers) -> int:
-    """Return how many numbers a cell without a field contains."""
+    """Return how many of the texts have a number in a ``cell`` (span of their ``form``) without a field."""
     known = read_part(form, cell, digits, None).known
     return len(digits) if known is None else int(known.sum())

@@ -22,7 +22,8 @@ _NUMBER = compile_later(r"([-+]?)(0*)\.?(0*)(?:[eE]([-+]?)(0{1,2}))?")
 
 
 class Read(NamedTuple):
-    """The values of some texts: numbers, the mask of texts that are numbers (None: all), index and text of each other one."""
+    """The ``values`` of some texts; ``known``, the mask of those that are numbers (None: all); and of a field ``others``, index
+    and text of each other one."""
 
     values: Floats
     known: Mask | None
@@ -30,8 +31,9 @@ class Read(NamedTuple):
 
 
 class _Recipe(NamedTuple):
-    """How to compute a number from the integers in its text: integer ``whole`` x ``times`` x 10^``power`` x ``factor``.
-    ``whole`` and ``exponent`` are indexes of integers; the latter (-1: none) is added to ``power``, or if ``down`` subtracted."""
+    """How to compute a number from the integers in its text: whole x ``times`` x 10^(``power`` + exponent) x ``factor``.
+    ``whole`` and ``exponent`` are the indexes of two of these integers; ``exponent`` is -1 if there is none, and the integer is
+    subtracted if ``down``. ``negative``: the number has a minus sign."""
 
     whole: int
     exponent: int
@@ -43,8 +45,9 @@ class _Recipe(NamedTuple):
 
 
 def read_part(form: str, span: Span, digits: Integers, spec: Field | None) -> Read:
-    """Read the part at ``span`` of texts that differ only in digits, as the field ``spec`` or, if None, an undeclared number.
-    ``digits`` are the integers of the texts (int64 [n, integers of the form])."""
+    """Read one number of each of several texts that differ only in their digits: the part at ``span`` of their ``form``.
+    ``digits`` are the integers of the texts (int64 [n, integers of the form]); ``spec`` is the field, None for an undeclared
+    number."""
     begin, end = span
     part, count = form[begin:end], len(digits)
     if "0" not in part:
