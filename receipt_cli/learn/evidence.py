@@ -40,10 +40,16 @@ class Log(NamedTuple):
     barred: bool
     """A progress bar can number records without a step."""
 
-    def losses(self, span: tuple[int, int]) -> int:
-        """Return how many records of a stretch have a loss: no frames of a bar, nor what others say is something else."""
+    def losses(self, explanation: Explanation) -> int:
+        """Return how many records among those of an explanation have a loss: no frames of a bar, nor what others say is another.
+
+        The means of epochs among steps are none either.
+        """
+        (first, last), group = explanation.span, explanation.group
+        steps = group is not None and group.main.counter.mode == GLOBAL
         told = (r for r in self.readings if r.loss is not None and not (r.evaluation or r.bar or r.doubts))
-        return sum(r.shape.count for r in told if r.shape.first <= span[1] and span[0] <= r.shape.last)
+        beside = (r for r in told if r.shape.first <= last and first <= r.shape.last)
+        return sum(r.shape.count for r in beside if not (steps and r.counter.mode == EPOCHS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,7 +399,7 @@ def _kind(kind: str) -> Measure:
 EVIDENCE: Mapping[str, Measure] = {
     **{name: _figure(name) for name in FIGURES},
     "records": lambda e, _: math.log2(1 + min(e.count, FIRST)),
-    "losses_elsewhere": lambda e, log: math.log2(max(1, log.losses(e.span) / max(1, e.count))),
+    "losses_elsewhere": lambda e, log: math.log2(max(1, log.losses(e) / max(1, e.count))),
     "metrics": _of(_metrics),
     **{name: _main(lambda r, name=name: name in r.against) for name in (*CONTRARY, *DOUBTS)},  # type: ignore[misc]
     "rare_beginning": lambda e, _: e.group is not None and "rare_beginning" in e.group.against,
