@@ -5,6 +5,7 @@ The result depends only on the bytes of the log, of grammars, catalogue and regi
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -270,6 +271,9 @@ class Reading:
     lacks: tuple[Lack, ...] = ()
     parts: tuple[Reading, ...] = ()
     """The readings of parts of a log that are separate logs: launches that share nothing."""
+    before: int = 0
+    after: float = math.inf
+    """Of a part: the last line before it, and the first line of the next part."""
     registry: Registry | None = None
 
     @cached_property
@@ -309,7 +313,9 @@ class Reading:
         """Return the derivation of a run in one part, with the facts of the whole log."""
         before = [0, *accumulate(len(part.launches) for part in self.parts)]
         index = bisect_right(before, number) - 1
-        found = _figures(self.parts[index], number - before[index], options)
+        after = self.parts[index + 1].launches[0].line if index + 1 < len(self.parts) else math.inf
+        part = replace(self.parts[index], before=self.parts[index].launches[0].line - 1 if index else 0, after=after)
+        found = _figures(part, number - before[index], options)
         launch = LaunchFacts(len(self.launches), number + 1, found.launch.first_line)
         return replace(found, log=self.gathered.log, lines=self.line_counts, launch=launch)
 
@@ -441,9 +447,10 @@ def _stamps_of(reading: Reading, number: int, came: Came | None) -> Edges:
     arrivals, launches = reading.gathered.arrivals, reading.launches
     if arrivals is None or came is None:
         return reading.edges.of_run(number, len(launches) - 1)
-    until = launches[number + 1].line - 1 if number < len(launches) - 1 else reading.gathered.log.line_count
-    before = launches[number - 1].events[-1].line if number and launches[number - 1].events else 0
-    return edges_of(arrivals, (launches[number].line, until), before, came.grain)
+    after = launches[number + 1].line if number < len(launches) - 1 else reading.after
+    until = reading.gathered.log.line_count if after == math.inf else int(after) - 1
+    before = launches[number - 1].events[-1].line if number and launches[number - 1].events else reading.before
+    return edges_of(arrivals, (launches[number].line, until), before, after, came.grain)
 
 
 def _first_lines(facts: Mapping[str, tuple[float | str, int]], reading: Reading, events: EventTable) -> Facts:

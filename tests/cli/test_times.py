@@ -16,7 +16,7 @@ import pytest
 from benchmarks.timeless import KILL, SCRIPTS, Piece
 from receipt_cli.io.samples_file import head_line, sample_line
 from receipt_cli.io.times_file import HEAD_BYTES, TimesWriter
-from receipt_cli.receipts.production import Product, Request, produce
+from receipt_cli.receipts.production import Product, Request, produce, produce_all
 from receipt_cli.render.card import render_card
 from receipt_cli.render.style import Style
 from tests.cli.conftest import Invoke
@@ -98,6 +98,22 @@ def test_a_requeued_script_is_one_run(tmp_path: Path) -> None:
     assert lost["initialization"] == pytest.approx(2 * 0.5, abs=0.1)
     assert lost["checkpoint"] == pytest.approx(0.8, abs=0.1)
     assert lost["idle"] == pytest.approx(2.1, abs=0.1)
+
+
+def test_two_runs_of_one_program_have_their_own_ends(tmp_path: Path) -> None:
+    """The program starts for the first run and ends for the last: between them each has the times of its own lines."""
+
+    def sweep() -> Iterable[Piece]:
+        for run, size in enumerate(("10.65M", "85.00M")):
+            yield Piece("initialization", 0.5, f"number of parameters: {size}\n")
+            for step in range(12):
+                yield Piece("step", 0.1, f"iter {step}: loss {4.2 + run - step / 10:.4f}, time 100.00ms, mfu 1.00%\n")
+        yield Piece("idle", 3.0, "bye\n")
+
+    play(tmp_path, sweep())
+    first, last = (product.document["goodput"] for product in produce_all(Request(path=str(tmp_path / "job.log"))))
+    assert first["wall_time_s"] == pytest.approx(0.5 + 1.2, abs=0.02)
+    assert last["wall_time_s"] == pytest.approx(1.2 + 3.0, abs=0.02)
 
 
 def test_ten_thousand_lines_a_second_have_no_step_times_but_a_rate(tmp_path: Path) -> None:

@@ -63,10 +63,10 @@ def how_they_came(events: EventTable, arrivals: Arrivals) -> Came:
     return Came(max(usual, pause), together, len(clock), line, usual > HELD * pause)
 
 
-def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: float) -> Edges:
+def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, after: float, grain: float) -> Edges:
     """Return when the program was first started for a run, and when its last start for the run ended.
-    The run has the ``lines`` from first to last. Each is missing if unknown; the first also if it is not after ``before``, the
-    last line that an earlier run printed."""
+    The run has the ``lines`` from first to last. A moment is missing if it is unknown, and if it belongs to another run, too:
+    ``before`` is the last line that an earlier run printed, ``after`` the first line of a later one (infinity if none)."""
     starts = arrivals.starts()
     firsts = [one.line for one in starts]
     head = tail = Stamps()
@@ -76,7 +76,7 @@ def edges_of(arrivals: Arrivals, lines: tuple[int, int], before: int, grain: flo
         head = Stamps.of([Stamp(lines[0] - 1, started, True)])
     last = max(0, bisect_left(firsts, lines[1] + 1) - 1)
     ended, until = starts[last].end, (*firsts, math.inf)[last + 1]
-    if ended is not None and until > lines[1]:
+    if ended is not None and until <= after:
         tail = Stamps.of([Stamp(lines[1] + 1, ended, True)])
     return Edges(head, tail, grain)
 
