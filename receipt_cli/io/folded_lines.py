@@ -80,7 +80,11 @@ def find_fold(text: bytes) -> Fold | None:
     lines = [line.removesuffix(b"\r") for line in text.split(b"\n")[:-1]]
     heads, blanks = _heads_of_each(lines)
     fold = Fold(0, frozenset(), words=True, heads=heads, blanks=blanks)
-    lines = [fold.behind(line) for line in lines if line] if heads else lines
+    beside = [True] * len(lines)
+    if heads:  # an empty line may be a part of one that a collector cut and that was joined again: then each is spread so
+        told = [(at, line) for at, line in enumerate(lines) if line]
+        beside = [True, *(at == before + 1 for (before, _), (at, _) in pairwise(told))]
+        lines = [fold.behind(line) for _, line in told]
     plain = [line for line in lines if not _CONTROL.search(line)]
     width = max((len(line) for line in plain if line.isascii()), default=0)
     if width < NARROWEST or any(len(line) > width and _columns(line) > width for line in plain):
@@ -89,7 +93,8 @@ def find_fold(text: bytes) -> Fold | None:
     full = [fold.is_full(line) for line in lines]
     if not any(full):
         return None
-    pairs = [pair for wide, pair in zip(full, pairwise(lines), strict=False) if wide]
+    every = [(near, pair) for wide, near, pair in zip(full, beside[1:], pairwise(lines), strict=False) if wide]
+    pairs = [pair for near, pair in every if near] or [pair for _, pair in every]
     inside = [(line, rest) for line, rest in pairs if _CUT.search(line[-1:] + b"\n" + rest[:8])]
     numbers = [(line, rest) for line, rest in pairs if _cuts_number(line, rest)]
     moves = _moves(pairs)
