@@ -137,10 +137,10 @@ def test_output_keeps_its_schema(name: str, command: str, desk: Path, invoke: In
     for value in values:
         assert [error.message for error in validator(name).iter_errors(value)] == []
     first = next((value[0] if isinstance(value, list) else value for value in values if value), None)
-    if (node := SCHEMA["properties"][name]).get("items", node).get("required"):
+    if required := (node := SCHEMA["properties"][name]).get("items", node).get("required"):
         assert isinstance(first, dict)  # a list of nothing would keep any schema
         broken = dict(first)
-        del broken[next(iter(broken))]
+        del broken[required[0]]
         assert not validator(name).is_valid([broken] if isinstance(values[0], list) else broken)
 
 

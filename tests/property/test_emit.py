@@ -68,7 +68,7 @@ def test_every_instant_counts_once(moves: list[tuple[int, str, int]], kept: int,
         block = tracker.to_receipt_goodput()
         if block is not None:
             rules = [rule for rule in GOODPUT_RULES if rule.parts == ("goodput",)]
-            assert len(rules) == 4
+            assert len(rules) == 3
             assert [broken for rule in rules for broken in rule.check({"goodput": block})] == []
     for pool in pools:
         pool.shutdown()
