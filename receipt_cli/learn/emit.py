@@ -333,7 +333,7 @@ def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None
     made = rule(name, "step", [(reading.shape, cells) for reading, cells in found], group, **keys)
     if made is not None:
         read = {id(reading.shape) for reading, _ in found}
-        left = (r for r in others if id(r.shape) not in read and not r.evaluation and r.shape.samples)
+        left = (r for r in others if id(r.shape) not in read and not (r.evaluation or r.apart) and r.shape.samples)
         made.unread = _unread(main, found[0][1], left)
     return made
 
@@ -418,7 +418,7 @@ def kin(main: Reading, other: Reading) -> Reading | None:
     begun = [[b" ".join(text.split()) for text in r.shape.literals[: last + 1]] for r in (main, other)]
     if last < 0 or begun[0] != begun[1] or len(other.shape.columns) <= last or other.indented != main.indented:
         return None
-    if other.told_by or not _one_total(main, other, last):
+    if other.told_by or other.apart or not _one_total(main, other, last):
         return None
     own = {word for text in main.shape.literals for word in re.findall(rb"[a-z]+", text.lower())}
     new = {word.decode() for text in other.shape.literals for word in re.findall(rb"[a-z]+", text.lower()) if word not in own}

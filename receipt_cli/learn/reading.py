@@ -42,6 +42,8 @@ class Reading:
     """A bar between the records counts them."""
     told_by: str = ""
     """A word by which a doubted record differs from those that are read."""
+    apart: bool = False
+    """Not of the series whose records begin alike: these are its means, or another program's."""
     rivals: tuple[str, ...] = ()
     """The labels of the loss and of another one, where only the order of the vocabulary chose between them."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -59,7 +60,7 @@ def find_groups(readings: Iterable[Reading]) -> list[Group]:
     for reading in readings:
         if reading.figure:
             against = frozenset[str]() if reading.plain else reading.against
-            groups.setdefault((reading.family, against), Group()).readings.append(reading)
+            groups.setdefault((reading.family, against, reading.apart), Group()).readings.append(reading)
     return [part for group in groups.values() for found in _by_beginnings(group) for part in _launches(found)]
 
 
@@ -72,6 +73,7 @@ def in_context(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Read
     """Return the readings as the other records of the log tell: of the training or of an evaluation, under which heading."""
     told = find_headings(_part_twins(leave_out_errors(readings), vocabulary), vocabulary)
     told = _set_aside(told)
+    told = _apart(told)
     for doubts in (_beyond_total, _notices, _results, _first_batches, _rounds):
         against = doubts(told, vocabulary)
         told = [_doubted(reading, *against.get(id(reading), ("", ""))) for reading in told]
@@ -166,6 +168,65 @@ def _set_aside(readings: Sequence[Reading]) -> list[Reading]:
         else:
             found.append(reading)
     return found
+
+
+def _apart(readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings with those apart that begin as the records of a training do, and are none of its steps.
+
+    They are the means of its epochs, or what another program prints behind it, or before it, without a loss: an evaluation.
+    """
+    kinds: dict[object, list[Reading]] = {}
+    for reading in readings:
+        if reading.plain:
+            kinds.setdefault(reading.family, []).append(reading)
+    means, others = set[int](), set[int]()
+    for alike in kinds.values():
+        losses = [r for r in alike if r.loss is not None]
+        means |= {id(r) for r in losses if any(_sums_up(r, other) for other in losses)}
+        others |= {id(r) for r in alike if r.loss is None and losses and _begins_over(r, losses)}
+    found = [replace(r, apart=id(r) in means or id(r) in others) for r in readings]
+    return [replace(new, evaluation=True) if id(old) in others else new for old, new in zip(readings, found, strict=True)]
+
+
+def _sums_up(reading: Reading, other: Reading) -> bool:
+    """Return whether each record is the mean of many of another shape with the same counter, and stands behind these.
+
+    ``Epoch 1 - Average loss: 1.6`` behind ``Epoch 1 - Batch loss: 12.1`` and more of them.
+    """
+    epochs, counts = reading.counter, other.counter
+    if epochs.epoch is None or counts.epoch is None or counts.mode != UNNUMBERED or reading.bar or other.bar:
+        return False
+    if {epochs.step, epochs.heading, counts.step, counts.heading} != {None} or reading.loss is None or other.loss is None:
+        return False
+    shape, each, column = reading.shape, other.shape, reading.shape.columns[epochs.epoch]
+    if reading.names[reading.loss].words == other.names[other.loss].words or column.rises < column.count - 1:
+        return False
+    whole = len(each.places) == each.count
+    before = [bisect_left(each.places, place) for place in shape.places if whole or place <= each.places[-1]]
+    return bool(before) and all(b - a >= FEWEST_SUMMED for a, b in pairwise([0, *before]))
+
+
+FEWEST_SUMMED = 2
+"""Records of each epoch of which one is the mean."""
+
+
+def _begins_over(reading: Reading, losses: Sequence[Reading]) -> bool:
+    """Return whether records without a loss stand behind all that have one, or before them, and count the same once more."""
+    shapes, counter = [r.shape for r in losses], reading.counter
+    places = [at for at in (counter.epoch, counter.step) if at is not None]
+    first, last = min(shapes, key=lambda shape: shape.first), max(shapes, key=lambda shape: shape.last)
+    if reading.bar or any(len(shape.columns) <= max(places, default=-1) for shape in shapes):
+        return False
+
+    def at_end(shape: Shape, *, begin: bool) -> list[float]:
+        found = [shape.columns[at].first if begin else shape.columns[at].last for at in places]
+        return [value for value in found if value is not None]
+
+    if last.last < reading.shape.first:
+        return bool(places) and at_end(reading.shape, begin=True) <= at_end(last, begin=False)
+    if reading.shape.last < first.first:
+        return bool(places) and at_end(first, begin=True) <= at_end(reading.shape, begin=False)
+    return False
 
 
 def _beyond_total(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
