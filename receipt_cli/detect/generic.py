@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -236,7 +237,8 @@ def read_generically(
         _refuse(learned, lacking)
         return None
     grammar = kept
-    once_more.problems = [*gathered.problems, *_problems(learned), *begun(engine, once_more.body, grammar, learned)]
+    doubts = (doubt(engine, once_more.body, grammar, learned) for doubt in (_left_out, begun))
+    once_more.problems = [*gathered.problems, *_problems(learned), *chain(*doubts)]
     once_more.body.near.clear()  # other near misses of rules learned from this log mean nothing
     once_more.changed = gathered.changed
     chosen = (Chosen(grammar, "only_version"), *detection.chosen)
@@ -353,14 +355,10 @@ def _grammar(definition: dict[str, Any], base: Sequence[Grammar], vocabulary: Vo
 
 
 def _problems(learned: Learned) -> Iterator[Problem]:
-    """Yield the problem of generic reading, that of records whose leading words differ from those of the learned rules, and that
-    of records with two labels either of which may be the loss's."""
+    """Yield the problem of generic reading, and that of records with two labels either of which may be the loss's."""
     read = sorted({name for rule in learned.rules for name in rule.fields})
     detail = f"no grammar knows this trainer: read by the words beside its numbers ({', '.join(read)})"
     yield Problem("generic_reading", None, detail, "")
-    if learned.foreign:
-        detail = f"{sum(number for _, number in learned.foreign)} records with other leading words were left out"
-        yield Problem("foreign_record", None, detail, learned.foreign[0][0].decode("utf-8", "replace"))
     for main in [rule.group.main for rule in learned.rules if rule.group is not None and rule.group.main.rivals][:1]:
         fields = tuple(f"/summary/metrics/loss/{key}" for key in ("first", "last", *BETWEEN))
         detail = f"either of two labels may be the loss's: {' and '.join(main.rivals)}"
@@ -402,21 +400,48 @@ def _same(streams: Sequence[Stream], again: Sequence[Stream]) -> bool:
 BETWEEN = ("min", "max", "mean", "median")
 
 
+def _left_out(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned) -> Iterator[Problem]:
+    """Yield the problem of records whose leading words differ from those of the learned rules.
+
+    If none of them is at a step that a rule reads, they may be its own: it names the figures that they would change.
+    """
+    if not learned.foreign:
+        return
+    fields: dict[str, None] = {}
+    for rule in grammar.rules:
+        columns = engine.columns(body, grammar, rule) if rule.event == "step" and not rule.companion else None
+        if columns is None:
+            continue
+        read = _places(columns)
+        for left in learned.foreign:
+            if read and left.rule == rule.name and left.places and read.isdisjoint(left.places):
+                ends = max(left.places) > max(read), min(left.places) < min(read)
+                fields |= dict.fromkeys(_fields(rule, columns, *ends))
+    detail = f"{sum(left.records for left in learned.foreign)} records with other leading words were left out"
+    excerpt = learned.foreign[0].sample.decode("utf-8", "replace")
+    yield Problem("foreign_record", None, detail, excerpt, fields=tuple(fields)[:MAX_FIELDS])
+
+
+def _places(columns: RuleColumns) -> set[tuple[float, ...]]:
+    """Return the counters of each record."""
+    from receipt_cli.learn.emit import COUNTERS  # needed for unknown logs only
+
+    counted = [columns.numbers[name].values for name in COUNTERS if name in columns.numbers]
+    return set(zip(*(map(int, values) for values in counted), strict=False))
+
+
 def begun(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned) -> Iterator[Problem]:
     """Yield a problem for each learned rule whose records begin as unread ones do that are at another step.
 
     How many steps there are is unknown then, and what the unread one printed. A rule of one of several stages names no field.
     """
-    from receipt_cli.learn.emit import COUNTERS  # needed for unknown logs only
-
     unread = {rule.name: rule.unread for rule in learned.rules if rule.unread}
     rules = [rule for rule in grammar.rules if rule.event == "step" and not rule.companion]
     for rule in [rule for rule in rules if rule.name in unread]:
         columns = engine.columns(body, grammar, rule)
         if columns is None:
             continue
-        counted = [columns.numbers[name].values for name in COUNTERS if name in columns.numbers]
-        read = set(zip(*(map(int, values) for values in counted), strict=False))
+        read = _places(columns)
         found = [(place, sample) for sample, places in unread[rule.name] for place in places if place not in read]
         if found and read:
             ends = max(found)[0] > max(read), min(found)[0] < min(read)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.grammar.parse import PARTS
@@ -70,6 +70,8 @@ class Induced:
     """The texts between the numbers of the records that it reads, of each template."""
     unread: list[tuple[bytes, list[tuple[float, ...]]]] = field(default_factory=list)
     """Records that begin as those of the rule do and have figures, but are not read: one of a kind, and their ``COUNTERS``."""
+    counting: tuple[int, ...] = ()
+    """The columns of the ``COUNTERS`` in the records of most."""
 
     @property
     def records(self) -> int:
@@ -335,6 +337,7 @@ def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None
         read = {id(reading.shape) for reading, _ in found}
         left = (r for r in others if id(r.shape) not in read and not (r.evaluation or r.apart) and r.shape.samples)
         made.unread = _unread(main, found[0][1], left)
+        made.counting = _counting(found[0][1])
     return made
 
 
@@ -351,6 +354,12 @@ def _read_throughout(members: Sequence[tuple[Reading, Mapping[int, Cell]]]) -> l
         left_out |= {field for field, words in named.items() if field not in own and words in printed - {""}}
     left_out -= {*STRUCTURAL, "loss"}
     return [(r, {at: c for at, c in cells.items() if left_out.isdisjoint(c.fields)}) for r, cells in members]
+
+
+def _counting(cells: Mapping[int, Cell]) -> tuple[int, ...]:
+    """Return the columns of the ``COUNTERS`` that the cells read."""
+    named = {name: at for at, cell in cells.items() for name in cell.fields}
+    return tuple(named[name] for name in COUNTERS if name in named)
 
 
 def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading]) -> list[tuple[bytes, list[tuple[float, ...]]]]:
@@ -468,17 +477,32 @@ def bare_figures(main: Reading) -> dict[int, Role]:
     return found
 
 
-def foreign(group: Group, others: Iterable[Reading]) -> list[Reading]:
-    """Return the readings of ``others`` whose records are those of ``group`` with other words before them.
+class Foreign(NamedTuple):
+    """Records with other words before them than those of a rule, which are not read: one of them, and how many there are.
+
+    ``places``: the ``COUNTERS`` of the first.
+    """
+
+    rule: str
+    sample: bytes
+    records: int
+    places: list[tuple[float, ...]]
+
+
+def foreign(rule: Induced, others: Iterable[Reading]) -> list[Foreign]:
+    """Return the records of ``others`` that are those of the ``rule`` with other words before them.
 
     Not of records that count nothing: they are another kind of line of the same program.
     """
-    ends = {(*r.shape.literals[1:], *(column.kind for column in r.shape.columns)): r.shape.literals[0] for r in group.readings}
-    found: list[Reading] = []
+    readings = rule.group.readings if rule.group is not None else []
+    ends = {(*r.shape.literals[1:], *(column.kind for column in r.shape.columns)): r.shape.literals[0] for r in readings}
+    found: list[Foreign] = []
     for reading in others:
         shape = reading.shape
         moving = shape.count <= 2 or any(c.rises or c.drops for c in shape.columns if c.integer)
         end = ends.get((*shape.literals[1:], *(column.kind for column in shape.columns)))
         if moving and not reading.evaluation and end is not None and shape.literals[0].strip().endswith(end.strip()):
-            found.append(reading)
+            rows = zip(*([token.value for token in shape.columns[at].values] for at in rule.counting), strict=True)
+            places = [tuple(value for value in row if value is not None) for row in rows]
+            found.append(Foreign(rule.name, shape.samples[0], shape.count, places))
     return found

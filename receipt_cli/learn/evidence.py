@@ -208,8 +208,9 @@ def explain(
     """Return the explanations of a log, each kind of records one and those that ``rules`` read, and what they are weighed by."""
     groups = find_groups(readings)
     late = {id(r): replace(r, lags=True) for group in groups if _shown_before(group) for r in group.readings}
-    told = [late.get(id(reading), reading) for reading in readings]
     groups = [replace(group, readings=[late.get(id(r), r) for r in group.readings]) for group in groups]
+    grouped = {id(r.shape): r for group in groups for r in group.readings}
+    told = [grouped.get(id(reading.shape), reading) for reading in readings]
     found = [Explanation(RECORDS, group) for group in groups]
     found += [Explanation(kind, rules=tuple(made)) for kind, made in rules.items() if made]
     return found, Log(told, groups, vocabulary, bars)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from receipt_cli.learn.banners import Banners, induce_banner
 from receipt_cli.learn.between import Training, induce_companions, induce_evaluations, induce_lines
 from receipt_cli.learn.counting import ABSENT, GLOBAL
-from receipt_cli.learn.emit import Induced, foreign, induce
+from receipt_cli.learn.emit import Foreign, Induced, foreign, induce
 from receipt_cli.learn.evidence import BAR, LINES, ROWS, Decision, Log, decide, explain
 from receipt_cli.learn.overview import find_lacks
 from receipt_cli.learn.progress import heading_rule, induce_herald, induce_progress, induce_steps
@@ -40,8 +40,8 @@ class Learned:
     """Records without a step that start over: only a progress bar can number them."""
     sure: bool
     """A counter and a training loss were found: enough beside a grammar that reads other lines of the log."""
-    foreign: tuple[tuple[bytes, int], ...] = ()
-    """Records that other words precede, which are not read: the first of each kind, and how many there are."""
+    foreign: tuple[Foreign, ...] = ()
+    """Records that other words precede, which are not read."""
 
     @property
     def records(self) -> int:
@@ -115,14 +115,14 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     if bars is not None and any(main.counter.mode == ABSENT for main in mains):
         rules = [bars, *rules]
     others = without(log.readings, [r for group in groups for r in group.readings])
-    left = {r.shape.samples[0]: r.shape.count for rule in rules if rule.group for r in foreign(rule.group, others)}
+    left = {found.sample: found for rule in rules for found in foreign(rule, others)}
     banner = induce_banner(mined.banners, sum(rule.records for rule in rules))
     rules = rules if banner is None else [banner, *rules]
     saved = induce_saves(mined.saves, sum(rule.records for rule in rules))
     rules = rules if saved is None else [*rules, saved]
     silent = tuple(core for r in log.readings if r.evaluation for core in r.shape.samples[:2])
     starts_over, sure = any(main.starts_over for main in mains), any(each.sure for each in decision.chosen)
-    return Learned(tuple(rules), mined.records, silent[:64], starts_over, sure, tuple(left.items()))
+    return Learned(tuple(rules), mined.records, silent[:64], starts_over, sure, tuple(left.values()))
 
 
 def _others(readings: list[Reading], table: Table, vocabulary: Vocabulary) -> dict[str, list[Induced]]:

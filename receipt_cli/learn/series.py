@@ -23,7 +23,7 @@ from receipt_cli.learn.headings import beginning, find_headings, in_turn
 from receipt_cli.learn.names import LOSS, STEP, counter_of
 from receipt_cli.learn.reading import FIGURES, Reading
 from receipt_cli.learn.readings import leave_out_errors, read_shape
-from receipt_cli.learn.shapes import MAX_HERALDS, Shape
+from receipt_cli.learn.shapes import MAX_HERALDS, Column, Shape
 from receipt_cli.learn.vocabulary import Vocabulary
 
 RANK = {name: rank for rank, name in enumerate(FIGURES)}
@@ -61,7 +61,68 @@ def find_groups(readings: Iterable[Reading]) -> list[Group]:
         if reading.figure:
             against = frozenset[str]() if reading.plain else reading.against
             groups.setdefault((reading.family, against, reading.apart), Group()).readings.append(reading)
-    return [part for group in groups.values() for found in _by_beginnings(group) for part in _launches(found)]
+    return _with_marked([part for group in groups.values() for found in _by_beginnings(group) for part in _launches(found)])
+
+
+def _with_marked(groups: Sequence[Group]) -> list[Group]:
+    """Return the groups, each with those of the same records with a mark before them: ``[BEST] Epoch 3: loss 1.2``.
+
+    These fill the gaps between the others: together they count one sequence in the order of the log, and no value comes twice.
+    """
+    merged: dict[int, list[Group]] = {}
+    for group in sorted(groups, key=lambda group: -group.count):
+        found = {id(other): _as_marked(other, group) for other in groups if id(group) not in merged and id(other) not in merged}
+        marked = {key: readings for key, readings in found.items() if readings and key != id(group)}
+        for taken in (marked, *({key: readings} for key, readings in marked.items())):
+            readings = [*group.readings, *(reading for each in taken.values() for reading in each)]
+            if taken and _is_one_sequence(readings):
+                merged |= {**{key: list[Group]() for key in taken}, id(group): [Group(readings)]}
+                break
+    return [kept for group in groups for kept in merged.get(id(group), [group])]
+
+
+def _as_marked(marked: Group, group: Group) -> list[Reading]:
+    """Return records among those of ``group``, with the same words and others before them, as these count; else none."""
+    main, (first, last), (begin, end) = group.main, marked.span, group.span
+    if not main.plain or main.bar or group.against or marked.against or not (first < end and begin < last):
+        return []
+    begun = {_labels(reading.shape): reading.shape.literals[0].strip() for reading in group.readings}
+    found: list[Reading] = []
+    for reading in marked.readings:
+        plain, own = begun.get(_labels(reading.shape)), reading.shape.literals[0].strip()
+        if plain is None or plain == own or not own.endswith(plain) or reading.evaluation or "quoted" in reading.against:
+            return []
+        at = main.counter.epoch
+        start = first_epoch(reading.shape.columns[at]) if at is not None else main.counter.epochs_from
+        found.append(replace(reading, counter=replace(main.counter, epochs_from=start)))
+    return found
+
+
+def _labels(shape: Shape) -> tuple[object, ...]:
+    return (*shape.literals[1:], *(column.kind for column in shape.columns))
+
+
+def _is_one_sequence(readings: Sequence[Reading]) -> bool:
+    """Return whether what counts in records of several shapes is one sequence, in the order of the log and without a gap."""
+    columns: list[Column] = []
+    rows: list[tuple[int, float]] = []
+    known: list[int] = []
+    for reading in readings:
+        shape, counter = reading.shape, reading.counter
+        places = [at for at in (counter.step, counter.epoch) if at is not None]
+        if counter.mode not in (GLOBAL, EPOCHS) or len(places) != 1 or counter.heading is not None:
+            return False
+        column = shape.columns[places[0]]
+        values = [token.value for token in column.values]
+        if column.count != shape.count or column.rises != column.count - 1:
+            return False
+        columns.append(column)
+        rows += [(place, value) for place, value in zip(shape.places, values, strict=False) if value is not None]
+        known += [shape.places[len(values) - 1]] if len(values) < shape.count else []
+    counted = [value for place, value in sorted(rows) if place <= min(known, default=place)]
+    strides = {after - before for before, after in pairwise(counted)}
+    first, last = min(column.first or 0 for column in columns), max(column.last or 0 for column in columns)
+    return len(strides) == 1 and min(strides) * (sum(column.count for column in columns) - 1) == last - first > 0
 
 
 def read_shapes(shapes: Iterable[Shape], vocabulary: Vocabulary) -> list[Reading]:

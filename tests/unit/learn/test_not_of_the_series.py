@@ -1,16 +1,18 @@
-"""Records that begin as those of a training do, in a log that no grammar knows, and are none of its steps."""
+"""Records that look like those of a training, in a log that no grammar knows: which of them are of its series."""
 
 import random
 from typing import Any
+
+import pytest
 
 from tests.tools.logs import receipt_of
 
 HEAD = "2025-03-02 05:16:20,962 - INFO - "
 
 
-def read(lines: list[str]) -> tuple[dict[str, Any], list[str]]:
+def read(lines: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     document = receipt_of(lines)
-    return document["summary"], document["derivation"]["problems"]
+    return document["summary"], document["derivation"]["problems"]["first"]
 
 
 def test_the_mean_of_each_epoch_is_no_batch() -> None:
@@ -67,3 +69,43 @@ def test_records_between_that_print_no_loss_are_steps() -> None:
     summary, _ = read(bare)
     assert summary["steps"]["record_count"] == len(losses)
     assert summary["metrics"]["loss"]["record_count"] == len(losses) * 3 // 4
+
+
+def by_epochs(marks: dict[int, str], form: str = "Epoch #{n}: train_loss={x:f}, val_loss={x:f}, time=0.3s") -> list[str]:
+    """Return the lines of a hundred epochs, with a mark before some."""
+    return [marks.get(n, "") + form.format(n=n, x=5 - n / 25) for n in range(100)]
+
+
+MARKS: dict[str, dict[int, str]] = {
+    "from the first on": dict.fromkeys((*range(8), 9, 10, 40, 98), "[NEW BEST] "),
+    "one": {50: "[NEW BEST] "},
+    "the last": dict.fromkeys((3, 5, 99), "** best so far ** "),
+    "most": {n: "* " for n in range(100) if n % 7},
+    "two": {n: "[BEST] " if n % 2 else "[SAVED] " for n in range(0, 100, 3)},
+}
+
+
+@pytest.mark.parametrize("name", MARKS)
+def test_records_with_a_mark_before_them_are_of_the_series(name: str) -> None:
+    summary, _ = read(by_epochs(MARKS[name]))
+    steps, loss = summary["steps"], summary["metrics"]["loss"]
+    assert (steps["first"], steps["last"], steps["record_count"]) == (0, 99, 100)
+    assert (loss["first"], loss["last"], loss["min"]) == (5, 1.04, 1.04)
+
+
+def test_records_with_a_mark_that_repeat_a_step_are_not() -> None:
+    lines = by_epochs({})
+    for n in (70, 30, 31):
+        lines.insert(n + 1, f"[EMA] Epoch #{n}: train_loss=0.01, val_loss=0.01, time=0.3s")
+    summary, problems = read(lines)
+    assert (summary["steps"]["record_count"], summary["metrics"]["loss"]["min"]) == (100, 1.04)
+    assert [problem["fields"] for problem in problems if problem["kind"] == "foreign_record"] == [[]]
+
+
+def test_records_with_a_mark_that_may_be_of_the_series_leave_their_figures_unknown() -> None:
+    lines = by_epochs(dict.fromkeys((0, 1, 2, 50), "[NEW BEST] "))
+    del lines[50:55]  # a gap: whose the marked records are is unknown
+    summary, problems = read([*lines, "[NEW BEST] Epoch #100: train_loss=0.5, val_loss=0.5, time=0.3s"])
+    assert [summary["steps"][key] for key in ("first", "last", "record_count")] == [None, None, None]
+    assert [summary["metrics"]["loss"][key] for key in ("first", "last", "min")] == [None, None, None]
+    assert [len(problem["fields"]) > 0 for problem in problems if problem["kind"] == "foreign_record"] == [True]
