@@ -420,6 +420,8 @@ def _superseded(
 
 def _repeated(evals: EventTable) -> Iterator[int]:
     """Yield the indexes of the evaluations that share rule and step with another one."""
+    if not len(evals):
+        return
     names = [*dict.fromkeys(source.rule.name for source in evals.sources)]
     rule = evals.by_source(lambda source: names.index(source.rule.name) if source.rule.name in names else -1)
     steps, unnumbered = evals.steps, np.isnan(evals.steps)

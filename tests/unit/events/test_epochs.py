@@ -87,6 +87,15 @@ def test_evaluations_of_superseded_epochs_are_left_out(receipt_of: Receipt) -> N
     assert (val_loss["places"]["first_line"], val_loss["places"]["last_line"]) == (2, 29)
 
 
+def test_all_evaluations_may_be_superseded(receipt_of: Receipt) -> None:
+    told = [f"Epoch {e} - Loss: {4 - e / 10:.4f}" for e in range(6)]
+    told[2:] = [f"{line}\nEvaluation Epoch {e} - Loss: {4 - e / 8:.4f}" for e, line in enumerate(told[2:], 2)]
+    again = [f"Epoch {e} - Loss: {3.9 - e / 10:.4f}" for e in range(2, 9)]
+    document = receipt_of("\n".join([*told, "resumed", *again]) + "\n")
+    assert document["summary"]["steps"]["superseded_count"] == 4
+    assert "val_loss" not in document["summary"]["metrics"]
+
+
 def test_the_epoch_on_its_own_line_holds_for_the_bars_below(receipt_of: Receipt) -> None:
     log = "".join(f"Toy {e}/3\n" + "".join(f"{n}/4 [bar] loss {e}.{n}\r" for n in range(1, 5)) + "\n" for e in (1, 2, 3))
     document = receipt_of(log, BARS)
