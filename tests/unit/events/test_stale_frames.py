@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.tools.logs import receipt_of as read
+
 Receipt = Callable[..., dict[str, Any]]
 
 
@@ -54,3 +56,23 @@ def test_an_epoch_that_begins_again_is_a_restart(receipt_of: Receipt) -> None:
     text = log(3, 100, 10, stale=0)
     again = "\n".join(frame(2, n, 100, 3, "") for n in range(10, 101, 10))
     assert receipt_of(f"{text}{again}\n")["summary"]["steps"]["restart_count"] == 1
+
+
+def _bar(count: int, loss: float) -> str:
+    return f"Training progress: {count:3}%|##   | {count}/100 [00:0{count % 7}<00:09, 9.0{count % 7}it/s, Loss={loss:.5f}]\r"
+
+
+@pytest.mark.parametrize(
+    ("early", "first", "last"), [(True, 0.99, 0.9), (False, 0.99, 0.9)], ids=["before it counts", "after it counted"]
+)
+def test_a_bar_shows_a_loss_before_or_after_it_counts_the_step(early: bool, first: float, last: float) -> None:
+    """A loop that sets the loss and then counts draws it at the step before, and again at its own."""
+    losses = {count: 1 - count / 1000 for count in range(10, 110, 10)}
+    drawn = [_bar(0, losses[10])] if early else []
+    for count, loss in losses.items():
+        drawn.append(_bar(count, loss if early else losses.get(count - 10, loss)))
+        drawn.append(_bar(count, losses.get(count + 10, loss) if early else loss))
+    summary = read("".join(drawn) + "\n", "gaussian-splatting")["summary"]
+    found = summary["metrics"]["loss"]
+    assert (found["first"], found["last"], found["record_count"]) == (first, last, 10)
+    assert (summary["steps"]["first"], summary["steps"]["last"]) == (10, 100)
