@@ -213,7 +213,8 @@ def read_generically(
     base = [chosen.grammar for chosen in detection.chosen]
     ambiguous = any(grammar.layer != "benchmark" for grammar in base)
     try:
-        learned, same = learn_streams(streams, vocabulary, lacking, _lines_of(first, gathered, quoted))
+        aside = _lines_of(first, gathered, quoted) | _closing_lines(first, gathered)
+        learned, same = learn_streams(streams, vocabulary, lacking, aside)
         if learned is None or not same:
             return None
         if (ambiguous and not learned.sure) or (rival and learned.steps < least):
@@ -255,6 +256,14 @@ def _lines_of(engine: Engine | None, gathered: Gathered, quoted: Sequence[Gramma
         return frozenset()
     read = [engine.columns(gathered.body, grammar, rule) for grammar in quoted for rule in grammar.rules]
     return frozenset(line for columns in read if columns is not None for line in columns.line)
+
+
+def _closing_lines(engine: Engine | None, gathered: Gathered) -> frozenset[int]:
+    """Return the numbers of the lines that close a training by any grammar, in a log with one stream: they are no steps."""
+    if engine is None or len(gathered.streams) > 1:
+        return frozenset()
+    reads = (read for found in engine.readers(gathered.body).values() for read in found)
+    return frozenset(line for rule, columns in reads if rule.event == "end" for line in columns.line)
 
 
 def _refuse(learned: Learned, lacking: list[Lack] | None) -> None:

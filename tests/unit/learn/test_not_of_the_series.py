@@ -109,3 +109,11 @@ def test_records_with_a_mark_that_may_be_of_the_series_leave_their_figures_unkno
     assert [summary["steps"][key] for key in ("first", "last", "record_count")] == [None, None, None]
     assert [summary["metrics"]["loss"][key] for key in ("first", "last", "min")] == [None, None, None]
     assert [len(problem["fields"]) > 0 for problem in problems if problem["kind"] == "foreign_record"] == [True]
+
+
+def test_what_a_trainer_prints_when_it_is_done_is_no_step() -> None:
+    lines = []
+    for n in range(1, 5):
+        done = f"{{'train_runtime': {9 + n / 10:.4f}, 'train_samples_per_second': 0.713, 'train_steps_per_second': 0.713, "
+        lines += [f"Training adapter{n}", f"{done}'train_loss': {1.5 + n / 100:.9f}, 'epoch': 1.0}}"]
+    assert receipt_of(lines)["summary"] is None
