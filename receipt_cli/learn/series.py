@@ -321,12 +321,14 @@ def _notices(readings: Sequence[Reading], vocabulary: Vocabulary) -> Doubts:
 
 
 def _results(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
-    """Doubt losses without a counter where a line beside each prints one that never moves, or goes back: of several runs."""
+    """Doubt losses of several runs without a counter: of several processes, or beside one that never moves, or goes back."""
     epochs = [(r.shape, r.shape.columns[r.counter.epoch]) for r in readings if r.counter.epoch is not None]
     still = [shape for shape, column in epochs if column.count > 1 and not (column.rises or column.drops)]
     again = [r.shape for r in readings if _begins_again(r)]
-    uncounted = [r for r in readings if r.counter.mode == ABSENT and r.loss is not None] if still or again else []
+    uncounted = [r for r in readings if r.counter.mode == ABSENT and r.loss is not None]
+    processes = set[bytes]().union(*(r.shape.writers for r in uncounted))
     several = [r for r in uncounted if any(in_turn(s, r.shape) for s in still) or any(_beside(s, r.shape) for s in again)]
+    several += [r for r in uncounted if r.shape.writers and len(processes) > 1]
     return {id(reading): ("results_of_runs", "") for reading in several}
 
 

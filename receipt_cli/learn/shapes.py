@@ -186,6 +186,8 @@ class Shape:
     """Those of the first records."""
     drops: list[tuple[dict[int, float], dict[int, float]]] = field(default_factory=list)
     tracked: tuple[int, ...] = ()
+    writers: set[bytes] = field(default_factory=set)
+    """The processes that heads name: one of them, or two."""
     heralded: int = 0
     """Records that are the first behind a line that announces an evaluation."""
     heralds: frozenset[bytes] = frozenset()
@@ -199,6 +201,9 @@ class Shape:
             if (at <= 8 or at & (at - 1) == 0) and len(self.samples) < MAX_SAMPLES:
                 self.samples.append(record[form.start : form.end])
                 self.lines.append(number)
+        for form, record, _, _ in records if len(self.writers) < 2 else ():
+            if form.process is not None:
+                self.writers.add(record[slice(*form.process)])
         self.places += [number for _, _, number, _ in records[: MAX_PLACES - len(self.places)]]
         self.count += len(records)
         self.last = records[-1][2]

@@ -195,6 +195,7 @@ _SENTENCE = re.compile(rb"(?:[A-Za-z']{2,}[,.]? ){5}")
 _DIGIT_HEAD = re.compile(rb"<0{1,3}>0 |#000\[|f0")
 """How masked envelopes begin that print a digit, and the name that is no host's: ``<13>1 ``, ``#033[``, ``f1:``."""
 _DIGITS_BEFORE = re.compile(rb">0 |#000\[|f0")
+_PROCESS = re.compile(rb"\bpid=(\d++)")
 Span = tuple[int, int]
 
 
@@ -204,6 +205,7 @@ class Form:
 
     ``start`` and ``end`` are the bounds of the line behind its envelopes, ``bounds`` those of its parts: literal, token,
     literal, …; none where the record has no token, or too many. ``rank`` is the place of the digits of the rank, or the rank.
+    ``process`` is that of the number of the process, if a head names one.
     ``key`` is the shape, None where words contain digits: those at ``numbered``. ``lasting`` is False where another
     record of the same form may have to be split differently. A ``sentence`` has words in a row, and no figure.
     """
@@ -216,6 +218,7 @@ class Form:
     rank: Span | int
     lasting: bool
     sentence: bool
+    process: Span | None
     _like: bytes
     _keys: dict[bytes, bytes] = field(default_factory=dict)
     _numbers: dict[int, Number] = field(default_factory=dict)
@@ -261,7 +264,7 @@ def form_of(record: bytes) -> Form:
     lasting = has_plain_heads(record, at)
     sentence = _DECIMAL.search(record) is None and _SENTENCE.search(record) is not None
     if not 3 <= len(parts) <= 2 * MAX_TOKENS + 1:
-        return Form(at, end, (), None, (), NO_RANK, lasting, sentence, b"")
+        return Form(at, end, (), None, (), NO_RANK, lasting, sentence, None, b"")
     bounds = [at]
     for part in parts:
         bounds.append(bounds[-1] + len(part))
@@ -270,7 +273,10 @@ def form_of(record: bytes) -> Form:
     key = None if numbered else shape(parts)
     lasting = lasting and rank is not None
     rank = read_rank(record[:at]) if rank is None else rank
-    return Form(at, end, tuple(bounds), key, numbered, rank, lasting, sentence, record[:end])
+    process = _PROCESS.search(record, 0, at)
+    return Form(
+        at, end, tuple(bounds), key, numbered, rank, lasting, sentence, process.span(1) if process else None, record[:end]
+    )
 
 
 def has_plain_heads(record: bytes, at: int) -> bool:

@@ -117,3 +117,18 @@ def test_what_a_trainer_prints_when_it_is_done_is_no_step() -> None:
         done = f"{{'train_runtime': {9 + n / 10:.4f}, 'train_samples_per_second': 0.713, 'train_steps_per_second': 0.713, "
         lines += [f"Training adapter{n}", f"{done}'train_loss': {1.5 + n / 100:.9f}, 'epoch': 1.0}}"]
     assert receipt_of(lines)["summary"] is None
+
+
+@pytest.mark.parametrize("color", ["", "\x1b[36m"])
+def test_losses_without_a_counter_of_several_processes_are_no_series(color: str) -> None:
+    rng = random.Random(4)
+    end = "\x1b[0m" if color else ""
+
+    def lines(*writers: int) -> list[str]:
+        heads = (f"{color}(run_training pid={writer}){end} " for writer in writers)
+        return [f"{head}Epoch_train_loss: {90 - n + rng.random():.9f}" for n, head in enumerate(heads)]
+
+    alone = receipt_of(lines(*[3147459] * 40))["summary"]
+    assert (alone["steps"]["record_count"], alone["metrics"]["loss"]["record_count"]) == (40, 40)
+    assert receipt_of(lines(*[3147459, 3147460, 3147454, 3147459] * 10))["summary"] is None
+    assert receipt_of(lines(*[3147459] * 20, *[3147460] * 20))["summary"] is None
