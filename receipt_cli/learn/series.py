@@ -25,6 +25,7 @@ from receipt_cli.learn.reading import FIGURES, Reading
 from receipt_cli.learn.readings import leave_out_errors, read_shape
 from receipt_cli.learn.shapes import MAX_HERALDS, Column, Shape
 from receipt_cli.learn.vocabulary import Vocabulary
+from receipt_cli.records.envelope import CITATION
 
 RANK = {name: rank for rank, name in enumerate(FIGURES)}
 
@@ -135,7 +136,7 @@ def in_context(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Read
     told = find_headings(_part_twins(leave_out_errors(readings), vocabulary), vocabulary)
     told = _set_aside(told)
     told = _apart(told)
-    for doubts in (_beyond_total, _notices, _results, _first_batches, _rounds):
+    for doubts in (_citations, _beyond_total, _notices, _results, _first_batches, _rounds):
         against = doubts(told, vocabulary)
         told = [_doubted(reading, *against.get(id(reading), ("", ""))) for reading in told]
     return told
@@ -288,6 +289,13 @@ def _begins_over(reading: Reading, losses: Sequence[Reading]) -> bool:
     if reading.shape.last < first.first:
         return bool(places) and at_end(first, begin=True) <= at_end(reading.shape, begin=False)
     return False
+
+
+def _citations(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
+    """Doubt records that a search found in a file, ``old.log:12:step 3 loss 2.1``, if others are printed without its name."""
+    told = [reading for reading in readings if reading.figure]
+    cited = [reading for reading in told if all(CITATION.match(core.lstrip()) for core in reading.shape.samples)]
+    return {id(reading): ("quoted", "") for reading in cited} if len(cited) < len(told) else {}
 
 
 def _beyond_total(readings: Sequence[Reading], _: Vocabulary) -> Doubts:

@@ -283,6 +283,10 @@ def behind_heads(record: bytes) -> bytes:
     return record[max(head_ends(record), default=0) :]
 
 
+CITATION = compile_later(rb"[\w./~-]{0,200}\.(?:log|txt|out|err|jsonl?|csv|md)[:-](?:\d{1,9}[:-])?")
+"""What a search prints before a line that it found in a file: its name, and the line's number."""
+
+
 def in_json_string(before: bytes) -> bool:
     """Return whether the text ``before`` a record begins a JSON object and ends inside a string that is a value: it is quoted."""
     return before.lstrip()[:1] == b"{" and _OPEN_STRING.search(before) is not None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.grammar.model import Field, Rule
 from receipt_cli.patterns import compile_later
-from receipt_cli.records.envelope import head_ends, in_json_string
+from receipt_cli.records.envelope import CITATION, head_ends, in_json_string
 from receipt_cli.scan.extraction.model import DROPPED, NOWHERE, TIME_BOX_S, Extraction, Span
 
 MARK = "\0"
@@ -41,7 +41,6 @@ QUOTED = '{"'
 """Stands for the words before a record that is inside a string of a JSON object: quoted, whatever the others are."""
 CITED = ":"
 """Ends the words before a record that a search found in a file: its name, and the line's number."""
-_CITED = compile_later(rb"[\w./~-]{0,200}\.(?:log|txt|out|err|jsonl?|csv|md)[:-](?:\d{1,9}[:-])?")
 SERVICE = "|"
 _SERVICE = compile_later(rb"([A-Za-z][\w.-]*) +\| \Z")
 """A possible service name of Docker Compose, or the first word of a table row."""
@@ -172,7 +171,7 @@ def _lead(record: bytes, begin: int, start: int) -> str:
         and (service := next((found for end in ends if (found := _SERVICE.search(record, begin, end))), None)) is not None
     ):
         return service[1].decode("ascii")[: MAX_LEAD - 1] + SERVICE
-    if _CITED.match(text):
+    if CITATION.match(text):
         return " ".join(word.decode("ascii") for word in words)[: MAX_LEAD - 1] + CITED
     return (" ".join(word.decode("ascii") for word in words) + ('"' if quoted and words else ""))[:MAX_LEAD]
 

@@ -132,3 +132,17 @@ def test_losses_without_a_counter_of_several_processes_are_no_series(color: str)
     assert (alone["steps"]["record_count"], alone["metrics"]["loss"]["record_count"]) == (40, 40)
     assert receipt_of(lines(*[3147459, 3147460, 3147454, 3147459] * 10))["summary"] is None
     assert receipt_of(lines(*[3147459] * 20, *[3147460] * 20))["summary"] is None
+
+
+@pytest.mark.parametrize("name", ["train.old.log:{n}:", "runs/a/out.txt-", "../log.jsonl:"])
+def test_records_that_a_search_found_in_a_file_are_no_stage(name: str) -> None:
+    own = [f"[train] epoch:{n // 18} iter:{n % 18}/18 0.00% lr:0.001000 loss:{4 - n / 50:.6f} ETA:0.0min" for n in range(90)]
+    found = [f"{name.format(n=n)}{line}" for n, line in enumerate(own[:6], start=12)]
+    wanted = receipt_of(own)
+    for lines in (["+ grep loss", *found, *own], [*own, *found]):
+        document = receipt_of(lines)
+        assert document["summary"]["metrics"]["loss"]["record_count"] == 90
+        assert [document["summary"]["steps"][key] for key in ("first", "last", "record_count", "restart_count")] == [
+            wanted["summary"]["steps"][key] for key in ("first", "last", "record_count", "restart_count")
+        ]
+        assert len(document["phases"]) == len(wanted["phases"])
