@@ -99,12 +99,12 @@ class Distance(NamedTuple):
 
 
 def distance(phase: Phase) -> Distance | None:
-    """Return how far a phase is from its plan; None without a plan or without step numbers."""
+    """Return how far a phase is from its plan; None without a plan or without step numbers: unread steps prove nothing."""
     planned = phase.planned
     numbered = phase.steps.steps[~np.isnan(phase.steps.steps)]
     steps = [int(step) for step in numbered[-3:]]
     if planned is None or not steps:
-        return None if planned is None or phase.steps else Distance(0, planned, planned, 1, 0)
+        return None
     begin = int(numbered.min())
     last_at = planned - (begin == 0) + (begin >= 1 and first_epoch(phase))
     strides = [after - before for before, after in pairwise(steps) if after > before]

@@ -230,3 +230,13 @@ def test_the_last_epoch_has_the_number_of_epochs_where_the_first_is_1(lines: lis
 def test_rows_of_numbers_may_be_steps(step: int) -> None:
     rows = [f"{n} {1 / (n + 1):.6f}" for n in range(30)][::step]
     assert receipt_of("\n".join(rows) + "\n")["checks"]["has_steps"] is None
+
+
+def test_a_plan_without_a_step_proves_no_end() -> None:
+    """The steps may be printed in a form that nobody reads."""
+    told = [
+        "***** Running training *****", "  Num examples = 400", "  Total optimization steps = 100",
+        *(f"{n} done so far, all is well" for n in range(40)),
+    ]  # fmt: skip
+    document = receipt_of(told, "hf-trainer")
+    assert (document["checks"]["completed"], document["failure"]) == (None, None)
