@@ -42,6 +42,7 @@ _NOISE = compile_later(rb"[\x00\x08\x1b^]")
 """Characters that a terminal displays differently: a timestamp may be among them."""
 _LETTER = compile_later(rb"\w")
 _WORD = compile_later(rb"[^\W\d_]|[\x80-\xff]")
+_WHOLE = compile_later(rb"\d+")
 _PROCESS = compile_later(rb"\([\w.: ]{0,60}?pid=\d+[^)\n]{0,60}\)")
 _CALL = compile_later(
     rb"(?:[\w.@:~/-]{0,80}[$#>+] )?(?:nohup: |[\w./-]{0,200}\b(?:python[\d.]*|torchrun|srun|mpirun|deepspeed|accelerate launch)\s"
@@ -279,5 +280,5 @@ def openings_of(head: bytes, lines: int) -> list[bytes]:
 
 
 def shape(line: bytes) -> bytes:
-    """Return a line without its envelope, with each digit as 0."""
-    return _bare(line).strip().translate(MASK)
+    """Return a line without its envelope, with each run of digits as 0 and each run of blanks as one."""
+    return b" ".join(_WHOLE.sub(b"0", _bare(line)).split())

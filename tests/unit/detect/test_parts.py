@@ -127,3 +127,30 @@ def test_a_pipe_has_the_same_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_one_grammar_that_is_asked_for_reads_its_part_alone() -> None:
     derivation = derived_of(nanogpt() + titan(), "nanogpt")
     assert (derivation.launch.count, derivation.summaries[0].record_count) == (1, 6)
+
+
+def several_models() -> list[str]:
+    """Return the lines of three trainings with two optimisers each, whose losses have more digits before the point, or fewer."""
+    lines = ["=== Log of the training of three models ===", "", ""]
+    for model, scale, more in (("fixed", 0.085232, 1), ("of simple form", 26.68598, 9), ("of parameters", 26.809387, 30)):
+        lines += ["=" * 60, f" START: training of the model {model}", "=" * 60, ">>> STAGE 1: Adam..."]
+        for name, numbers, first in (
+            ("Epoch", [1, *range(100, 2100, 100)], scale),
+            ("L-BFGS iteration", range(0, 10 * more, 10), scale / 30),
+        ):
+            lines += [
+                f"{name}: {n:4} | Train Phys Loss: {first / (1 + n / 99):.6f} | Test RMSE: {first / (9 + n):.6e}" for n in numbers
+            ]
+            lines += ["", ">>> STAGE 2: L-BFGS..."] if name == "Epoch" else [f"Training of {model} is done!", "", ""]
+    return lines
+
+
+@pytest.mark.parametrize("every", [7, 9, 11])
+def test_numbers_of_other_lengths_do_not_hide_the_opening_of_a_launch(tmp_path: Path, every: int) -> None:
+    lines = "".join(f"{line}\n" + SLOW * (at % every == every - 1) for at, line in enumerate(several_models()))
+    steps = [document["summary"]["steps"] for document in receipts(tmp_path, lines)]
+    assert [(each["first"], each["last"], each["record_count"]) for each in steps] == [
+        (1, 2000, 21),
+        (1, 2000, 21),
+        (0, 290, 30),
+    ]
