@@ -412,7 +412,8 @@ BETWEEN = ("min", "max", "mean", "median")
 def _left_out(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned) -> Iterator[Problem]:
     """Yield the problem of records whose leading words differ from those of the learned rules.
 
-    If none of them is at a step that a rule reads, they may be its own: it names the figures that they would change.
+    If several of them are at steps of their own, none of which a rule reads, they may be the rule's: it names the figures that
+    they would change.
     """
     if not learned.foreign:
         return
@@ -423,7 +424,8 @@ def _left_out(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Lear
             continue
         read = _places(columns)
         for left in learned.foreign:
-            if read and left.rule == rule.name and left.places and read.isdisjoint(left.places):
+            several = len({*left.places}) > 1
+            if read and left.rule == rule.name and several and read.isdisjoint(left.places):
                 ends = max(left.places) > max(read), min(left.places) < min(read)
                 fields |= dict.fromkeys(_fields(rule, columns, *ends))
     detail = f"{sum(left.records for left in learned.foreign)} records with other leading words were left out"
