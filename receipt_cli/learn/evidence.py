@@ -39,6 +39,8 @@ class Log(NamedTuple):
     vocabulary: Vocabulary
     barred: bool
     """A progress bar can number records without a step."""
+    preceded: frozenset[int] = frozenset()
+    """Ids of the readings whose records are those of another group with other words before them."""
 
     def losses(self, explanation: Explanation) -> int:
         """Return how many records among those of an explanation have a loss: no frames of a bar, nor what others say is another.
@@ -48,6 +50,7 @@ class Log(NamedTuple):
         (first, last), group = explanation.span, explanation.group
         steps = group is not None and group.main.counter.mode == GLOBAL
         told = (r for r in self.readings if r.loss is not None and not (r.evaluation or r.bar or r.doubts))
+        told = (r for r in told if id(r) not in self.preceded)
         beside = (r for r in told if r.shape.first <= last and first <= r.shape.last)
         return sum(r.shape.count for r in beside if not (steps and r.counter.mode == EPOCHS))
 
@@ -213,7 +216,8 @@ def explain(
     told = [grouped.get(id(reading.shape), reading) for reading in readings]
     found = [Explanation(RECORDS, group) for group in groups]
     found += [Explanation(kind, rules=tuple(made)) for kind, made in rules.items() if made]
-    return found, Log(told, groups, vocabulary, bars)
+    others = (g for g in groups if any(_precedes(g, plain, vocabulary) for plain in groups if _is_other(plain, g)))
+    return found, Log(told, groups, vocabulary, bars, frozenset(id(r) for group in others for r in group.readings))
 
 
 def _is_other(group: Group, than: Group) -> bool:
@@ -409,7 +413,7 @@ EVIDENCE: Mapping[str, Measure] = {
     "start_value": _of(lambda group, _: _lags(group) and not _shown_before(group)),
     "shown_before": _of(lambda group, _: _shown_before(group)),
     "several_before": _of(lambda group, _: _shown_before(group) and any(map(_shows_several, group.readings))),
-    "words_before": _of(lambda group, log: any(_precedes(group, g, log.vocabulary) for g in log.groups if _is_other(g, group))),
+    "words_before": _of(lambda group, log: id(group.main) in log.preceded),
     "sums_up": _of(lambda group, log: _sums_up(group, log.groups)),
     "outnumbered": _of(lambda group, log: _is_outnumbered(group, log.readings)),
     "cut": _of(_cut),
