@@ -1,7 +1,8 @@
 """Figures of current stacks that no trainer's fixture shows: names of reinforcement learning and GANs, errors of llm.c and XLA.
 
-Formats: ``gan.py`` of eriklindernoren/PyTorch-GAN, ``actor_critic.py`` of pytorch/examples, ``llmc/utils.h`` of llm.c, errors of
-PJRT as jaxlib raises them. Names with a fixture of their own are in ``fixtures/logs``.
+Formats, checked in the sources or in copies of them: ``gan.py`` of eriklindernoren/PyTorch-GAN, ``actor_critic.py`` of
+pytorch/examples, ``llmc/utils.h`` of llm.c; errors of PJRT as users of jaxlib report them. Names with a fixture of their own are
+in ``fixtures/logs``.
 """
 
 from typing import Any
