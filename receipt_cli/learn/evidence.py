@@ -146,11 +146,14 @@ def decide(explanations: Sequence[Explanation], log: Log) -> Decision:
 
 def stages(best: Explanation, others: Sequence[Explanation]) -> list[Explanation]:
     """Return the other stages of the run that ``best`` is one of: records as sure, before or behind it in the log."""
-    found = [best]
-    for other in others if best.group is not None and best.sure else ():
-        alike = best.group is not None and other.group is not None and other.group.main.loss is not None
-        alike = alike and other.group.main.family == best.group.main.family  # type: ignore[union-attr]
-        if (other.sure or alike) and other.group is not None and not any(each.rivals(other) for each in found):
+    if best.group is None or not best.sure:
+        return []
+    main, found = best.group.main, [best]
+    for other in others:
+        if other.group is None:
+            continue
+        alike = other.group.main.loss is not None and other.group.main.family == main.family
+        if (other.sure or alike) and not any(each.rivals(other) for each in found):
             found.append(other)
     return found[1:MAX_STAGES]
 

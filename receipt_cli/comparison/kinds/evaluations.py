@@ -88,8 +88,8 @@ def _last(document: Document) -> dict[Key, dict[int | None, Score]]:
     return found
 
 
-def _order(score: Score) -> tuple[int, int, int]:
-    return tuple(-1 if score[name] is None else score[name] for name in ("step", "after_step", "line_number"))  # type: ignore[return-value]
+def _order(score: Score) -> tuple[int, ...]:
+    return tuple(-1 if score[name] is None else score[name] for name in ("step", "after_step", "line_number"))
 
 
 def _named(score: Score) -> dict[str, Any]:
