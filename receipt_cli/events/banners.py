@@ -9,10 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue
-from receipt_cli.events.launches import END, Launch, split_launches
+from receipt_cli.events.launches import BEGINNINGS, END, Launch, split_launches
 from receipt_cli.events.table import EventTable
 from receipt_cli.io.joined_parts import Stream, joined
 from receipt_cli.io.source import Source
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import NO_RANK, behind_heads, form_of_heads, head_ends, plain
 from receipt_cli.records.place import MENTIONED
@@ -20,6 +21,8 @@ from receipt_cli.scan.segment import SegmentBody
 
 COMMON = 5
 """Fewest kinds of lines that must come again, besides half of all: a loop prints a heading or two."""
+SHORT = 2
+"""Fewest lines of a banner that come again as they are, besides half of all."""
 FEW = 4
 """Before the first line of the program, ``COMMON`` kinds of lines and one in ``FEW`` of all may stand."""
 OF_START = 0.4
@@ -47,22 +50,65 @@ def find_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, s
 
 def find_banners(events: EventTable, streams: Sequence[Stream]) -> frozenset[int]:
     """Return the positions in the log of steps that begin anew after most lines before the first step have come again.
-    The log is read again if steps go back, unless several processes wrote it. Raises ``InputError``."""
-    placed = events.where(events.by_source(lambda source: source.is_step) & ~np.isnan(events.positions))
+
+    Steps begin anew if they go back; steps without a number may if a line between them begins a launch. The log is read again
+    for this, unless several processes wrote it. Raises ``InputError``.
+    """
+    steps = events.where(events.by_source(lambda source: source.is_step))
+    placed = steps.where(~np.isnan(steps.positions))
     anew = np.flatnonzero(placed.positions[1:] <= placed.positions[:-1]) + 1
-    anew = anew[placed.line[anew] - placed.line[anew - 1] > COMMON]
+    if not len(placed):
+        placed, anew = steps, _after_beginnings(events, steps)
+    anew = anew[placed.line[anew] - placed.line[anew - 1] > SHORT]
     if not 0 < len(anew) <= MOST_STARTS or len(streams) > 1:
         return frozenset()
     backs = list(zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), placed.at[anew].tolist(), strict=True))
     source = joined(streams[0].parts)
     spans = [(source.lines_before, placed[0].line - 1), *((before, line - 1) for before, line, _ in backs)]
-    again = source.reopen() if spans[0][1] - spans[0][0] >= COMMON else None
+    again = source.reopen() if spans[0][1] - spans[0][0] >= SHORT else None
     if again is None:
         return frozenset()
-    head, *others = (frozenset(filter(None, _shapes(lines))) for lines in _lines_of(again, spans))
+    first, *others = _lines_of(again, spans)
+    head, texts = frozenset(filter(None, _shapes(first))), _banner(_texts(first))
     return frozenset(
-        at for (_, _, at), shapes in zip(backs, others, strict=False) if len(head & shapes) >= max(COMMON, len(head) / 2)
+        at
+        for (_, _, at), lines in zip(backs, others, strict=False)
+        if len(head.intersection(_shapes(lines))) >= max(COMMON, len(head) / 2) or _come_again(texts, _texts(lines))
     )
+
+
+def _after_beginnings(events: EventTable, steps: EventTable) -> Integers:
+    """Return the numbers of the steps, but the first, before which a line begins a launch, after the step before."""
+    begins = events.line[events.by_source(lambda source: source.key in BEGINNINGS)]
+    return np.flatnonzero(np.diff(np.searchsorted(begins, steps.line))) + 1
+
+
+def _texts(lines: Sequence[bytes]) -> list[bytes]:
+    """Return the lines that have a letter, without their heads."""
+    return [behind_heads(record).strip() for record in _plain(lines) if _LETTER.search(record)]
+
+
+def _banner(texts: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the lines before a first step from the last one on that is as the first: starts that failed may precede it."""
+    return texts[len(texts) - 1 - texts[::-1].index(texts[0]) :] if texts else texts
+
+
+def _come_again(banner: Sequence[bytes], texts: Sequence[bytes]) -> bool:
+    """Return whether most lines of a banner are among ``texts`` as they are; if one of them counts on, they are of a loop."""
+    known = {*banner}
+    common = known.intersection(texts)
+    if len(common) < max(SHORT, len(known) / 2):
+        return False
+    counted = {_DIGITS.sub(b"0", text): text for text in banner}
+    begun = texts[next(at for at, text in enumerate(texts) if text in common) :]
+    return not any(_counts_on(counted.get(_DIGITS.sub(b"0", text), text), text) for text in begun)
+
+
+def _counts_on(before: bytes, text: bytes) -> bool:
+    """Return whether two lines of one form differ in one number, which is one higher in ``text``."""
+    numbers = zip(_DIGITS.findall(before), _DIGITS.findall(text), strict=True)
+    rises = [int(new) - int(old) for old, new in numbers if new != old]
+    return rises == [1]
 
 
 def _part_failed_starts(

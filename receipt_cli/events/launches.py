@@ -30,8 +30,8 @@ from receipt_cli.scan.segment import Hits, SegmentBody
 END = 1 << 62
 BANNER = 4
 """Twice the fewest kinds of header lines of a banner."""
-FOLD, DOUBT = "fold", "doubt"
-"""Kinds of launches: one of many starts in a loop, or one that only its records show."""
+FOLD, DOUBT, UNNUMBERED = "fold", "doubt", "unnumbered"
+"""Kinds of launches: one of many starts in a loop, one that only its records show, or one whose records have no number."""
 MEMORY = "cuda_oom"
 """The reason of a failure that a program may catch to begin anew with a smaller batch."""
 LONG = 8
@@ -44,6 +44,8 @@ PREEMPTED = "preempted"
 """The marker of a job that the scheduler stopped and put into its queue again."""
 PROGRAM_BEGINS = ("generic", "program_begins")
 """The learned rule of the lines that a program prints first, about its arguments or its checkout."""
+BEGINNINGS = {PROGRAM_BEGINS, ("generic", "launch_begins")}
+"""All learned rules of lines that begin a launch."""
 
 
 class Launch(NamedTuple):
@@ -78,7 +80,8 @@ def split_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, 
         first = mine[0] if begin else None
         last_at = events[end].at if end < len(events) else END
         sign = signs.get(begin)
-        apart = bool(introduced) or not banner or sign != FOLD
+        # records without a number are learned from all launches: those of one may be too few
+        apart = sign != UNNUMBERED and (bool(introduced) or not banner or sign != FOLD)
         doubtful = events[begin].line if sign == DOUBT and not _outdoes(mine, before) else None
         own = mine if apart else banner.with_(mine)
         against = tuple(events[at].line for at in contested if begin <= at < end)
@@ -251,6 +254,11 @@ class _Walk:
                 if event.planned is not None:
                     self.known.setdefault("planned_steps", set()).add(float(event.planned))
                 self.begun_at.setdefault(key, self.starts.ahead[key].before(index))
+            elif event.at in self.banners:  # without a number
+                cut = self._boundary(index)
+                self.signs[cut] = UNNUMBERED
+                yield cut
+                self._resume_at(cut, index)
         if self.pending is None:
             return
         died = self._troubled(self.events[self.pending].at, END) and self.known.differs(self.pending_known, STRONG)
