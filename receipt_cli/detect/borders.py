@@ -68,17 +68,19 @@ class Gap(NamedTuple):
     led: bool = False
 
 
-def find_border(engine: Engine, source: Source, gap: Gap, openings: Sequence[bytes], near: Mapping[str, Sequence[float]]) -> int:
-    """Return the number of lines before the second run of a gap.
+def find_borders(
+    engine: Engine, source: Source, gap: Gap, openings: Sequence[bytes], near: Mapping[str, Sequence[float]]
+) -> list[int]:
+    """Return the numbers of lines before the second run of a gap, and before each start in it that came to no step.
 
-    The border leaves the fewest lines on the wrong side. Ties: a line that calls a program or repeats the log's opening (the
+    A start prints the log's opening after a silence. The first border leaves the fewest lines on the wrong side. Ties: a line that calls a program or repeats the log's opening (the
     first of ``openings`` that recurs), then the line after the longest silence, then the first printed line that is not
     indented. ``near`` are the lines of each grammar's first near misses.
     """
     begin = max(source.lines_before or 0, gap.body - 1 if gap.one == gap.other else 0, gap.last - 1 - NEAR)
     around = source.excerpt(begin, gap.first + NEAR) if gap.first - gap.last <= MOST_LINES else None
     if around is None:
-        return min(gap.start or gap.first, gap.first) - 1
+        return [min(gap.start or gap.first, gap.first) - 1]
     every = b"".join(around.blocks()).removesuffix(b"\n").split(b"\n")
     at, end = gap.last - 1 - begin, gap.first - begin
     lines = every[at:end]
@@ -94,7 +96,9 @@ def find_border(engine: Engine, source: Source, gap: Gap, openings: Sequence[byt
     best = [place for place, cost in enumerate(behind, 1) if cost == min(behind)]
     begins = [place for place in best if _CALL.match(_bare(lines[place])) or (opening and shapes[place] == opening)]
     printed = (place for place in begins or best if _LETTER.search(lines[place]) and not _bare(lines[place])[:1].isspace())
-    return gap.last - 1 + (sides.behind_silence(begins or best) or next(printed, best[-1]))
+    first = sides.behind_silence(begins or best) or next(printed, best[-1])
+    later = [place for place in range(first + 1, len(lines)) if opening and shapes[place] == opening]
+    return [gap.last - 1 + place for place in (first, *(place for place in later if sides.behind_silence([place]) is not None))]
 
 
 class _Sides:

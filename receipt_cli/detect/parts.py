@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.detect.borders import LAST, READ, Gap, find_border, openings_of
+from receipt_cli.detect.borders import LAST, READ, Gap, find_borders, openings_of
 from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
 from receipt_cli.errors import InputError
 from receipt_cli.events.launches import Launch
@@ -213,7 +213,9 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
     parts: list[Gathered] = []
     try:
         near = {name: list(_lines_of(gathered.body, name)) for name in gathered.body.near}
-        borders = [find_border(engine, source, gap, openings, near) for gap in gaps]
+        borders = [border for gap in gaps for border in find_borders(engine, source, gap, openings, near)]
+        if len(borders) >= MOST_PARTS:
+            return []
         for before, until in pairwise([start, *borders, end]):
             again = source.excerpt(before or 0, until)
             if again is None:
