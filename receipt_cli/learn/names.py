@@ -111,7 +111,7 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
         inside = _ENCLOSED.search(left) if text.endswith("]") or left.endswith("=") else None
         if inside is not None and (inside["of"] or text.endswith("]")):  # ``Result(epoch=3, loss=2.1)``, ``[loss] 2.1``
             text, sure, bracket = inside[inside.lastindex or 0].strip(), True, bracket and not inside["of"]
-        if number and sorts[number - 1].integer and vocabulary.pattern(JOINED).match(left):
+        if number and sorts[number - 1].integer and not names[-1].text and vocabulary.pattern(JOINED).match(left):
             text, sure = "", False
         if not text and (cell := _CELLS.fullmatch(left)) is not None and (number == 0 or left[0] == ","):
             text, sure = cell["name"], True
@@ -126,7 +126,7 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
         early = "" if text or behind or column.kind != NUMBER else _before(literals, number, left, vocabulary)
         words = {word.lower() for word in _WORD.findall(vocabulary.english(left[: left.rfind(text)] if text else left))}
         section = number > glued and (bool(words & spoken) or (section and not words & vocabulary.training))
-        english = vocabulary.ordinal(left, right) or _counted(column, left, right, vocabulary) or vocabulary.english(text)
+        english = vocabulary.ordinal(left, right) or _counted(column, left, right, text, vocabulary) or vocabulary.english(text)
         stated = unit_in_name(text)
         if stated is not None and stated.lower() in vocabulary.evaluation | vocabulary.training:
             english, stated = f"{stated} {_BRACKETED.sub('', english)}", None  # ``Loss (train)``
@@ -146,12 +146,13 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
     return names
 
 
-def _counted(column: Sort, left: str, right: str, vocabulary: Vocabulary) -> str:
-    """Return the word behind a number that it counts: joined to it, or where the line begins (``After 2000 training steps``)."""
+def _counted(column: Sort, left: str, right: str, text: str, vocabulary: Vocabulary) -> str:
+    """Return the word behind a number that it counts: joined to it, or where the line begins (``After 2000 training steps``).
+    A word that is joined to a number with a name of its own (``text``) is the name of the next: ``epoch 0-step 10``."""
     whole = column.integer and column.kind == NUMBER
     leads = whole and vocabulary.pattern(LEADING).fullmatch(left.lstrip("-=#* ")) is not None
     found = vocabulary.pattern(COUNTED).match(right) if leads else None
-    found = found or (vocabulary.pattern(JOINED).match(right) if whole else None)
+    found = found or (vocabulary.pattern(JOINED).match(right) if whole and not text else None)
     return found["word"] if found is not None else ""
 
 
