@@ -26,7 +26,8 @@ class Counter:
     """The columns that count: ``step`` and ``epoch`` are places in the shape, or None.
 
     ``tentative``: too few records of this shape to confirm the counter. ``heading``: the line that announces the epoch.
-    ``heralded``: the records behind a line that announces an evaluation do not count.
+    ``heralded``: the records behind a line that announces an evaluation do not count. ``of_epoch``: a line announces the only
+    epoch: the total beside the step may be that of the epoch, and is no plan.
     """
 
     mode: str
@@ -36,6 +37,7 @@ class Counter:
     tentative: bool = False
     heading: Shape | None = None
     heralded: bool = False
+    of_epoch: bool = False
 
 
 def glued_bar(shape: Shape) -> int:

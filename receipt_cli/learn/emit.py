@@ -193,7 +193,7 @@ def counters_of(reading: Reading, counter: Counter, idle: bool = False) -> dict[
     bar = partial(counter_cell, done=reading.bar or (idle and mode == GLOBAL), lags=reading.lags)
     numbered = step is not None and columns[step].kind == NUMBER  # without a total, the pair of them orders the records
     if mode == GLOBAL and step is not None:
-        found[step] = bar(columns[step], "step", "planned_steps")
+        found[step] = bar(columns[step], "step", None if counter.of_epoch else "planned_steps")
     elif mode == PER_EPOCH and step is not None:
         found[step] = bar(columns[step], "epoch_step", "epoch_steps")
     elif mode == EPOCHS and step is not None:

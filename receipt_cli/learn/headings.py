@@ -89,6 +89,8 @@ def _under_heading(
                 count = Counter(PER_EPOCH, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
                 return replace(reading, counter=count)
             continue
+        if heads.count == 1 and counter.mode == GLOBAL and not column.drops and heads.columns[found].first in (0, 1):
+            return replace(reading, counter=replace(counter, of_epoch=True))
         if other.counter.mode != EPOCHS:
             continue
         each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
