@@ -273,8 +273,8 @@ def _drawn_once(steps: EventTable) -> EventTable:
     drawn = _as_drawn(steps, first[many], last[many])
     owner_of = np.repeat(last, np.diff(first, append=len(steps)))
     frames = np.flatnonzero(np.append(over, False))
-    rows = numbers_in(steps.rows)
-    return drawn.folded(rows[owner_of[frames]], rows[frames]).where(~np.append(over, False))
+    pairs = (numbers_in(steps.rows)[each[::-1]] for each in (owner_of[frames], frames))  # of the redraws the latest first
+    return drawn.joining(*pairs).where(~np.append(over, False))
 
 
 def _shown_early(steps: EventTable, first: Integers, last: Integers) -> Mask:

@@ -17,7 +17,7 @@ import numpy as np
 
 from receipt_cli.grammar.model import COUNTERS, MOMENTS, Grammar, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-from receipt_cli.numeric.arrays import distinct_values, last_of_each
+from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.spill import PIECE, ascends, gathered, picked, scratch, slices
 from receipt_cli.numeric.spill import pieces as parts_of
@@ -266,50 +266,41 @@ class Source:
         return Source.of(self.grammar, self.rule, RuleColumns(at, line, rank, clock, numbers, texts, others))
 
     def joining(self, other: Source, mine: Rows, its: Rows, line: Integers, *, noted: bool, last: bool) -> Source:
-        """Add the figures that ``other`` prints in its rows ``its`` to the rows ``mine`` (ascending) of this source.
+        """Add the figures that ``other`` prints in its rows ``its`` to the rows ``mine`` (ascending) of this source, in pairs.
 
-        If both print a figure, this source counts, or with ``last`` the other one. ``line``: the line of each row of ``its``. If
-        ``noted``, ``joined`` records the rule of ``other`` for the rows ``mine``.
+        If several rows print a figure, this source counts, then the first of ``its``; with ``last`` the last of ``its``, then
+        this source. ``line``: the line of each row of ``its``. If ``noted``, ``joined`` records the rule of ``other``.
         """
-        every = isinstance(mine, slice) and not mine.start and mine.stop == len(self.columns)
+        count = len(self.columns)
+        every = isinstance(mine, slice) and not mine.start and mine.stop == count
 
         def moved(held: Sequence[NumberColumn]) -> NumberColumn | None:
             index, values = read(held, its)
             if not len(values):
                 return None
             lines = at_rows(_lines_of(held, its, line), slice(0, len(line)) if index is None else index)
-            rows = None if every and index is None else Cells.of(numbers_in(chosen(mine, index)))
-            return NumberColumn(Cells.of(values), rows, Cells.of(lines))
+            if every and index is None:
+                return NumberColumn(Cells.of(values), None, Cells.of(lines))
+            rows = numbers_in(chosen(mine, index))
+            changes = rows[1:] != rows[:-1]
+            counts = np.append(changes, True) if last else np.append(True, changes)
+            return NumberColumn(*(Cells.of(column[counts]) for column in (values, rows, lines)))
 
         def added(own: Mapping[str, Sequence[NumberColumn]], theirs: Mapping[str, Sequence[NumberColumn]]) -> Any:
-            made = ((name, moved(held)) for name, held in theirs.items())
-            every = ((name, column, own.get(name, ())) for name, column in made if column is not None)
-            return {**own, **{name: (column, *held) if last else (*held, column) for name, column, held in every}}
+            found = dict(own)
+            for name, held in theirs.items():
+                before = own.get(name, ())
+                hidden = not last and any(one.dense and len(one.values) == count for one in before)
+                column = None if hidden else moved(held)
+                if column is not None:
+                    found[name] = (column, *before) if last else (*before, column)
+            return found
 
         rows = {**self.joined, other.rule.name: numbers_in(mine)} if noted else self.joined
         return replace(
             self, metrics=added(self.metrics, other.metrics), others=added(self.others, other.others),
             meanings={**other.meanings, **self.meanings}, joined=rows,
         )  # fmt: skip
-
-    def folded(self, mine: Integers, its: Integers) -> Source:
-        """Return the source with figures of the rows ``its`` added to the rows ``mine`` that lack them, pair by pair.
-        If a row of ``mine`` is in several pairs, the last value counts."""
-
-        def added(figures: Mapping[str, Sequence[NumberColumn]]) -> dict[str, Sequence[NumberColumn]]:
-            made = dict(figures)
-            for name, held in figures.items():
-                if any(column.dense and len(column.values) == len(self.columns) for column in held):
-                    continue
-                index, values = read(held, its)
-                at = slice(None) if index is None else index
-                rows, found = last_of_each(mine[at], values)
-                lines = last_of_each(mine[at], self.columns.line.whole()[its][at])[1]
-                if len(rows):
-                    made[name] = (*held, NumberColumn(Cells.of(found), Cells.of(rows), Cells.of(lines)))
-            return made
-
-        return replace(self, metrics=added(self.metrics), others=added(self.others))
 
 
 class Cell(NamedTuple):
@@ -774,31 +765,13 @@ class EventTable:
         for one in dict.fromkeys(pair.tolist()):
             own, other = divmod(one, len(sources))
             mine = order[pair[order] == one]
-            first = np.flatnonzero(np.diff(owners[mine], prepend=-1))
-            turn_of = np.arange(len(mine)) - np.repeat(first, np.diff(first, append=len(mine)))
-            for turn in (mine[turn_of == number] for number in range(int(turn_of.max()) + 1)):
-                rows = log.own(own, owners[turn]), log.own(other, members[turn])
-                lines = log.column("line")[members[turn]]
-                sources[own] = sources[own].joining(log.sources[other], *rows, lines, noted=noted, last=last)
+            rows, line = (log.own(own, owners[mine]), log.own(other, members[mine])), log.column("line")[members[mine]]
+            sources[own] = sources[own].joining(log.sources[other], *rows, line, noted=noted, last=last)
         epochs: Array = log.column("epoch")
         if epochs.strides != (0,) and not np.isnan(epochs[members]).all():
             epochs = np.array(epochs)
             epochs[owners] = np.where(np.isnan(epochs[owners]), epochs[members], epochs[owners])
         return self.of(log.having(sources, epoch=epochs))
-
-    def folded(self, owners: Integers, members: Integers) -> EventTable:
-        """Return the table with the figures of ``members`` added to ``owners`` that print none, the latest first.
-
-        Both are rows of the log, pair by pair and of the same sources; ``members`` (ascending) are earlier redraws of their
-        owners.
-        """
-        log = self.log
-        sources = list(log.sources)
-        for number in distinct_values(log.column("source")[owners]).tolist():
-            mine = log.column("source")[owners] == number
-            rows, its = (numbers_in(log.own(number, each[mine])) for each in (owners, members))
-            sources[number] = sources[number].folded(rows, its)
-        return self.of(log.having(sources))
 
     def read_as(self, index: Integers, made: Callable[[Source], Source]) -> EventTable:
         """Return the table with its records at ``index`` read otherwise: ``made`` makes their new sources from the old ones."""
