@@ -23,7 +23,7 @@ from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, by_bursts, edges_of, held_back, how_they_came, note_starts
 from receipt_cli.analysis.goodput.model import GPU_IDLE, OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
-from receipt_cli.analysis.identity import Facts, with_identity
+from receipt_cli.analysis.identity import with_identity
 from receipt_cli.analysis.omissions import (
     doubts_named,
     dropped,
@@ -56,7 +56,6 @@ from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.printed_digits import PrintedDigits
 from receipt_cli.events.ranks import RankFigures, rank_figures
 from receipt_cli.events.runs import find_runs
-from receipt_cli.events.seeds import with_seed
 from receipt_cli.events.streams import Gathered, LogFacts, gather, last_bytes_before
 from receipt_cli.events.table import EventTable
 from receipt_cli.grammar.catalog import shipped
@@ -425,7 +424,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         lines=reading.line_counts,
         near_misses=_near(body, grammars),
         problems=problems,
-        facts=first_facts(every) if number else _first_lines(first_facts(every), reading, launch.events),
+        facts=first_facts(every) if number else with_identity(first_facts(every), reading.gathered, launch.events),
         catalogue=engine.catalogue,
         registry=registry,
         metric_lines=metric_lines,
@@ -451,11 +450,6 @@ def _stamps_of(reading: Reading, number: int, came: Came | None) -> Edges:
     until = reading.gathered.log.line_count if after == math.inf else int(after) - 1
     before = launches[number - 1].events[-1].line if number and launches[number - 1].events else reading.before
     return edges_of(arrivals, (launches[number].line, until), before, after, came.grain)
-
-
-def _first_lines(facts: Mapping[str, tuple[float | str, int]], reading: Reading, events: EventTable) -> Facts:
-    """Return the facts of the first run of a log with those that its first lines state."""
-    return with_identity(with_seed(facts, reading.gathered, events), reading.gathered, events)
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:

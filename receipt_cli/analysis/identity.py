@@ -1,4 +1,4 @@
-"""What a log says of a run's identity before its first record: data, tokenizer, packing, digests, precision, world size.
+"""What a log says of a run's identity before its first record: seed, data, tokenizer, packing, digests, precision, devices.
 
 Grammars read these facts of the trainers they know. Here they are read from the lines that any script prints, under labels that
 mean one thing only; the line must be about nothing else. A fact that two lines state differently is left out.
@@ -6,10 +6,10 @@ mean one thing only; the line must be about nothing else. A fact that two lines 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 
-from receipt_cli.events.seeds import first_figure
 from receipt_cli.events.streams import Gathered
 from receipt_cli.events.table import EventTable
 from receipt_cli.patterns import compile_later
@@ -19,12 +19,15 @@ Facts = Mapping[str, tuple[float | str, int]]
 """Name of a fact → its value and the line that prints it."""
 LONGEST = 400
 """Bytes of a line that may be about one fact only."""
+LONGEST_OPTIONS = 20_000
+"""Bytes of a line that may state all options, the seed among them."""
+MOST_SEED = 2**64
 _SET = rb"\s*+(?:[:=]|\.{3,200}+)\s*+"
 _HEX = rb"(?:sha256:|0x)?([0-9a-fA-F]{6,128}+)$"
 _NAME = rb"""['"]?((?=[^\s'",]{0,200}[A-Za-z])(?:\.{0,2}[\w/:@+~-]){2,200}+)['"]?,?(?:\.{3,200}+(?:updated|default))?+$"""
 """A word with a letter; GPT-NeoX says behind dots where the value of an option is from."""
 _WORDS = compile_later(
-    rb"(?:hash|digest|checksum|sha256|fingerprint|packing|data|tokenizer|examples|samples|world|precision)", re.IGNORECASE
+    rb"(?:hash|digest|checksum|sha256|fingerprint|packing|seed|data|tokenizer|examples|samples|world|precision)", re.IGNORECASE
 )
 _RULES: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
     (name, compile_later(pattern, re.IGNORECASE))
@@ -65,19 +68,38 @@ _NO_NAMES = frozenset({
 })  # fmt: skip
 """Words behind such a label that name nothing."""
 
+_ADJECTIVES = rb"(?:(?:using|setting|set|with|a|an|the|fixed|global|random|manual|master|base|rng|numpy|torch|training)\s++){0,4}"
+_ALONE = compile_later(
+    rb"(?:[-*>]\s|\[rank: \d{1,6}\]\s)?" + _ADJECTIVES + rb"(?:random|manual|rng)?_?seed(?:\s++(?:is\s|value|number))?"
+    rb"(?:\s++(?:set\s)?(?:to|as)\b)?\s*+[:=]?\s*+(\d{1,20})\s*+\.?$",
+    re.IGNORECASE,
+)
+_NAMESPACE = compile_later(rb"\bNamespace\(")
+_SETTING = compile_later(rb"[(,]\s?(?:random_|manual_)?seed=(\d{1,20})(?=[,)])")
+
 
 def with_identity(facts: Facts, gathered: Gathered, events: EventTable) -> Facts:
-    """Return the facts of the first run of a log with those that its first lines state and no rule has read."""
+    """Return the facts of the first run of a log with those that its first lines state and no rule has read.
+
+    A line must be about nothing else. Only the seed may also be an option in a namespace or a JSON object of all options: a seed
+    further inside, such as that of a data set, is not the run's.
+    """
     if not events or len(gathered.streams) > 1:
         return facts
     head = gathered.heads[0]
     if _WORDS.search(head) is None:
         return facts
-    until = first_figure(events)
+    figures = events.of_sources(lambda source: source.is_step or bool(source.metrics))
+    until = next((row.line for row in figures if row.is_step or row.metrics), None)
+    seeded = bool(facts.keys() & {"seed", "data_seed"})
     found: dict[str, dict[str, int]] = {}
     digests: dict[str, dict[str, int]] = {}
+    seeds: dict[int, int] = {}
     for number, line in enumerate(plain(head[: head.rfind(b"\n") + 1]).split(b"\n"), gathered.lines[0] + 1):
         passed = until is not None and number >= until
+        if not seeded and not passed and len(line) < LONGEST_OPTIONS and b"seed" in line.lower():
+            for seed in _seeds(line.rstrip()):
+                seeds.setdefault(seed, number)
         if len(line) > LONGEST or _WORDS.search(line) is None or (passed and b"[packing] " not in line):
             continue
         for name, value in _stated(line.strip()):
@@ -89,6 +111,8 @@ def with_identity(facts: Facts, gathered: Gathered, events: EventTable) -> Facts
     stated: dict[str, tuple[float | str, int]] = {
         name: (_typed(name, value), line) for name, (value, line) in known.items() if value and not name.startswith("tokenizer_")
     }
+    if len(seeds) == 1 and next(iter(seeds)) < MOST_SEED:
+        stated["seed"] = next(iter(seeds.items()))
     if digests and all(len(values) == 1 for values in digests.values()):
         each = {kind: next(iter(values.items())) for kind, values in digests.items()}
         text = "; ".join(f"{kind} {value}" for kind, (value, _) in sorted(each.items()))
@@ -123,3 +147,31 @@ def _typed(name: str, value: str) -> float | str:
     if name in ("data_size_samples", "world_size"):
         return float(value.replace(",", "").replace("_", ""))
     return value.lower() if name == "parameter_digest" else value
+
+
+def _seeds(line: bytes) -> Iterator[int]:
+    """Yield the seeds of the run in a line, read after each of the heads that it may have."""
+    for at in (0, *starts(line)):
+        text = line[at:]
+        if (alone := _ALONE.match(text)) is not None and alone.end() == len(text):
+            yield int(alone[1])
+        elif text.startswith(b"{"):
+            yield from _option(text)
+    if _NAMESPACE.search(line) is not None:
+        yield from (int(setting[1]) for setting in _SETTING.finditer(line) if not _inner(line[: setting.start() + 1]))
+
+
+def _inner(before: bytes) -> bool:
+    """Return whether a bracket is open inside the namespace: a nested object sets its own values."""
+    text = before[before.rfind(b"Namespace(") + len(b"Namespace(") :]
+    return any(text.count(opening) > text.count(closing) for opening, closing in ((b"(", b")"), (b"[", b"]"), (b"{", b"}")))
+
+
+def _option(text: bytes) -> Iterator[int]:
+    try:
+        options = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    seed = options.get("seed") if isinstance(options, dict) else None
+    if isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0:
+        yield seed
