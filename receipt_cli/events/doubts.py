@@ -11,8 +11,8 @@ import numpy as np
 
 from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import NO_STEP, EventTable, Row, at_rows, mask_of
-from receipt_cli.numeric.array_types import Integers, Mask
+from receipt_cli.events.table import NO_STEP, EventTable, Row, at_rows
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.spill import rises
 from receipt_cli.problems import MAX_FIELDS, Problem
 
@@ -138,24 +138,13 @@ def _find_holes(phase: Phase) -> list[Hole]:
     if not len(steps):
         return []
     ends = np.append(starts[1:], len(steps))
-
-    def is_other(part: slice) -> Mask:
-        return np.append([False, False], np.diff(steps[max(0, part.start - 2) : part.stop], n=2) != 0)[
-            -(part.stop - part.start) :
-        ]
-
-    other = mask_of(len(steps), is_other)  # rises that differ from the one before
-    for near in range(3):  # one more record may have another rise: the first one
-        other[np.minimum(starts + near, len(steps) - 1)] = False
-    odd = np.flatnonzero(other)
-    irregular = np.searchsorted(odd, ends) > np.searchsorted(odd, starts)
-    bounds = zip(starts[irregular].tolist(), ends[irregular].tolist(), strict=True)
+    long = ends - starts >= FEWEST
+    bounds = zip(starts[long].tolist(), ends[long].tolist(), strict=True)
     return [hole for first, end in bounds for hole in _between(steps[first:end])]
 
 
 def _between(steps: Integers) -> list[Hole]:
-    if len(steps) < FEWEST:
-        return []
+    """Return the holes between the steps of one attempt; its first rise may be another, as after a resume."""
     count = len(steps) - 2
     # the rise of the majority is the median of at least one piece
     likely = dict.fromkeys(int(np.partition(each, len(each) // 2)[len(each) // 2]) for _, each in rises(steps[1:]))
