@@ -321,15 +321,15 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
     lines = phase.standalone_events.of_sources(lambda source: source.rule.event == "checkpoint")
     if not lines:
         return None
-    records = _Records(phase.every)
-    evals = _Records(phase.evals.where(~np.isnan(phase.evals.steps)))
+    evals = phase.evals.where(~np.isnan(phase.evals.steps))
     others = phase.evals.with_(phase.standalone_events).of_sources(lambda source: source.rule.event != "checkpoint")
     between = sorted([*others.at.tolist(), *(at for at, _ in phase.started)])
     saved: list[Saved] = []
     before: tuple[int, int | None] | None = None
     named: Row | None = None  # a line without a step belongs to the checkpoint before it if no record lies between
     for event in lines:
-        last = records.before(event.at)
+        number = bisect_left(phase.every.at, event.at)
+        last = _record(phase.every, number - 1)
         named = event if event.step is not None else named
         since = named is not None and (last is None or named.at > last.at)
         step, previous = _step(named if named is not None and since else event, last, evals), before
@@ -340,50 +340,27 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
             saved[-1] = saved[-1]._replace(duration_s=saved[-1].duration_s if one.duration_s is None else one.duration_s)
             continue
         if one.duration_s is None and median_step_s is not None and grain is not None and last is not None:
-            one = one._replace(duration_s=_inferred(last, records.after(event.at), between, median_step_s, grain))
+            one = one._replace(duration_s=_inferred(last, _record(phase.every, number), between, median_step_s, grain))
         saved.append(one)
     return _ledger(saved, lines[-1], phase.every)
 
 
-class _Record(NamedTuple):
-    """One step record: its position, step and timestamp [s]."""
-
-    at: int
-    step: int | None
-    clock: float
+def _record(table: EventTable, number: int) -> Row | None:
+    """Return a record by its number, None if there is none."""
+    return table[number] if 0 <= number < len(table) else None
 
 
-class _Records:
-    """Step records by position."""
-
-    def __init__(self, steps: EventTable) -> None:
-        self.table = steps
-
-    def before(self, at: int) -> _Record | None:
-        """Return the last record before a position."""
-        return self._of(bisect_left(self.table.at, at) - 1)
-
-    def after(self, at: int) -> _Record | None:
-        """Return the first record at or after a position."""
-        return self._of(bisect_left(self.table.at, at))
-
-    def _of(self, number: int) -> _Record | None:
-        if not 0 <= number < len(self.table):
-            return None
-        row = self.table[number]
-        return _Record(row.at, row.step, row.clock)
-
-
-def _step(event: Row, before: _Record | None, evals: _Records) -> int | None:
+def _step(event: Row, before: Row | None, evals: EventTable) -> int | None:
     """Return the step of a checkpoint: printed, else that of the record or evaluation before its line."""
     if event.step is not None:
         return event.step
-    at, step = (0, None) if before is None else before[:2]
-    last = evals.before(event.at)
-    return last.step if last is not None and last.at > at else step
+    last = _record(evals, bisect_left(evals.at, event.at) - 1)
+    if before is None or (last is not None and last.at > before.at):
+        return None if last is None else last.step
+    return before.step
 
 
-def _inferred(before: _Record, after: _Record | None, others: Sequence[int], median_step_s: float, grain: float) -> float | None:
+def _inferred(before: Row, after: Row | None, others: Sequence[int], median_step_s: float, grain: float) -> float | None:
     """Return the time between the records around a checkpoint minus that of their steps [s].
 
     None if another event, at one of the positions ``others``, lies between, or if the timestamps are too coarse.
