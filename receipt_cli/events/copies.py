@@ -95,16 +95,16 @@ def _has_figures(table: EventTable) -> Mask:
 
 class _Prints:
     """Compares what records print, column by column.
-    Times and rates are compared only for records that print no step and no other figure."""
+    Times and rates are compared only for records that print no step and no other figure, unless ``times`` are, and ranks too."""
 
-    def __init__(self, table: EventTable) -> None:
+    def __init__(self, table: EventTable, *, times: bool = False) -> None:
         self.table = table
-        columns: list[Floats] = [table.steps, table.column("planned"), *(table.column(name) for name in COUNTERS)]
+        columns = [table.column(name) for name in ("step", "planned", *COUNTERS, *(("rank", "clock") if times else ()))]
         names = [*((name, True) for name in table.metric_names()), *((name, False) for name in table.other_names())]
         records = table.by_source(lambda source: source.rule.event in _RECORDS)
         stated = records & ~np.isnan(table.steps)
         for name, known in sorted(names, key=lambda one: one[0].endswith(TIMED)):
-            timed = name.endswith(TIMED)
+            timed = not times and name.endswith(TIMED)
             if timed and stated.all():
                 break
             values = table.filled(name) if known else table.spread(table.other(name))
@@ -243,22 +243,15 @@ def repeats_at(table: EventTable) -> int | None:
     period, rest = divmod(len(table), 2)
     if rest or not period or printed_by(table[0]) != printed_by(table[period]):
         return None
-    first, second = table[:period], table[period:]
-    if (first.column("source") != second.column("source")).any():
+    first = table[:period]
+    if (first.column("source") != table[period:].column("source")).any():
         return None
     steps = first.of_sources(lambda source: source.is_step)
     few = len(steps) < FEWEST or not _differ(map(printed_by, steps), 2)
     if few and not _differ(map(printed_by, first), 2 * FEWEST):
         return None
-    names = [(name, EventTable.metric) for name in table.metric_names()] + [
-        (name, EventTable.other) for name in table.other_names()
-    ]
-    columns = [*((first.column(name), second.column(name)) for name in ("rank", "step", "planned", "clock", *COUNTERS))]
-    columns += [(first.spread(figure(first, name)), second.spread(figure(second, name))) for name, figure in names]
-    if any(bool(((a != b) & ~((a != a) & (b != b))).any()) for a, b in columns):
-        return None
-    stating = np.flatnonzero(first.by_source(lambda source: source.speaks)).tolist()
-    return period if all(printed_by(first[row]) == printed_by(second[row]) for row in stating) else None
+    half = np.arange(period)
+    return period if _Prints(table, times=True).same(half, half + period) else None
 
 
 def _differ(keys: Iterable[Hashable], count: int) -> bool:
