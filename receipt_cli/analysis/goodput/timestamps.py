@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -147,11 +146,11 @@ class ClockBack(NamedTuple):
 def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -> Edges:
     """Return the stamps in the first and in the last bytes of a file; ``cut``: more bytes precede ``tail``.
     ``lines`` are the number of lines before the file, and up to its end with an open last line."""
-    first = _ends_of(plain(head), lines[0] + 1)
+    first = Stamps.of(line_stamps(plain(head), lines[0] + 1))
     if cut:
         tail = tail[tail.find(b"\n") + 1 :]
     ends = tail.count(b"\n") + (0 if tail.endswith(b"\n") else 1)
-    return Edges(first, _ends_of(plain(tail), lines[1] - ends + 1))
+    return Edges(first, Stamps.of(line_stamps(plain(tail), lines[1] - ends + 1)))
 
 
 def log_edges(gathered: Gathered) -> Edges:
@@ -168,74 +167,25 @@ def is_zoned(edges: Edges) -> bool | None:
     return next(iter(edges.zones)) if len(edges.zones) == 1 else None
 
 
-def line_stamps(text: bytes) -> list[Stamp]:
-    """Return the stamps at the heads of lines, numbered from 1."""
-    return [stamp for line in _stamped_lines(text) if (stamp := _stamp(text, line)) is not None]
-
-
-def _ends_of(text: bytes, line: int) -> Stamps:
-    """Return the first and the last stamp of some lines; the first line has the number ``line``."""
-    first, last, zones = _ends_in(text)
-    if first is None or last is None:
-        return Stamps()
-    return Stamps(first._replace(line=line - 1 + first.line), last._replace(line=line - 1 + last.line), zones)
-
-
 @lru_cache(maxsize=2)
-def _ends_in(text: bytes) -> Stamps:
-    """Return the first and the last stamp of some lines, numbered from 1; cached, because both ends of a small log are the same.
-    Between the ends, only lines are read that may differ from them in naming a zone."""
-    lines = _stamped_lines(text)
-    first = next((stamp for line in lines if (stamp := _stamp(text, line)) is not None), None)
-    if first is None:
-        return Stamps()
-    last = next(stamp for line in reversed(lines) if (stamp := _stamp(text, line)) is not None)
-    zones = {first.zoned, last.zoned}
-    kinds = {id(spans): spans for _, _, spans in lines}  # one for all lines of a form
-    unlike = {key for key, spans in kinds.items() if any(zoned not in zones for _, _, zoned in spans)}
-    for line in lines if unlike and len(zones) < 2 else ():
-        if id(line.spans) in unlike and (stamp := _stamp(text, line)) is not None:
-            zones.add(stamp.zoned)
-    return Stamps(first, last, frozenset(zones))
-
-
-class _StampedLine(NamedTuple):
-    """A line that may have a stamp: its number, its start in the text, and the spans in the line that may be stamps, each with
-    whether it names a zone."""
-
-    number: int
-    start: int
-    spans: Sequence[tuple[int, int, bool]]
-
-
-def _stamp(text: bytes, line: _StampedLine) -> Stamp | None:
-    """Return the stamp of a line of ``text``: the first span that is a time; None if none is."""
-    for begin, end, zoned in line.spans:
-        seconds = read_clock(text[line.start + begin : line.start + end])
-        if not math.isnan(seconds):
-            return Stamp(line.number, seconds, zoned)
-    return None
-
-
-@lru_cache(maxsize=2)
-def _stamped_lines(text: bytes) -> list[_StampedLine]:
-    """Return the lines that may have a stamp; cached, because a run without a time asks for them twice."""
+def line_stamps(text: bytes, number: int) -> list[Stamp]:
+    """Return the stamps at the heads of lines, the first of which has this number; cached: a small log is both of its ends."""
     masked = text.translate(MASK)
     if not _may_have_stamps(masked):
         return []
-    forms = masked.replace(b"\r", b"\n").split(b"\n")
-    numbers: Iterable[int] = range(1, len(forms) + 1)
-    if b"\r" in masked:  # redraws are of one line
-        numbers = [number for number, line in enumerate(masked.split(b"\n"), 1) for _ in range(line.count(b"\r") + 1)]
-    stamped = [form for form in {*forms} if _may_have_stamps(form)]
-    known = {form: _stamped_short(form) for form in stamped if len(form) <= _SHORT and UNIX_MASKED not in form and is_blind(form)}
-    others = {*stamped} - known.keys()
-    before = accumulate(map(len, forms), initial=0)
-    return [
-        _StampedLine(number, start + ends, spans)
-        for ends, (number, start, form) in enumerate(zip(numbers, before, forms, strict=False))
-        if (spans := _stamped(text[start + ends : start + ends + len(form)]) if form in others else known.get(form))
-    ]
+    found: list[Stamp] = []
+    start = 0
+    for whole in masked.splitlines(keepends=True):
+        if _may_have_stamps(whole):
+            form = whole.rstrip(b"\r\n")
+            line = text[start : start + len(form)]
+            spans = _stamped_form(form) if len(form) <= _SHORT else None
+            for begin, end, zoned in _stamped(line) if spans is None else spans:
+                if not math.isnan(clock := read_clock(line[begin:end])):
+                    found.append(Stamp(number, clock, zoned))
+                    break
+        number, start = number + whole.endswith(b"\n"), start + len(whole)  # redraws are of one line
+    return found
 
 
 def _may_have_stamps(masked: bytes) -> bool:
@@ -252,8 +202,10 @@ def _stamped(line: bytes) -> Sequence[tuple[int, int, bool]]:
     return [(a + blanks, b + blanks, _ZONED.search(record, a, b) is not None) for a, b in timed]
 
 
-_stamped_short = lru_cache(maxsize=4096)(_stamped)
-"""``_stamped`` for lines with each digit as 0. Seconds since 1970 are excluded: there the first digit decides."""
+@lru_cache(maxsize=4096)
+def _stamped_form(form: bytes) -> Sequence[tuple[int, int, bool]] | None:
+    """Return ``_stamped`` of all lines that are ``form`` with each digit as 0; None if it depends on the digits of a line."""
+    return None if UNIX_MASKED in form or not is_blind(form) else _stamped(form)
 
 
 def _head(record: bytes) -> int:
@@ -420,7 +372,7 @@ def find_log_time(gathered: Gathered) -> LogTime | None:
 
 
 def _stamps(text: bytes) -> Iterator[Stamp]:
-    yield from line_stamps(text)
+    yield from line_stamps(text, 1)
     for found in _dated(text):
         start = max(text.rfind(b"\n", 0, found.start()), text.rfind(b"\r", 0, found.start())) + 1
         before = text[max(start, found.start() - 120) : found.start()]
