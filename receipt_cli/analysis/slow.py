@@ -18,7 +18,7 @@ import numpy as np
 from receipt_cli.analysis.bottleneck import LOOKED_AT, SLACK
 from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, Records
 from receipt_cli.analysis.goodput.steps import Placed, marks_of, place
-from receipt_cli.analysis.spikes import PIECE, TOGETHER, WINDOW, candidates
+from receipt_cli.analysis.spikes import PIECE, TOGETHER, candidates, medians_of, places_before, values_at
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import NO_STEP, EventTable, distinct
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
@@ -144,36 +144,14 @@ def _slow(times: Floats, judged: Integers) -> _Slow:
         places = candidates(kept, begin, FACTOR, LEAST)
         for start in range(0, len(places), TOGETHER):
             some = places[start : start + TOGETHER]
-            before = _median(windows := _values(kept, _before(some)))
-            off = _median(np.abs(windows - before[:, None]))
+            before = medians_of(windows := values_at(kept, places_before(some)))
+            off = medians_of(np.abs(windows - before[:, None]))
             own = kept[some]
             late = (own >= FACTOR * before) & (own - before >= DEVIATES * off)
             found.append((some[late], before[late]))
     places, usual = (np.concatenate(each) for each in zip(*found, strict=True)) if found else (np.empty(0, np.int64), np.empty(0))
-    window = _before(places)
+    window = places_before(places)
     return _Slow(judged[places], kept[places], usual, np.where(window >= 0, judged[np.maximum(window, 0)], -1))
-
-
-def _before(places: Integers) -> Integers:
-    """Return the places of the values before each place (int64 [k, WINDOW]), negative where there is none."""
-    found: Integers = places[:, None] - np.arange(1, WINDOW + 1)
-    return found
-
-
-def _values(column: Floats, places: Integers) -> Floats:
-    """Return the values of a column at some places; NaN for a negative place."""
-    return np.where(places >= 0, column[np.maximum(places, 0)], math.nan)
-
-
-def _median(rows: Floats) -> Floats:
-    """Return the median of each row, NaN left out; NaN for a row without a value."""
-    found: Floats = np.full(len(rows), math.nan)
-    gaps = np.isnan(rows)
-    whole, some = ~gaps.any(axis=1), ~gaps.all(axis=1)
-    found[whole] = np.median(rows[whole], axis=1)
-    some &= ~whole
-    found[some] = np.nanmedian(rows[some], axis=1)
-    return found
 
 
 class _Growth(NamedTuple):
@@ -196,8 +174,8 @@ def _parts(records: Records, slow: _Slow, unit: float) -> Iterator[_Growth]:
         columns = [records.times(name) for name in (*chosen, *more)]
         whole: Floats = np.sum(columns, axis=0)
         part = whole[slow.rows]
-        windows = _values(whole, slow.windows)
-        usual = np.where(np.count_nonzero(~np.isnan(windows), axis=1) >= LEAST, _median(windows), math.nan)
+        windows = values_at(whole, slow.windows)
+        usual = np.where(np.count_nonzero(~np.isnan(windows), axis=1) >= LEAST, medians_of(windows), math.nan)
         off = math.fsum(_unit(finite(column)) for column in columns)
         yield _Growth(cause, _explains(part, usual, slow, off, unit), part, usual)
 

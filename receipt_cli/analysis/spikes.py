@@ -97,7 +97,7 @@ def spikes_of(values: Floats, warning: float, critical: float) -> tuple[int, int
         places = candidates(kept, begin, warning)
         for start in range(0, len(places), TOGETHER):
             some = places[start : start + TOGETHER]
-            medians, own = _medians(kept, some), kept[some]
+            medians, own = medians_of(values_at(kept, places_before(some))), kept[some]
             found = np.flatnonzero(own > warning * medians)
             count += len(found)
             worse += int(np.count_nonzero(own[found] > critical * medians[found]))
@@ -124,12 +124,23 @@ def candidates(kept: Floats, begin: int, warning: float, least: int = LEAST) -> 
     return places[places >= least]
 
 
-def _medians(kept: Floats, places: Integers) -> Floats:
-    """Return the median of the values before each place, of ``WINDOW`` at most."""
-    early = np.array([np.median(kept[:place]) for place in places[places < WINDOW].tolist()])
-    late = places[places >= WINDOW] - WINDOW
-    windows = np.lib.stride_tricks.sliding_window_view(kept, WINDOW)[late] if len(late) else np.empty((0, WINDOW))
-    return np.append(early, np.median(windows, axis=1))
+def places_before(places: Integers) -> Integers:
+    """Return the places of the values before each place (int64 [k, WINDOW]), negative where there is none."""
+    found: Integers = places[:, None] - np.arange(1, WINDOW + 1)
+    return found
+
+
+def values_at(column: Floats, places: Integers) -> Floats:
+    """Return the values of a column at some places; NaN for a negative place."""
+    return np.where(places >= 0, column[np.maximum(places, 0)], math.nan)
+
+
+def medians_of(rows: Floats) -> Floats:
+    """Return the median of each row, NaN left out; NaN for a row without a value."""
+    counts = np.count_nonzero(~np.isnan(rows), axis=1)
+    middle = np.stack([(counts - 1) // 2, counts // 2], axis=1)
+    found: Floats = np.take_along_axis(np.sort(rows, axis=1), middle, axis=1).mean(axis=1)
+    return found
 
 
 def _usable(values: Floats) -> Mask:
