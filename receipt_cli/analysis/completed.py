@@ -1,11 +1,11 @@
-"""Evidence of how the last phase ended → whether the run completed: a table whose first matching row decides.
+"""How far a phase came: whether it reached its plan, and whether text follows its last record.
 
 Also the proof that the program of a log without a known trainer failed before its first step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
@@ -23,51 +23,6 @@ FAR = 0.01
 _WORD = compile_later(rb"[A-Za-z_\x80-\xff]{2,}")
 _WARNING = compile_later(rb"\wWarning: |\bWARN(?:ING)?\b|^\s{0,20}warnings\.warn\(|^W\d{4} \d\d:")
 _BREAK = compile_later(rb"[\r\n]")
-
-
-class Evidence(NamedTuple):
-    """Evidence of the end of the last phase. ``closing`` is called only if nothing before it decides."""
-
-    failed: bool
-    """The last launch failed, or its exit code was not zero."""
-    reached: bool
-    """The last planned step was reached."""
-    ended: bool
-    """The trainer's own end line follows the last record."""
-    far: bool
-    """The last step is far below the plan."""
-    stopped_early: bool
-    """A line after the last record announces a stop before the plan."""
-    short: bool
-    """A plan is known, and it needs at least one more record."""
-    spoken: bool
-    """The log has an end line anywhere, or known words for being done."""
-    closing: Callable[[], bool]
-    """Whether new text follows the last record."""
-    unread: bool = False
-    """Records that look like training and were not read follow the last record."""
-
-
-def is_completed(found: Evidence) -> bool | None:
-    """Return whether a run completed, by the first matching row of the table; None if the log does not show it."""
-    if found.failed:
-        return False
-    if found.reached:
-        return True
-    if found.ended and not found.far:
-        return True
-    if ends_before_plan(found):
-        return None
-    if found.stopped_early:
-        return True
-    if found.short and not (found.spoken or found.unread or found.closing()):
-        return False
-    return None
-
-
-def ends_before_plan(found: Evidence) -> bool:
-    """Return whether an end line comes far before the plan, as from a `finally:` block, without an early stop."""
-    return found.ended and found.far and not (found.failed or found.reached or found.stopped_early)
 
 
 class Distance(NamedTuple):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from receipt_cli.analysis.completed import Evidence, distance, ends_before_plan, is_completed, reached_plan, saved_plan
+from receipt_cli.analysis.completed import distance, reached_plan, saved_plan
 from receipt_cli.analysis.stated import JobEnd
 from receipt_cli.analysis.survival import CONVICTING, FATAL, FRAME, HEAD, INTERRUPTED, Progress
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
@@ -113,8 +113,7 @@ def judge(
         key=lambda s: (s.marker.priority, s.at >> POSITION_BITS),  # on the same line the catalogue's order decides
     )
     last = phases[-1] if phases else None
-    found = None if last is None else _evidence(last, progress, unread_after, closing)
-    done = None if found is None else is_completed(found)
+    done, early = (None, ()) if last is None else _is_completed(last, progress, body, unread_after, closing)
     start = _failed_start(failures, body, progress, started if done else None) if exit_code is None else None
     if start is not None:
         matches = [replace(s, open=False) if s in failures or s in codes else s for s in matches]
@@ -124,7 +123,6 @@ def judge(
     diverged = _diverged(phases)
     matches += [diverged] if diverged is not None else []
     done = None if done and not whole else done
-    early = (_before_plan(last, body),) if last is not None and found is not None and ends_before_plan(found) else ()
     verdict = find_verdict(body)
     nan = _nan_loss(phases)
     if failures and failures[0].marker.priority <= 1 and not (nan is not None and _of_nan(failures[0], nan)):
@@ -189,8 +187,7 @@ def _failed_start(
 
 def _zero(progress: Progress, matches: Sequence[MarkerMatch], failures: Sequence[MarkerMatch]) -> int | None:
     """Return 0 if exit code zero was printed after the last step and no error ended the run, else None."""
-    last_step = progress.steps[-1] if progress.steps else -1
-    zero = any(s.marker.role == "exit_code" and s.exit_code == 0 and s.at > last_step for s in matches)
+    zero = any(s.marker.role == "exit_code" and s.exit_code == 0 and s.at > progress.last_step for s in matches)
     return 0 if zero and not failures else None
 
 
@@ -283,30 +280,29 @@ def _diverged(phases: Sequence[Phase]) -> MarkerMatch | None:
     return None
 
 
-def _evidence(last: Phase, progress: Progress, unread: bool, closing: Callable[[], bool]) -> Evidence:
-    """Return the evidence of whether the last phase completed; failures of its launch are judged before."""
-    last_step = progress.steps[-1] if progress.steps else -1
+def _is_completed(
+    last: Phase, progress: Progress, body: SegmentBody, unread: bool, closing: Callable[[], bool]
+) -> tuple[bool | None, tuple[Problem, ...]]:
+    """Return whether the last phase completed (None: the log does not show it), and the problem of an end line before its plan.
+
+    The first condition that holds decides. Failures of the launch of the phase are judged before.
+    """
     way = distance(last)
     ends = [end for end in progress.ends if end >= last.first_at]
-    return Evidence(
-        failed=last.failed_end,
-        reached=reached_plan(last) or saved_plan(last),
-        ended=last.ended or any(end > last_step for end in ends),
-        far=bool(last.steps) and way is not None and way.far,
-        stopped_early=bool(last.steps) and progress.stopped_early > last_step,
-        short=way is not None and way.short,
-        spoken=bool(ends or progress.zeros) or progress.said_done > last_step,
-        closing=closing,
-        unread=unread,
-    )
-
-
-def _before_plan(last: Phase, body: SegmentBody) -> Problem:
-    """Return the problem of an end line far before the plan."""
-    ends = [event.line for event in last.standalone_events if event.rule.event == "end"]
-    way = distance(last)
-    assert way is not None
-    return way.problem(max(ends, default=body.lines))
+    ended = last.ended or any(end > progress.last_step for end in ends)
+    stopped_early = bool(last.steps) and progress.stopped_early > progress.last_step
+    if last.failed_end:
+        return False, ()
+    if reached_plan(last) or saved_plan(last):
+        return True, ()
+    if ended and not stopped_early and last.steps and way is not None and way.far:  # as from a `finally:` block
+        lines = [event.line for event in last.standalone_events if event.rule.event == "end"]
+        return None, (way.problem(max(lines, default=body.lines)),)
+    if ended or stopped_early:
+        return True, ()
+    spoken = ends or progress.zeros or progress.said_done > progress.last_step
+    short = way is not None and way.short and not spoken and not unread and not closing()
+    return False if short else None, ()
 
 
 def _nan_loss(phases: Sequence[Phase]) -> int | None:
