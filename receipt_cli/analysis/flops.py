@@ -157,15 +157,12 @@ def table_peak(device: Device) -> Peak:
     return Peak(device.flops_per_s, "peak_table", f"peaks/v{load_peaks().version} {device.id}", False)
 
 
-def tokens_per_step(facts: Mapping[str, float | str]) -> float | None:
+def tokens_per_step(facts: Facts) -> float | None:
     """Return the tokens of one optimizer step: printed, or samples times sequence length; None if unknown."""
-    tokens = facts.get("tokens_per_step")
-    if isinstance(tokens, float) and 0 < tokens < math.inf:
-        return tokens
-    samples, length = facts.get("samples_per_step"), facts.get("sequence_length")
-    if isinstance(samples, float) and isinstance(length, float) and 0 < samples * length < math.inf:
-        return samples * length
-    return None
+    printed, samples, length = (positive(facts, name) for name in ("tokens_per_step", "samples_per_step", "sequence_length"))
+    if printed is not None or samples is None or length is None:
+        return printed
+    return samples * length if samples * length < math.inf else None
 
 
 def phase_facts(phase: Phase, before: Mapping[str, float | str]) -> dict[str, float | str]:
