@@ -162,7 +162,7 @@ def find_time_to_train(events: EventTable) -> float | None:
 
 def _session(summary: Summary, phase: Phase) -> list[Comparison]:
     """Return the run means that the steps of the last attempt contradict."""
-    steps = phase.attempt(-1).steps
+    steps = phase.last_attempt.steps
     numbered = steps[~np.isnan(steps)]
     if not len(numbered):
         return []

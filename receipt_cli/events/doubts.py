@@ -36,7 +36,7 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
         superseded = phase.superseded
         if not len(superseded) or not len(placed):
             continue
-        begin, last = firsts_of[int(placed[-1])], phase.attempt(-1)
+        begin, last = firsts_of[int(placed[-1])], phase.last_attempt
         standing = phase.steps[: len(phase.steps) - len(last)]
         if begin.line in launch.contested:
             continue

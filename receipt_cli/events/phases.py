@@ -78,12 +78,10 @@ class Phase:
         counts = np.add.reduceat(self.stands, self.begins, dtype=np.int64) if len(self.begins) else self.begins
         return np.append(0, np.cumsum(counts))
 
-    def attempt(self, number: int) -> EventTable:
-        """Return the standing records of an attempt; none if the phase has no attempt."""
-        bounds = self.bounds
-        if len(bounds) < 2:
-            return self.steps
-        return self.steps[int(bounds[:-1][number]) : int(bounds[1:][number])]
+    @property
+    def last_attempt(self) -> EventTable:
+        """The standing records of the last attempt; none if the phase has no attempt."""
+        return self.steps[int(self.bounds[-2:][0]) :]
 
     @property
     def starts(self) -> Integers:
@@ -145,7 +143,7 @@ def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
 
 def last_steps(phase: Phase) -> tuple[list[int], Row | None]:
     """Return the last steps of the last attempt, at most ``LOOKED_BACK``, and the record of the last one (None if none)."""
-    attempt = phase.attempt(-1)
+    attempt = phase.last_attempt
     known = np.flatnonzero(~np.isnan(attempt.steps))[-LOOKED_BACK:]
     return [int(step) for step in attempt.steps[known]], attempt[int(known[-1])] if len(known) else None
 
