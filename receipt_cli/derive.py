@@ -349,7 +349,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if options.job is not None:
         ending = complete_ending(ending, options.job)
     edges = _stamps_of(reading, number, came)
-    explanation, at_end = Explanation(), _last_lines(reading, number)
+    whole_end = number == len(reading.launches) - 1 and len(reading.gathered.streams) == 1
+    explanation, at_end = Explanation(), _last_lines(reading, number) if whole_end else []
     if ending.reason is not None:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.tail, at_end)
         ending = explanation.improved(ending)
@@ -453,19 +454,7 @@ def _stamps_of(reading: Reading, number: int, came: Came | None) -> Edges:
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:
-    """Return (line number, line) for the last lines of the log if it is one file and run ``number`` is its last, else []."""
-    if number < len(reading.launches) - 1 or len(reading.gathered.streams) > 1:
-        return []
-    data, cut = reading.gathered.tail(None)
-    lines = data.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    first = reading.gathered.log.line_count - len(lines) + 1
-    return list(enumerate(lines, first))[1 if cut else 0 :]
-
-
-def _edges_of(reading: Reading, number: int) -> dict[int, bytes]:
-    """Return line number → line for the first lines of the log and the last lines of run ``number``, in order."""
+    """Return (line number, line) for the last lines of run ``number``."""
     gathered, final = reading.gathered, reading.gathered.final
     if number == len(reading.launches) - 1:
         until, (data, cut) = [*gathered.lines, gathered.log.line_count][final + 1], gathered.tail(None)
@@ -473,7 +462,12 @@ def _edges_of(reading: Reading, number: int) -> dict[int, bytes]:
         until, cut = reading.launches[number + 1].line - 1, number > 0
         data = last_bytes_before(gathered.streams[final], until + 1)
     lines = data.removesuffix(b"\n").split(b"\n")
-    last = [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :]
+    return [*enumerate(lines, until - len(lines) + 1)][1 if cut else 0 :]
+
+
+def _edges_of(reading: Reading, number: int) -> dict[int, bytes]:
+    """Return line number → line for the first lines of the log and the last lines of run ``number``, in order."""
+    gathered, final, last = reading.gathered, reading.gathered.final, _last_lines(reading, number)
     first = enumerate(gathered.heads[final].split(b"\n")[:-1], gathered.lines[final] + 1)
     return {**{at: line for at, line in first if not last or at < last[0][0]}, **dict(last)}
 
