@@ -181,7 +181,10 @@ def _unlabelled(table: EventTable) -> Mask:
     copies = np.zeros(len(table), np.bool_)
     is_step = table.by_source(lambda source: source.is_step and not source.rule.redraw)  # of a bar the last redraw counts
     steps = table.where(is_step)
-    if not 2 * FEWEST <= len(steps) <= MOST_SINGLE or not any(_comes_again(row, steps) for row in steps[:2]):
+    if not 2 * FEWEST <= len(steps) <= MOST_SINGLE:
+        return copies
+    first = [(column == column[0]) | np.isnan(column[0]) for column in (steps.positions, steps.filled("loss"))]
+    if np.count_nonzero(np.logical_and(*first)) < 2:  # the first record comes only once
         return copies
     asked = numbers_in(where(_has_figures(table)))
     numbers = _Prints(table.chosen(asked)).numbers()
@@ -195,21 +198,6 @@ def _unlabelled(table: EventTable) -> Mask:
         copies[row] = counts and bool(seen[key] % times)
         seen[key] += 1
     return copies
-
-
-def _comes_again(one: Row, records: EventTable) -> bool:
-    """Return whether several records have the step, the counters, the epoch and the loss of ``one``."""
-    known: list[tuple[Floats, float | None]] = [(records.steps, one.step)]
-    known += [(records.column(name), one.counters.get(name)) for name in COUNTERS]
-    same = np.ones(len(records), np.bool_)
-    for column, value in known:
-        same &= np.isnan(column) if value is None else column == value
-        if np.count_nonzero(same) < 2:
-            return False
-    for name in ("epoch", "loss"):
-        figure = one.metrics.get(name, math.nan)
-        same &= records.filled(name) == figure if figure == figure else True
-    return int(np.count_nonzero(same)) > 1
 
 
 def _interleaved(keys: Sequence[Hashable]) -> bool:
@@ -336,22 +324,9 @@ def _distance(before: Row, row: Row) -> float:
 
 def _stride(steps: Floats) -> int:
     """Return the most frequent distance of a step to the nearest smaller one printed before; on a tie the one seen first."""
-    ordered, first = np.unique(steps, return_index=True)
-    below = np.searchsorted(ordered, steps) - 1
-    higher = np.flatnonzero(below >= 0)
-    nearest = below[higher]
-    if bool((first[nearest] > higher).any()):  # was not yet printed
-        return _commonest(steps.tolist())
-    rises, at, counts = np.unique(steps[higher] - ordered[nearest], return_index=True, return_counts=True)
-    most = counts == counts.max(initial=1)
-    return int(rises[most][at[most].argmin()]) if len(rises) else 1
-
-
-def _commonest(numbers: Iterable[float]) -> int:
-    """Return the most frequent distance of a number to the nearest smaller one before it; on a tie the one seen first."""
     seen: list[float] = []
     rises: Counter[float] = Counter()
-    for number in numbers:
+    for number in steps.tolist():
         place = bisect_left(seen, number)
         if place:
             rises[number - seen[place - 1]] += 1
