@@ -3,7 +3,6 @@ Rows whose texts have one form differ only in their digits, which are columns of
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.events.naming.digits import read_part
-from receipt_cli.events.table import values_at
+from receipt_cli.events.table import Source, values_at
 from receipt_cli.grammar.model import Block, Grammar, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
@@ -52,16 +51,6 @@ class Stretch(NamedTuple):
     rank: Integers
     texts: Integers
     keys: Integers
-
-
-def ranks_of(rule: Rule, columns: RuleColumns) -> Sequence[int]:
-    """Return the rank of each row: the value of a field if it prints one, else the label of its line."""
-    found: Sequence[int] = columns.rank
-    for name, numbers in columns.numbers.items():
-        if rule.fields[name].target == ("structural", "rank"):
-            printed = {row: int(value) for row, value in zip(numbers.rows, numbers.values, strict=True) if math.isfinite(value)}
-            found = [printed.get(row, rank) for row, rank in enumerate(found)]
-    return found
 
 
 def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> Iterator[tuple[slice, slice]]:
@@ -392,7 +381,7 @@ def _name_blocks(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
     spec, pairs = rule.block, columns.pairs
     assert spec is not None
     keys, key = _distinct(pairs, lambda form: form.partition("\t")[0])
-    ranks = np.asarray(ranks_of(rule, columns))
+    ranks = Source.of(notes.grammar, rule, columns).ranks
     parts = list(stretches(spec, columns, ranks, PIECE))
     pieces = pairs.pieces(end for _, texts in parts for end in _ends(texts.start, texts.stop))
     made = _Columns(notes, rule, columns)
