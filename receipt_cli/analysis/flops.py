@@ -167,8 +167,5 @@ def tokens_per_step(facts: Facts) -> float | None:
 
 def phase_facts(phase: Phase, before: Mapping[str, float | str]) -> dict[str, float | str]:
     """Return the facts of the phase, completed by batch and world facts of earlier phases."""
-    own: dict[str, float | str] = {}
-    for row in phase.standalone_events.of_sources(lambda source: source.speaks):
-        for name, value in row.facts.items():
-            own.setdefault(name, value)
-    return {**{k: v for k, v in before.items() if k not in ("parameter_count", "training_time_s", "exit_code")}, **own}
+    kept = {k: v for k, v in before.items() if k not in ("parameter_count", "training_time_s", "exit_code")}
+    return {**kept, **{name: value for name, (value, _) in phase.facts.items()}}

@@ -24,7 +24,6 @@ from receipt_cli.events.table import (
     distinct,
     numbers_in,
     size_of,
-    union,
     where,
 )
 from receipt_cli.grammar.model import Grammar
@@ -58,6 +57,8 @@ class Phase:
     stands: Mask
     steps: EventTable = field(init=False)
     """The records that stand."""
+    facts: dict[str, tuple[float | str, int]] = field(init=False)
+    """The first value that the phase printed for each fact, with its line."""
     aside: EventTable
     """Displaced records: their counter goes back for a while, or far ahead (see ``counters.set_aside``)."""
     contests: list[Contest] = field(default_factory=list)
@@ -66,6 +67,10 @@ class Phase:
 
     def __post_init__(self) -> None:
         self.steps = self.every.where(self.stands)
+        self.facts = {}
+        for row in self.standalone_events.of_sources(lambda source: source.speaks):
+            for name, value in row.facts.items():
+                self.facts.setdefault(name, (value, row.line))
 
     @property
     def superseded(self) -> EventTable:
@@ -111,8 +116,7 @@ class Phase:
 
     def fact(self, name: str) -> float | str | None:
         """Return the first value that the phase printed for a fact, or None."""
-        lines = self.standalone_events.of_sources(lambda source: source.speaks)
-        return next((row.facts[name] for row in lines if name in row.facts), None)
+        return self.facts[name][0] if name in self.facts else None
 
 
 def split_phases(events: EventTable, copied: Sequence[int] = ()) -> list[Phase]:
@@ -133,9 +137,8 @@ def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
         lines = [int(part.line.min()) for part in (first.step_events, first.evals, first.standalone_events) if len(part)]
         if first.grammar.trainer:
             facts["trainer"] = (first.grammar.trainer, min(lines))
-        for row in union(phase.standalone_events for phase in phases).of_sources(lambda source: source.speaks):
-            for name, value in row.facts.items():
-                facts.setdefault(name, (value, row.line))
+        for phase in phases:
+            facts |= {name: fact for name, fact in phase.facts.items() if name not in facts}
     if "trainer_name" in facts:
         facts["trainer"] = facts["trainer_name"]
     return facts

@@ -902,12 +902,6 @@ def of_grammar(name: str) -> Callable[[Source], bool]:
     return lambda source: source.grammar.id == name
 
 
-def union(tables: Iterable[EventTable]) -> EventTable:
-    """Return the table of all records of some tables of one log; at least one."""
-    first, *others = tables
-    return first.with_(*others)
-
-
 @cache
 def is_memory(name: str) -> bool:
     """Return whether a metric is memory in use, in bytes."""
