@@ -149,15 +149,12 @@ class _BySteps:
     def _takes(self, index: int) -> bool:
         """Return whether a record stays one of its own, and may begin an attempt; else its figures go to an earlier one."""
         row = self.steps[index]
-        last = self._before(index)
         step = self.steps.steps[index]
         numbered = self._numbered(index)
-        if step != step or numbered is None:  # no steps to compare: the record, or all of the attempt before it, print none
-            kept = _is_new(self.additions, self.steps[last], row)
+        if step != step or numbered is None or step > self.steps.steps[numbered]:
+            kept = True
         elif step == self.steps.steps[numbered]:
             kept = self._same_step(index, numbered)
-        elif step > self.steps.steps[numbered]:
-            kept = True
         else:
             # the step goes back: a late line if one of the records just before has this step, and no line of this rule yet
             near = [self.steps[one] for one, _ in zip(self._back(index), range(LATE_RECORDS), strict=False)][::-1]
@@ -184,9 +181,6 @@ class _BySteps:
         for place in range(index - 1, self.begins[-1] - 1, -1):
             if self.kept[place]:
                 yield place
-
-    def _before(self, index: int) -> int:
-        return next(iter(self._back(index)))
 
     def _same_step(self, index: int, before: int) -> bool:
         """Return whether a record with the step of the record ``before`` stays one of its own.
@@ -396,27 +390,17 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
     if known.all() and len(series) == 1 and not (places[1:] > places[:-1]).all():
         again[comes_again(places, counted=places is not steps.positions)] = True
     begins, kept, additions, contests = [0], np.ones(count, np.bool_), Additions(), list[Contest]()
-    index = 0
-    for asked in np.flatnonzero(back | again | _may_say_more(steps)).tolist():
-        index = max(index, asked)
-        while index < count:
-            tail = next(place for place in range(index - 1, -1, -1) if kept[place])
-            row = steps[index]
-            if back[index] and before[index] >= begins[-1]:
-                begins.append(index)
-                break
-            if again[index] and not row.rule.redraw and row.counters == steps[tail].counters:
-                last, kept[index] = steps[tail], False
-                if contradict(last, row, additions.figures(last), additions.figures(row), additions.joined(last)):
-                    contests.append(Contest(last, row))
-                else:
-                    additions.add(last, row)
+    for index in np.flatnonzero(back | again).tolist():
+        if back[index] and before[index] >= begins[-1]:
+            begins.append(index)
+            continue
+        row, last = steps[index], steps[next(place for place in range(index - 1, -1, -1) if kept[place])]
+        if again[index] and not row.rule.redraw and row.counters == last.counters:
+            kept[index] = False
+            if contradict(last, row, additions.figures(last), additions.figures(row), additions.joined(last)):
+                contests.append(Contest(last, row))
             else:
-                kept[index] = _is_new(additions, steps[tail], row)
-            if kept[index]:
-                break
-            index += 1
-        index += 1
+                additions.add(last, row)
     rows = np.flatnonzero(kept)
     starts = np.searchsorted(rows, begins)
     table = additions.to(steps).chosen(rows)
@@ -430,35 +414,3 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
             later = np.append(np.minimum.accumulate(lowest[::-1])[::-1][1:], np.inf)
             stands[mine] = places[rows][mine] < later[numbers]
     return Attempts(table, starts, stands, contests)
-
-
-def _may_say_more(steps: EventTable) -> Mask:
-    """Return the mask of the records that may add to the record before them, or repeat it on another rank."""
-    found = np.zeros(len(steps), np.bool_)
-    same = steps.column("source")[1:] == steps.column("source")[:-1]
-    other = steps.rank[1:] != steps.rank[:-1]
-    counters = [steps.column(name) for name in COUNTERS]
-    equal = np.logical_and.reduce([(c[1:] == c[:-1]) | (np.isnan(c[1:]) & np.isnan(c[:-1])) for c in counters])
-    found[1:] = same & (other | (equal & ~np.isnan(counters[1][1:])))
-    return found
-
-
-def _is_new(additions: Additions, last: Row, row: Row) -> bool:
-    """Return whether a record stays one of its own, if it or the one before has no step.
-
-    It is left out if another rank printed the same just before. Its figures go to the record before if it prints further metrics
-    of the same batch: the counters, and the figures that both print, are equal.
-    """
-    if row.step is not None or row.rule.name != last.rule.name:
-        return True
-    if row.rank != last.rank:
-        return not additions.same(row, last)
-    counters = row.counters
-    if "epoch_step" not in counters or counters != last.counters:
-        return True
-    ours, theirs = additions.figures(last), additions.figures(row)
-    shared = row.metrics.keys() & ours.keys()
-    if not theirs.keys() - ours.keys() or any(row.metrics[name] != ours[name] for name in shared):
-        return True
-    additions.add(last, row)
-    return False

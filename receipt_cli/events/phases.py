@@ -161,7 +161,6 @@ class _Draft:
     named: bool = False
     ended: bool = False
     failed_end: bool = False
-    model: float | str | None = None
     steps: Rows = field(default_factory=lambda: slice(0, 0))
     evals: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     others: Integers = field(default_factory=lambda: np.empty(0, np.int64))
@@ -288,22 +287,14 @@ class _Sweep:
             return kind
         return kind if kind in ("step", "eval") else "other"
 
-    def _single(self, row: Row) -> _Draft:
-        """Return the phase to which a single event belongs: the running one, or the one that it begins."""
+    def _single(self, row: Row) -> None:
+        """Begin another phase with a single event, or name the running one, to which it then belongs."""
         phase = self._running(row)
         tag = row.rule.phase
-        count = row.facts.get("parameter_count") if row.source.speaks else None
         if phase is None or phase.ended or (phase.last is not None and None not in (tag, phase.name) and tag != phase.name):
             phase = self._open(row)
-        elif row.rule.event == "header" and phase.last is not None and None not in (count, phase.model) and count != phase.model:
-            phase = self._open(row)
-            phase.model = count
-            return phase
         if tag is not None and phase.name is None:
             phase.name, phase.named = tag, True
-        if row.rule.event != "eval" and phase.model is None:
-            phase.model = count
-        return phase
 
     def _phase(self, row: Row) -> None:
         name = row.rule.phase or row.texts.get("phase")

@@ -22,8 +22,6 @@ STRAGGLES = 1.1
 """Factor of the median step time of all ranks beyond which a rank holds them up; timers differ by less."""
 MIN_COMPARED = 3
 """Fewest ranks that are compared: of two ranks nobody knows which one is slow."""
-MOST_PLACES = 8
-"""Positions per record up to which a mask marks the positions of the leader, which is faster than a search."""
 STEP_TIME = "step_time_s"
 """The metric by which the pace of ranks is compared."""
 
@@ -119,13 +117,7 @@ def led_of(table: EventTable) -> Mask:
         leader = min(found, key=lambda rank: (-found[rank], rank))
         own = places[(mine.rank == leader) & (places >= 0)]
         others = (mine.rank != NO_RANK) & (mine.rank != leader) & (places >= 0)
-        if places.max() < MOST_PLACES * len(mine):
-            shown = np.zeros(int(places.max()) + 1, np.bool_)
-            shown[own] = True
-            others &= shown[places]
-        else:
-            others &= np.isin(places, own)
-        led[rows] = others
+        led[rows] = others & np.isin(places, own)
     return led
 
 
