@@ -1,11 +1,11 @@
-"""How far a phase came: whether it reached its plan, and whether text follows its last record.
+"""Whether a run completed: a table whose first matching row decides, and how far the last phase came.
 
 Also the proof that the program of a log without a known trainer failed before its first step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
@@ -23,6 +23,28 @@ FAR = 0.01
 _WORD = compile_later(rb"[A-Za-z_\x80-\xff]{2,}")
 _WARNING = compile_later(rb"\wWarning: |\bWARN(?:ING)?\b|^\s{0,20}warnings\.warn\(|^W\d{4} \d\d:")
 _BREAK = compile_later(rb"[\r\n]")
+
+
+def is_completed(
+    *, failed: bool, reached: bool, ended: bool, far: bool, stopped_early: bool, short: bool, spoken: bool, unread: bool,
+    closing: Callable[[], bool],
+) -> bool | None:  # fmt: skip
+    """Return whether a run completed, by the first matching row of the table; None if the log does not show it.
+
+    ``failed``: its last launch did. ``reached``: its last planned step. ``ended``: the trainer's own end line follows the last
+    record; ``far``: that is far below the plan, as from a `finally:` block; ``stopped_early``: a line after it announces a stop.
+    ``short``: the plan needs another record; ``spoken``: an end line, or known words for being done, are anywhere in the log;
+    ``unread``: unread records follow. ``closing`` tells whether new text follows, and is called only if nothing else decides.
+    """
+    if failed:
+        return False
+    if reached:
+        return True
+    if ended and not stopped_early:
+        return None if far else True
+    if stopped_early:
+        return True
+    return False if short and not (spoken or unread or closing()) else None
 
 
 class Distance(NamedTuple):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from receipt_cli.analysis.completed import distance, reached_plan, saved_plan
+from receipt_cli.analysis.completed import distance, is_completed, reached_plan, saved_plan
 from receipt_cli.analysis.stated import JobEnd
 from receipt_cli.analysis.survival import CONVICTING, FATAL, FRAME, HEAD, INTERRUPTED, Progress
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
@@ -113,7 +113,7 @@ def judge(
         key=lambda s: (s.marker.priority, s.at >> POSITION_BITS),  # on the same line the catalogue's order decides
     )
     last = phases[-1] if phases else None
-    done, early = (None, ()) if last is None else _is_completed(last, progress, body, unread_after, closing)
+    done, early = (None, ()) if last is None else _completed(last, progress, body, unread_after, closing)
     start = _failed_start(failures, body, progress, started if done else None) if exit_code is None else None
     if start is not None:
         matches = [replace(s, open=False) if s in failures or s in codes else s for s in matches]
@@ -280,29 +280,29 @@ def _diverged(phases: Sequence[Phase]) -> MarkerMatch | None:
     return None
 
 
-def _is_completed(
+def _completed(
     last: Phase, progress: Progress, body: SegmentBody, unread: bool, closing: Callable[[], bool]
 ) -> tuple[bool | None, tuple[Problem, ...]]:
     """Return whether the last phase completed (None: the log does not show it), and the problem of an end line before its plan.
-
-    The first condition that holds decides. Failures of the launch of the phase are judged before.
-    """
-    way = distance(last)
+    Failures of its launch are judged before."""
+    way, last_step = distance(last), progress.last_step
     ends = [end for end in progress.ends if end >= last.first_at]
-    ended = last.ended or any(end > progress.last_step for end in ends)
-    stopped_early = bool(last.steps) and progress.stopped_early > progress.last_step
-    if last.failed_end:
-        return False, ()
-    if reached_plan(last) or saved_plan(last):
-        return True, ()
-    if ended and not stopped_early and last.steps and way is not None and way.far:  # as from a `finally:` block
-        lines = [event.line for event in last.standalone_events if event.rule.event == "end"]
-        return None, (way.problem(max(lines, default=body.lines)),)
-    if ended or stopped_early:
-        return True, ()
-    spoken = ends or progress.zeros or progress.said_done > progress.last_step
-    short = way is not None and way.short and not spoken and not unread and not closing()
-    return False if short else None, ()
+    ended = last.ended or any(end > last_step for end in ends)
+    done = is_completed(
+        failed=last.failed_end,
+        reached=reached_plan(last) or saved_plan(last),
+        ended=ended,
+        far=bool(last.steps) and way is not None and way.far,
+        stopped_early=bool(last.steps) and progress.stopped_early > last_step,
+        short=way is not None and way.short,
+        spoken=bool(ends or progress.zeros) or progress.said_done > last_step,
+        unread=unread,
+        closing=closing,
+    )
+    if way is None or done is not None or not ended:
+        return done, ()
+    lines = [event.line for event in last.standalone_events if event.rule.event == "end"]
+    return None, (way.problem(max(lines, default=body.lines)),)
 
 
 def _nan_loss(phases: Sequence[Phase]) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.analysis.completed import Evidence, closes, ends_before_plan, is_completed
+from receipt_cli.analysis.completed import closes, is_completed
 from tests.tools.logs import receipt_of
 
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -39,11 +39,10 @@ def test_the_first_row_that_holds_decides() -> None:
     for values in product((False, True), repeat=len(NAMES)):
         case = dict(zip(NAMES, values, strict=True))
         closing = case.pop("closing")
-        evidence = Evidence(**case, closing=lambda closing=closing: closing)  # type: ignore[misc]
+        completed = is_completed(**case, closing=lambda closing=closing: closing)  # type: ignore[misc]
         case["closing"] = closing
         row = next(number for number, (holds, _) in enumerate(TABLE) if holds(case))
-        assert is_completed(evidence) is TABLE[row][1], case
-        assert ends_before_plan(evidence) is (row == 3), case
+        assert completed is TABLE[row][1], case
 
 
 @FEW
