@@ -47,7 +47,6 @@ from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically, shows_no_figure, training_unread
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
-from receipt_cli.events.build import ReadEvents, read_events
 from receipt_cli.events.copies import alone
 from receipt_cli.events.doubts import carry_doubts, doubtful_launches, steps_missing
 from receipt_cli.events.launches import Launch, window
@@ -55,7 +54,7 @@ from receipt_cli.events.naming import Ledger
 from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.printed_digits import PrintedDigits
 from receipt_cli.events.ranks import RankFigures, rank_figures
-from receipt_cli.events.runs import find_runs
+from receipt_cli.events.runs import ReadEvents, find_runs, read_events
 from receipt_cli.events.streams import Gathered, LogFacts, gather, last_bytes_before
 from receipt_cli.events.table import EventTable
 from receipt_cli.grammar.catalog import shipped
@@ -67,9 +66,9 @@ from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
-from receipt_cli.scan.arrivals import Arrivals
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.samples import Samples
 from receipt_cli.scan.segment import SegmentBody
 from receipt_cli.scan.workers import kept_engine
 
@@ -93,18 +92,6 @@ class TimesFacts(NamedTuple):
     sha256: str
     size_bytes: int
     resolution_ms: int
-
-    @classmethod
-    def of(cls, arrivals: Arrivals) -> TimesFacts:
-        """Return the facts of the file that ``arrivals`` were read from."""
-        return cls(arrivals.sha256, arrivals.size_bytes, arrivals.entries.pause_ms)
-
-
-class SamplesFacts(NamedTuple):
-    """A file of samples: its digest and size in bytes."""
-
-    sha256: str
-    size_bytes: int
 
 
 class LineCounts(NamedTuple):
@@ -154,8 +141,8 @@ class Derivation:
     log_time: LogTime | None = None
     times: TimesFacts | None = None
     """The file of times, if that is where the times of the records are from."""
-    samples: SamplesFacts | None = None
-    """The file of samples of GPUs, if goodput has a class from it."""
+    samples: Samples | None = None
+    """The samples of GPUs, if goodput has a class from them."""
 
 
 def derive(
@@ -362,8 +349,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         if summary.slow_steps is not None:
             summary.slow_steps = with_ranks(summary.slow_steps, reading.events.between(*spans[index]))
     spent = Account(None)
+    samples = None if arrivals is None or came is None or came.held else arrivals.samples
     if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
-        samples = None if arrivals is None or came is None or came.held else arrivals.samples
         spent = account(phases, summaries, launch, edges, options.wall, samples)
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges) if arrivals is None else True)
     held: Sequence[Problem] = ()
@@ -372,9 +359,6 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         for summary, phase in zip(summaries, phases, strict=True) if came.held else ():
             summary.realised = by_bursts(summary.realised, phase)
         held = held_back(came, spent, summaries, launch)
-    sampled = None
-    if arrivals is not None and arrivals.samples is not None and spent.goodput is not None and GPU_IDLE in spent.goodput.parts:
-        sampled = SamplesFacts(arrivals.samples.sha256, arrivals.samples.size_bytes)
     took = find_time_to_train(launch.events)
     for summary in summaries:
         summary.time, summary.time_to_train_s = when, took
@@ -411,8 +395,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     return Derivation(
         log=log,
         log_time=None if when is not None and primary is not None else reading.log_time,
-        times=None if arrivals is None else TimesFacts.of(arrivals),
-        samples=sampled,
+        times=None if arrivals is None else TimesFacts(arrivals.sha256, arrivals.size_bytes, arrivals.entries.pause_ms),
+        samples=samples if spent.goodput is not None and GPU_IDLE in spent.goodput.parts else None,
         options=options,
         detection=reading.detection,
         summaries=tuple(summaries),

@@ -21,8 +21,8 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.resources import load_shipped
 from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained, read_records
 from receipt_cli.errors import InputError
-from receipt_cli.events.build import read_events
 from receipt_cli.events.epochs import count_epochs
+from receipt_cli.events.runs import read_events
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.events.table import EventTable

@@ -18,7 +18,7 @@ import numpy as np
 
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
-from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Key, Known, Starts, Track, introduces, runs_named
+from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Alike, Key, Known, Starts, introduces, runs_named
 from receipt_cli.events.table import EventTable, Row, distinct
 from receipt_cli.grammar.model import MOMENTS
 from receipt_cli.numeric.array_types import Floats, Integers
@@ -174,7 +174,7 @@ class _Walk:
     def _new(self, begin: int) -> None:
         self.begin = begin
         self.begun_at: dict[Key, int] = {}
-        """For each kind of step record the first one in the launch, by its number among all of its kind (see ``Coming``)."""
+        """For each kind of step record the first one in the launch, by its number among all of its kind."""
         self.banner: set[tuple[str, str]] = set()
         self.opening: tuple[str, str] | None = None
         self.openings = 0
@@ -185,10 +185,10 @@ class _Walk:
         self.ended = False
         self.begun: list[tuple[int, int, float]] = []
 
-    def _tracks(self, index: int) -> dict[Key, Track]:
+    def _tracks(self, index: int) -> dict[Key, Alike]:
         """Return the step records of the running launch before the row ``index``, by kind."""
         ahead = self.starts.ahead
-        return {key: Track(ahead[key], begin, ahead[key].before(index)) for key, begin in self.begun_at.items()}
+        return {key: ahead[key].between(begin, ahead[key].before(index)) for key, begin in self.begun_at.items()}
 
     def _noted(self) -> Integers:
         """Return the rows (ascending) that may change something, whatever comes before them."""
@@ -324,7 +324,8 @@ class _Walk:
                     return self._boundary(index)
                 self._merge()  # another stage of the same job introduces itself
             return self._boundary(index) if self._other_records(index, position, tracks, introduced) else None
-        back = position < track.last or (position == track.last and introduced) or (position <= track.last and self.ended)
+        last = track.places[-1]
+        back = position < last or (position == last and (introduced or self.ended))
         if not back:
             if introduced and self.starts.are_fresh(index) and self._introduced_anew(event):
                 return self._boundary(index)
@@ -356,7 +357,7 @@ class _Walk:
         """Return whether most of the banner, or another configuration, comes before a step record."""
         return event.at in self.banners or self.known.differs(self.pending_known, CONFIGURATION)
 
-    def _another(self, index: int, event: Row, position: float, track: Track, introduced: bool) -> bool:
+    def _another(self, index: int, event: Row, position: float, track: Alike, introduced: bool) -> bool:
         if not self.starts.are_fresh(index) or self._troubled(track.last_row.at, event.at, self.restarts):
             return introduced and self.known.differs(self.pending_known, MODEL)
         if introduced and self.known.differs(self.pending_known, CONFIGURATION):
@@ -375,11 +376,11 @@ class _Walk:
             return False
         first, many = self.starts.folds(self.starts.key(index))
         if many:  # many starts from the beginning without a banner are a loop over runs, if nothing failed
-            return position == first == track.first and not self._troubled(track.values[first].at, event.at)
+            return position == first == track.places[0] and not self._troubled(track.values[first].at, event.at)
         self.weak = self.starts.are_others(index, track)
         return self.weak
 
-    def _contest(self, index: int, track: Track) -> bool:
+    def _contest(self, index: int, track: Alike) -> bool:
         """Note and return whether steps begin anew after only an error that a program may catch, or beside those before."""
         place = track.last_row.at, self.events[index].at
         caught = self._troubled(*place) and not self._troubled(*place, self.fatal)
@@ -387,26 +388,24 @@ class _Walk:
         self.contested += [index] * found
         return found
 
-    def _other_records(self, index: int, position: float, tracks: dict[Key, Track], introduced: bool) -> bool:
+    def _other_records(self, index: int, position: float, tracks: dict[Key, Alike], introduced: bool) -> bool:
         """Return whether records begin anew that no rule of the running launch reads, with none of its rules among them.
         Records of another stage or another rank do not count, nor fewer than three if nothing else shows another launch."""
         grammar, stage, rule, rank = self.starts.key(index)
         same = [key for key in tracks if key[:2] == (grammar, stage)]
         ranks = [key for key in same if key[2] == rule and NO_RANK not in (rank, key[3])]
         own = self.events[index].step is None
-        begun = [track.last for track in tracks.values() if (track.last_row.step is None) == own]
+        begun = [float(track.places[-1]) for track in tracks.values() if (track.last_row.step is None) == own]
         if len(same) < len(tracks) or ranks or not self.starts.are_fresh(index):
             return False
         if position > max(begun, default=position) and not (introduced and self._introduced_anew(self.events[index])):
             return False
-        until = min(
-            (track.coming.row(track.end) for track in tracks.values() if track.end < len(track.coming.places)),
-            default=len(self.events),
-        )
+        ahead = ((self.starts.ahead[key], self.starts.ahead[key].before(index)) for key in tracks)
+        until = min((alike.row(number) for alike, number in ahead if number < len(alike)), default=len(self.events))
         is_step = self.events[index:until].by_source(lambda source: source.is_step)
         last_at = max(track.last_row.at for track in tracks.values())
         shown = introduced or self.ended or self._troubled(last_at, self.events[index].at)
-        records = sum(track.records for track in tracks.values())
+        records = sum(map(len, tracks.values()))
         self.weak = not shown and min(int(np.count_nonzero(is_step)), records) >= FEWEST
         return shown or self.weak
 
@@ -432,7 +431,7 @@ class _Walk:
         ranks = {self.events[at].rank for at in again}
         return again[-1] if self.openings == len(ranks) == 1 and len(again) > 1 else 0
 
-    def _leads(self, index: int, first: Row, tracks: dict[Key, Track]) -> bool:
+    def _leads(self, index: int, first: Row, tracks: dict[Key, Alike]) -> bool:
         """Return whether a run may print this event before its first step."""
         event = self.events[index]
         if event.rule.event == "eval":

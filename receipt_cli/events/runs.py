@@ -1,4 +1,4 @@
-"""Find the runs in a log: a list of passes over its records, in their order, that defines what a run is.
+"""Read the records of a log and find its runs: a list of passes, in their order, that defines what a run is.
 
 A pass decides one thing about each record, from the printed text and from the passes before it:
 
@@ -17,6 +17,7 @@ other run, it begins another attempt (``attempts``), which supersedes the earlie
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.banners import find_launches
@@ -24,11 +25,43 @@ from receipt_cli.events.copies import without_copies
 from receipt_cli.events.counters import set_aside
 from receipt_cli.events.epochs import count_epochs, recounted
 from receipt_cli.events.launches import Launch
+from receipt_cli.events.naming import Ledger, Notes, name_cells
 from receipt_cli.events.ranks import led_of, rank_of
 from receipt_cli.events.step_numbers import number_steps
-from receipt_cli.events.table import EventTable
+from receipt_cli.events.table import EventTable, Source, log_of
+from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.io.joined_parts import Stream
+from receipt_cli.problems import Problem
+from receipt_cli.scan.columns import RuleColumns
+from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
+
+
+class ReadEvents(NamedTuple):
+    """The ``table`` of all records, the ``problems`` of naming cells, how many rows without an opening line have none of these
+    (``more``), and the ``ledger``, which counts cells."""
+
+    table: EventTable
+    problems: list[Problem]
+    more: int
+    ledger: Ledger
+
+
+def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar]) -> ReadEvents:
+    """Return the events that ``grammars`` read, in log order."""
+    problems: list[Problem] = []
+    more = 0
+    read: list[tuple[Grammar, Rule, RuleColumns]] = []
+    ledger = Ledger()
+    for grammar in grammars:
+        notes = Notes(grammar, ledger, body.copied)
+        scanned = [(rule, columns) for rule in grammar.rules if (columns := engine.columns(body, grammar, rule)) is not None]
+        ledger.take(columns for _, columns in scanned)
+        read += [(grammar, rule, name_cells(notes, rule, columns)) for rule, columns in scanned]
+        found, beyond = notes.problems()
+        problems += found
+        more += beyond
+    return ReadEvents(EventTable(log_of(Source.of(*each) for each in read)), problems, more, ledger)
 
 
 def find_runs(

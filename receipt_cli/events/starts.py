@@ -77,13 +77,16 @@ class Known(dict[str, set[float | str]]):
 
 
 @dataclass(frozen=True, eq=False)
-class Coming:
-    """The step records of one kind (n, numbered from 0) that print a position: ``rows`` of the table, ``places`` (float64 [n]) in
+class Alike:
+    """Step records of one kind (n, numbered from 0) that print a position: ``rows`` of the table, ``places`` (float64 [n]) in
     training."""
 
     table: EventTable
     rows: Rows
     places: Floats
+
+    def __len__(self) -> int:
+        return len(self.places)
 
     def before(self, index: int) -> int:
         """Return how many of these records are before the row ``index``."""
@@ -92,6 +95,10 @@ class Coming:
     def row(self, number: int) -> int:
         """Return the row of one of these records by its number."""
         return int(numbers_in(chosen(self.rows, slice(number, number + 1)))[0])
+
+    def between(self, begin: int, end: int) -> Alike:
+        """Return the records number ``begin`` to ``end`` (exclusive), such as those of one launch."""
+        return Alike(self.table, chosen(self.rows, slice(begin, end)), self.places[begin:end])
 
     @cached_property
     def fresh(self) -> Mask:
@@ -109,55 +116,26 @@ class Coming:
         """Mask of the records with a position below that of the record before."""
         return np.append(False, self.places[1:] < self.places[:-1])
 
-    def values(self, begin: int, end: int) -> dict[float, Row]:
-        """Return by position the first record there, of the records number ``begin`` to ``end`` (exclusive).
-        At most ``COMPARED`` positions, in the order in which they come."""
+    @property
+    def last_row(self) -> Row:
+        """The last record."""
+        return self.table[self.row(len(self) - 1)]
+
+    @property
+    def values(self) -> dict[float, Row]:
+        """The first record at each of the first ``COMPARED`` positions, by position, in the order in which they come."""
         found: dict[float, Row] = {}
-        for number in range(begin, end):
+        for number in range(len(self)):
             found.setdefault(float(self.places[number]), self.table[self.row(number)])
             if len(found) == COMPARED:
                 break
         return found
 
-
-@dataclass(slots=True)
-class Track:
-    """The step records of one kind in one launch: of ``coming`` the numbers ``begin`` to ``end`` (exclusive)."""
-
-    coming: Coming
-    begin: int
-    end: int
-
-    @property
-    def first(self) -> float:
-        """The position of the first record."""
-        return float(self.coming.places[self.begin])
-
-    @property
-    def last(self) -> float:
-        """The position of the last record."""
-        return float(self.coming.places[self.end - 1])
-
-    @property
-    def last_row(self) -> Row:
-        """The last record."""
-        return self.coming.table[self.coming.row(self.end - 1)]
-
-    @property
-    def records(self) -> int:
-        """The number of records."""
-        return self.end - self.begin
-
-    @property
-    def values(self) -> dict[float, Row]:
-        """The first record at each of the first ``COMPARED`` positions, by position."""
-        return self.coming.values(self.begin, self.end)
-
     @property
     def reached_plan(self) -> bool:
-        """Whether the launch has reached its last planned step."""
+        """Whether the records have reached their last planned step."""
         planned = self.last_row.planned
-        return planned is not None and self.records > 1 and self.last >= planned - 1
+        return planned is not None and len(self) > 1 and self.places[-1] >= planned - 1
 
 
 class Starts:
@@ -165,7 +143,7 @@ class Starts:
 
     def __init__(self, table: EventTable) -> None:
         self.table = table
-        self.ahead: dict[Key, Coming] = {}
+        self.ahead: dict[Key, Alike] = {}
         self.known_folds: dict[Key, tuple[float, bool]] = {}
         stages, stage = self._stages()
         counts = table.by_source(lambda source: source.is_step) & ~np.isnan(table.positions)
@@ -182,7 +160,7 @@ class Starts:
                 else:
                     self.kinds.append(key)
                 self.codes[mine] = self.kinds.index(key)
-                self.ahead[key] = Coming(table, mine, at_rows(table.positions, mine))
+                self.ahead[key] = Alike(table, mine, at_rows(table.positions, mine))
 
     def _stages(self) -> tuple[list[str | None], Integers]:
         """Return the stages that lines announce, None first, and the index of the running stage for each record."""
@@ -203,12 +181,12 @@ class Starts:
         coming = self.ahead[self.key(index)]
         return bool(coming.fresh[coming.before(index)])
 
-    def are_repeated(self, index: int, track: Track) -> bool:
+    def are_repeated(self, index: int, track: Alike) -> bool:
         """Return whether the start at ``index`` and the one before (``track``) print the same losses: the same run again."""
         losses = [(one.metrics.get("loss"), other.metrics.get("loss")) for one, other in self.records_of_both(index, track)]
         return bool(losses) and all(mine is not None and mine == theirs for mine, theirs in losses)
 
-    def are_others(self, index: int, track: Track) -> bool:
+    def are_others(self, index: int, track: Alike) -> bool:
         """Return whether three or more records begin anew with another stride, other columns, or other values than ``track``.
         Values are other if they differ at all but a few of the common steps."""
         coming = list(self._from(index))
@@ -218,7 +196,7 @@ class Starts:
         mine, theirs = [position for _, position in begun], sorted(known)
         if min(len(mine), len(theirs)) < FEWEST:
             return False
-        if mine[0] != track.first:
+        if mine[0] != track.places[0]:
             return _stride(mine) not in (None, _stride(theirs))
         if _columns(record for record, _ in begun[:FEWEST]) != _columns(known[position] for position in theirs[:FEWEST]):
             return _stride(mine) is not None
@@ -227,17 +205,17 @@ class Starts:
         common = min(len(compared), len(theirs))
         return mine[:common] == theirs[:common] and sum(compared) >= max(FEWEST, MOSTLY * len(compared))
 
-    def are_earlier(self, index: int, track: Track, *, introduced: bool) -> bool:
+    def are_earlier(self, index: int, track: Alike, *, introduced: bool) -> bool:
         """Return whether all records of the start at ``index`` have earlier times than the start before (``track``).
         After a banner it is enough if the first time is earlier; a change to winter time does not count."""
         back = track.last_row.clock - self.table[index].clock
         earlier = back > BACK and not SAVING[0] <= back <= SAVING[1]
-        return earlier and (introduced or self._last(index).clock < track.values[track.first].clock)
+        return earlier and (introduced or self._last(index).clock < track.values[track.places[0]].clock)
 
-    def are_beside(self, index: int, track: Track) -> bool:
+    def are_beside(self, index: int, track: Alike) -> bool:
         """Return whether the start at ``index`` was printed at the same time as the start before (``track``), by another process.
         False if it begins nearer to the end of that start: the clocks of two hosts may differ."""
-        begin, now, end = track.values[track.first].clock, self.table[index].clock, track.last_row.clock
+        begin, now, end = track.values[track.places[0]].clock, self.table[index].clock, track.last_row.clock
         return now < end - BACK and now - begin < end - now and self._last(index).clock >= begin
 
     def _last(self, index: int) -> Row:
@@ -254,7 +232,7 @@ class Starts:
         for number in range(begin, min(begin + COMPARED, len(coming.places))):
             yield self.table[coming.row(number)], float(coming.places[number])
 
-    def records_of_both(self, index: int, track: Track) -> Iterator[tuple[Row, Row]]:
+    def records_of_both(self, index: int, track: Alike) -> Iterator[tuple[Row, Row]]:
         """Yield, in order, the pairs of records at the positions that the start at ``index`` and ``track`` share."""
         last, known = -1.0, track.values
         for record, position in self._from(index):

@@ -289,7 +289,7 @@ def _match(match: MarkerMatch) -> Document:
 
 def _derivation(derivation: Derivation) -> Document:
     near_count, near = derivation.near_misses
-    kinds, problems = derivation.problems
+    (kinds, problems), samples = derivation.problems, derivation.samples
     refs = {c.grammar.id: c.grammar.ref for c in derivation.detection.chosen}
     return {
         "grammars": [
@@ -337,7 +337,7 @@ def _derivation(derivation: Derivation) -> Document:
             "kinds": dict(sorted(kinds.items())),
         },
         **({"times": derivation.times._asdict()} if derivation.times is not None else {}),
-        **({"samples": derivation.samples._asdict()} if derivation.samples is not None else {}),
+        **({} if samples is None else {"samples": {"sha256": samples.sha256, "size_bytes": samples.size_bytes}}),
         "check_lines": dict(derivation.check_lines),
         "observed": [_match(s) for s in _in_order(derivation.ending.matches)],
     }

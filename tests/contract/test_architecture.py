@@ -75,7 +75,6 @@ SEAMS = {"scan.kernel": ("scan.engine", "scan.presence")}
 # One line a module of ``events``: its classes. A record is a row of an ``EventTable``: no other class stands for one.
 CLASSES = {
     "events.attempts": "Additions Attempts _BySteps",
-    "events.build": "ReadEvents",
     "events.copies": "_Prints",
     "events.counters": "Contest",
     "events.doubts": "Hole",
@@ -87,7 +86,8 @@ CLASSES = {
     "events.phases": "Phase _Draft _Sweep",
     "events.printed_digits": "Digits PrintedDigits",
     "events.ranks": "RankFigures",
-    "events.starts": "Coming Known Starts Track",
+    "events.runs": "ReadEvents",
+    "events.starts": "Alike Known Starts",
     "events.streams": "FileFacts Gathered LogFacts",
     "events.table": "Cell Column EventTable Log Places Row Series Source _Column _Printed _Value",
 }
