@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from receipt_cli.store.columns import FLAG, REAL, TEXT, TIME, WHOLE, Column, View, names_of, types_of
+from receipt_cli.store.columns import FLAG, REAL, TEXT, TIME, WHOLE, Column, View, entries, names_of, types_of
 
 DOCUMENTS = "stored.documents"
 """The table that the views read: one row per document."""
@@ -15,11 +15,11 @@ KEY = (
 )
 ABOUT = (
     Column("path", TEXT, "Path of its file, below the store."),
-    Column("schema_version", TEXT, "Version of the document."),
+    Column("schema_version", TEXT, "Version of the document.", "schema_version"),
     Column("title", TEXT, "What it is about: a variant, a model or program, a label, or systems."),
-    Column("name", TEXT, "Name of its run, as the document states it."),
-    Column("lane", TEXT, "Its lane, else that of the run that it is linked to."),
-    Column("preset", TEXT, "Its recipe."),
+    Column("name", TEXT, "Name of its run, as the document states it.", "run.name"),
+    Column("lane", TEXT, "Its lane, else that of the run that it is linked to.", "run.lane"),
+    Column("preset", TEXT, "Its recipe.", "run.preset"),
     Column("run_at", TIME, "Time of its run or session, else of collecting its header; NULL if unknown."),
     Column("run_id", TEXT, "The run in the view runs that it belongs to; NULL if none or several have a claim."),
     Column("run_name", TEXT, "Name of that run."),
@@ -27,24 +27,24 @@ ABOUT = (
 )
 STATE = (Column("refusal", TEXT, "Reason for skipping the file; NULL for a valid document."),)
 ABLATION = (
-    Column("study", TEXT, "What the ablation studies."),
-    Column("variant", TEXT, "Name of the variant."),
-    Column("baseline", TEXT, "Variant that it is to be compared with; NULL for the baseline itself."),
+    Column("study", TEXT, "What the ablation studies.", "ablation.kind"),
+    Column("variant", TEXT, "Name of the variant.", "ablation.variant"),
+    Column("baseline", TEXT, "Variant that it is to be compared with; NULL for the baseline itself.", "ablation.baseline"),
     Column("changes", TEXT, "Settings in which it differs from the baseline, as JSON."),
-    Column("architecture", TEXT, "Architecture of the model."),
-    Column("layer_count", WHOLE, "Layers of the model."),
-    Column("from_step", WHOLE, "First step of the window of comparison; NULL for all steps."),
-    Column("window_step_count", WHOLE, "Steps in it."),
+    Column("architecture", TEXT, "Architecture of the model.", "model.architecture"),
+    Column("layer_count", WHOLE, "Layers of the model.", "model.layer_count"),
+    Column("from_step", WHOLE, "First step of the window of comparison; NULL for all steps.", "window.from_step"),
+    Column("window_step_count", WHOLE, "Steps in it.", "window.step_count"),
 )
 EVALUATION = (
-    Column("complete", FLAG, "Whether the evaluation was finished."),
-    Column("model", TEXT, "Name or path of the model or checkpoint."),
-    Column("revision", TEXT, "Revision of it."),
-    Column("checkpoint_step", WHOLE, "Training step of the checkpoint, if stated."),
+    Column("complete", FLAG, "Whether the evaluation was finished.", "complete"),
+    Column("model", TEXT, "Name or path of the model or checkpoint.", "model.name"),
+    Column("revision", TEXT, "Revision of it.", "model.revision"),
+    Column("checkpoint_step", WHOLE, "Training step of the checkpoint, if stated.", "model.step"),
     Column("producer", TEXT, "The program that evaluated, else the format of its results."),
-    Column("step_count", WHOLE, "Steps that a performance tracker recorded."),
-    Column("duration_s", REAL, "Its seconds."),
-    Column("tokens_per_s", REAL, "Its tokens per second."),
+    Column("step_count", WHOLE, "Steps that a performance tracker recorded.", "summary.step_count"),
+    Column("duration_s", REAL, "Its seconds.", "summary.duration_s"),
+    Column("tokens_per_s", REAL, "Its tokens per second.", "summary.tokens_per_s"),
 )
 SCORE = (
     Column("task", TEXT, "The task, benchmark or data set."),
@@ -63,28 +63,28 @@ SCORE = (
     Column("line_number", WHOLE, "Line of the log that prints it."),
 )
 PROFILE = (
-    Column("label", TEXT, "Name of the profile."),
-    Column("format", TEXT, "Format of the recording; NULL if only lanes were timed."),
-    Column("application", TEXT, "Program that was recorded."),
+    Column("label", TEXT, "Name of the profile.", "profile.label"),
+    Column("format", TEXT, "Format of the recording; NULL if only lanes were timed.", "events.format"),
+    Column("application", TEXT, "Program that was recorded.", "events.application"),
     Column("device_name", TEXT, "Product names of the devices, joined by ' + '."),
     Column("device_count", WHOLE, "Devices of the session."),
-    Column("complete", FLAG, "Whether the recording has both ends of the session."),
-    Column("lossy", FLAG, "Whether records are known to be missing."),
-    Column("duration_s", REAL, "Length of the session."),
-    Column("busy_s", REAL, "Time in which at least one kernel ran on a device, summed over the devices."),
-    Column("busy_ratio", REAL, "Its share of the session, 0 to 1."),
-    Column("kernel_count", WHOLE, "Kernels of different names."),
-    Column("launch_count", WHOLE, "Launches of kernels."),
-    Column("kernel_time_s", REAL, "Durations of all launches together."),
+    Column("complete", FLAG, "Whether the recording has both ends of the session.", "events.complete"),
+    Column("lossy", FLAG, "Whether records are known to be missing.", "events.lossy"),
+    Column("duration_s", REAL, "Length of the session.", "events.duration_s"),
+    Column("busy_s", REAL, "Time in which at least one kernel ran on a device, summed over the devices.", "events.busy_s"),
+    Column("busy_ratio", REAL, "Its share of the session, 0 to 1.", "events.busy_ratio"),
+    Column("kernel_count", WHOLE, "Kernels of different names.", "events.kernels.name_count"),
+    Column("launch_count", WHOLE, "Launches of kernels.", "events.kernels.launch_count"),
+    Column("kernel_time_s", REAL, "Durations of all launches together.", "events.kernels.total_s"),
     Column("lane_count", WHOLE, "Lanes that were timed."),
 )
 KERNEL = (
-    Column("kernel", TEXT, "Name of the kernel."),
-    Column("count", WHOLE, "Its launches."),
-    Column("total_s", REAL, "Their durations together."),
-    Column("min_s", REAL, "The shortest."),
-    Column("mean_s", REAL, "The mean."),
-    Column("max_s", REAL, "The longest."),
+    Column("kernel", TEXT, "Name of the kernel.", "name"),
+    Column("count", WHOLE, "Its launches.", "count"),
+    Column("total_s", REAL, "Their durations together.", "total_s"),
+    Column("min_s", REAL, "The shortest.", "min_s"),
+    Column("mean_s", REAL, "The mean.", "mean_s"),
+    Column("max_s", REAL, "The longest.", "max_s"),
 )
 STALL = (
     Column("reason", TEXT, "Why warps waited."),
@@ -106,9 +106,9 @@ GOLDEN_CURVE = (
     Column("lane", TEXT, "Lane of the good runs."),
     Column("device", TEXT, "Their accelerators."),
     Column("world_size", WHOLE, "Their ranks."),
-    Column("metric", TEXT, "The figure."),
-    Column("role", TEXT, "Whether it says something of the data or of what training gave."),
-    Column("rule", TEXT, "How its tolerances came about."),
+    Column("metric", TEXT, "The figure.", "metric"),
+    Column("role", TEXT, "Whether it says something of the data or of what training gave.", "role"),
+    Column("rule", TEXT, "How its tolerances came about.", "rule"),
     Column("step_count", WHOLE, "Its steps."),
     Column("first_step", WHOLE, "The first."),
     Column("last_step", WHOLE, "The last."),
@@ -125,8 +125,7 @@ def _of(kind: str, columns: Sequence[Column]) -> tuple[tuple[Column, ...], str]:
 
 def _within(kind: str, field: str, columns: Sequence[Column], who: Sequence[Column] = _WHO) -> tuple[tuple[Column, ...], str]:
     """Return the columns and the statement of a list inside the documents of a kind."""
-    inner = f"(SELECT {names_of(who)}, unnest({field}) AS x {_VALID} AND kind = '{kind}')"
-    return (*who, *columns), f"SELECT {names_of(who)}, {names_of(columns, 'x.')} FROM {inner}"
+    return entries(f"{_VALID} AND kind = '{kind}'", field, who, columns)
 
 
 _ID = (KEY[1], ABOUT[2])

@@ -14,16 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import InputError, ReceiptError
-from receipt_cli.io.file_kinds import SpecialFile, read_regular
-from receipt_cli.redaction.text import mask_texts
+from receipt_cli.store.columns import Column, values_of
+from receipt_cli.store.document_views import ABLATION, ABOUT, EVALUATION, GOLDEN, GOLDEN_CURVE, KERNEL, PROFILE
 from receipt_cli.store.files import Store
-from receipt_cli.store.reading import Refused
+from receipt_cli.store.reading import Refused, read_valid
 
 KINDS = ("ablation", "evaluation", "gpu_profile", "golden")
 """The kinds that a store keeps besides receipts."""
-_NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError, SpecialFile)
 _NAME = re.compile(r"(?P<sha256>[0-9a-f]{64})\.json")
 _DIGITS = re.compile(r"[0-9a-f]{4,64}\Z")
 Row = dict[str, Any]
@@ -68,38 +66,12 @@ def read_document(stored: StoredDocument) -> Document:
 
     Raises ``Refused`` for a file without one, ``InputError`` if the system cannot read it.
     """
-    try:
-        data = read_regular(stored.path)
-        findings = validate_bytes(data, stored.path.name)
-    except OSError as error:
-        why = error.strerror or str(error)
-        if isinstance(error, _NO_FILE):
-            raise Refused("cannot read", why=why) from error
-        raise InputError("cannot read the store", where=str(stored.path), why=why) from error
-    except ReceiptError as error:
-        if isinstance(error.__cause__, OSError):  # one of our schemas
-            raise
-        raise Refused(error.message, why=error.why) from error
     if stored.kind not in KINDS:
         raise Refused(f"the kind {stored.kind!r} is unknown", why=f"known: {', '.join(KINDS)}")
-    wrong = [finding for finding in findings if finding.severity == "error"]
-    if wrong:
-        raise Refused("not valid", why=f"{wrong[0].pointer or '/'}: {wrong[0].reason}")
-    document: Document = json.loads(data)
+    document = read_valid(stored.path)
     if document["schema_version"].partition("/")[0] != stored.kind:
         raise Refused(f"not of the kind {stored.kind}", why=document["schema_version"])
-    masked: Document = mask_texts(document)  # its writer may have masked less
-    return masked
-
-
-def read_documents(store: Store, warn: Callable[[str], None]) -> Iterator[tuple[StoredDocument, Document]]:
-    """Yield every valid document with its file; call ``warn`` for each skipped file. Raises ``InputError``."""
-    for stored in stored_documents(store):
-        try:
-            yield stored, read_document(stored)
-        except Refused as error:
-            name = stored.path.relative_to(store.root).as_posix()
-            warn(f"{name} is skipped: {error.message}{': ' if error.why else ''}{error.why}")
+    return document
 
 
 class Links:
@@ -145,17 +117,16 @@ def document_rows(store: Store, links: Links) -> Iterator[Row]:
         try:
             document = read_document(stored)
         except Refused as error:
-            yield {**row, "refusal": f"{error.message}: {error.why}" if error.why else error.message}
+            yield {**row, "refusal": str(error)}
             continue
         link = links.find(document, stored.sha256)
-        own = document.get("run") or {}
-        row |= {"schema_version": document["schema_version"], "title": title_of(document), "name": own.get("name")}
-        row |= {"lane": own.get("lane"), "preset": own.get("preset"), "run_at": time_of(document), "run_id": None}
+        row |= values_of(ABOUT, document) | {"title": title_of(document), "run_at": time_of(document), "run_id": None}
         row |= {"run_name": None, "linked_by": None, "excluded": False, "refusal": None}
         if link is not None:
             row |= {"run_id": link.run.run_id, "linked_by": link.by, "run_name": link.run.name, "excluded": link.run.excluded}
             row["lane"] = row["lane"] or link.run.lane
-        yield row | _OF_KIND[stored.kind](document)
+        columns, more = _OF_KIND[stored.kind]
+        yield row | values_of(columns, document) | more(document)
 
 
 def find_document(root: Path, given: str) -> StoredDocument | None:
@@ -207,86 +178,53 @@ def time_of(document: Mapping[str, Any]) -> str | None:
 
 
 def _ablation(document: Document) -> Row:
-    study, model, window = document["ablation"], document["model"], document["window"]
-    return {
-        "study": study["kind"],
-        "variant": study["variant"],
-        "baseline": study["baseline"],
-        "changes": json.dumps(study["changes"], ensure_ascii=False),
-        "architecture": model["architecture"],
-        "layer_count": model["layer_count"],
-        "from_step": window["from_step"],
-        "window_step_count": window["step_count"],
-        "curves": [{"metric": name, **figures} for name, figures in document["summary"]["curves"].items()],
-    }
+    changes = json.dumps(document["ablation"]["changes"], ensure_ascii=False)
+    return {"changes": changes, "curves": _curves(document["summary"]["curves"])}
+
+
+def _curves(figures_of: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+    return [{"metric": name, **figures} for name, figures in figures_of.items()]
 
 
 def _evaluation(document: Document) -> Row:
-    model, summary, origin = document.get("model") or {}, document["summary"] or {}, document.get("origin") or {}
+    step, origin = (document.get("model") or {}).get("step"), document.get("origin") or {}
     return {
-        "complete": document["complete"],
-        "model": model.get("name"),
-        "revision": model.get("revision"),
-        "checkpoint_step": model.get("step"),
         "producer": origin.get("producer") or origin.get("format"),
-        "step_count": summary.get("step_count"),
-        "duration_s": summary.get("duration_s"),
-        "tokens_per_s": summary.get("tokens_per_s"),
-        "scores": [
-            {**score, "step": model.get("step") if score["step"] is None else score["step"]}
-            for score in document.get("scores", ())
-        ],
-        "curves": [{"metric": name, **figures} for name, figures in (summary.get("metrics") or {}).items()],
+        "scores": [{**score, "step": step if score["step"] is None else score["step"]} for score in document.get("scores", ())],
+        "curves": _curves((document["summary"] or {}).get("metrics") or {}),
     }
 
 
 def _gpu_profile(document: Document) -> Row:
     events = document["events"] or {}
-    kernels, devices = events.get("kernels") or {}, events.get("devices") or ()
+    devices = events.get("devices") or ()
     names = list(dict.fromkeys(device["name"] for device in devices if device["name"]))
     return {
-        "label": document["profile"]["label"],
-        "format": events.get("format"),
-        "application": events.get("application"),
         "device_name": " + ".join(names) or None,
         "device_count": len(devices) if document["events"] else None,
-        "complete": events.get("complete"),
-        "lossy": events.get("lossy"),
-        "duration_s": events.get("duration_s"),
-        "busy_s": events.get("busy_s"),
-        "busy_ratio": events.get("busy_ratio"),
-        "kernel_count": kernels.get("name_count"),
-        "launch_count": kernels.get("launch_count"),
-        "kernel_time_s": kernels.get("total_s"),
         "lane_count": len(document["lanes"]),
-        "kernels": [
-            {"kernel": kernel["name"], **{key: kernel[key] for key in ("count", "total_s", "min_s", "mean_s", "max_s")}}
-            for kernel in kernels.get("top", ())
-        ],
-        "stalls": [dict(stall) for stall in events.get("stall_reasons", ())],
+        "kernels": [values_of(KERNEL, kernel) for kernel in (events.get("kernels") or {}).get("top", ())],
+        "stalls": list(events.get("stall_reasons", ())),
     }
 
 
 def _golden(document: Document) -> Row:
     references = document["references"]
+    curves = [(reference["system"], curve, curve["steps"]) for reference in references for curve in reference["curves"]]
     return {
         "reference_count": len(references),
         "golden_runs": sorted({run for reference in references for run in reference["runs"]}),
         "golden_curves": [
-            {**reference["system"], **_golden_curve(curve)} for reference in references for curve in reference["curves"]
+            {**system, **values_of(GOLDEN_CURVE, curve), "step_count": len(steps), "first_step": steps[0], "last_step": steps[-1]}
+            for system, curve, steps in curves
         ],
     }
 
 
-def _golden_curve(curve: Document) -> Row:
-    steps = curve["steps"]
-    kept = {key: curve[key] for key in ("metric", "role", "rule")}
-    return {**kept, "step_count": len(steps), "first_step": steps[0], "last_step": steps[-1]}
-
-
-_OF_KIND: Mapping[str, Callable[[Document], Row]] = {
-    "ablation": _ablation,
-    "evaluation": _evaluation,
-    "gpu_profile": _gpu_profile,
-    "golden": _golden,
+_OF_KIND: Mapping[str, tuple[Sequence[Column], Callable[[Document], Row]]] = {
+    "ablation": (ABLATION, _ablation),
+    "evaluation": (EVALUATION, _evaluation),
+    "gpu_profile": (PROFILE, _gpu_profile),
+    "golden": (GOLDEN, _golden),
 }
+"""Kind → its columns with a source, and a function that returns the values of the others."""

@@ -8,8 +8,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
-from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +18,7 @@ from receipt_cli.documents.canonical import run_time
 from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.errors import InputError
 from receipt_cli.redaction.text import mask_texts
-from receipt_cli.store.columns import TIME, WHOLE, Column
+from receipt_cli.store.columns import timestamp, values_of, whole
 from receipt_cli.store.files import RECEIPT, Store, StoredReceipt
 from receipt_cli.store.places import FIELDS, Place, describe, marks_files, read_marks, read_places
 from receipt_cli.store.reading import Refused, read_receipt
@@ -158,7 +156,6 @@ def signature(reason: str, exception_type: str | None, message: str | None) -> s
 
 
 Row = dict[str, Any]
-_LARGEST = 2**63 - 1
 _UNKNOWN = "–"
 _BLOCKS = tuple(dict.fromkeys(wide.block for wide in WIDE))
 _NO_SETTING = ("sources", "collected_at", "cwd")
@@ -172,7 +169,7 @@ def read_row(files: RowFiles) -> str:
     try:
         return _line(files, read_receipt(files.receipt.path, files.receipt.log_sha256))
     except Refused as error:
-        return _line(files, None, f"{error.message}: {error.why}" if error.why else error.message)
+        return _line(files, None, str(error))
 
 
 def make_row(files: RowFiles, document: Mapping[str, Any]) -> str:
@@ -211,19 +208,17 @@ def _row(document: Mapping[str, Any]) -> Row:
     checks, failure, summary = document["checks"], document["failure"], document["summary"]
     phases = document["phases"]
     primary = _primary(phases)
-    row = {column.name: _found(document, column) for column in RUN if column.source}
-    row |= _time(document)
+    row = values_of(RUN, document) | _time(document)
     row |= _accelerators(document["header"]["hardware"]["accelerators"] or ())
-    row |= {column.name: _found(summary, column) for column in STEPS}
-    row |= _figures(summary or {})
+    row |= values_of(STEPS, summary) | _figures(summary or {})
     declared = (summary or {}).get("parameter_count")
-    row["parameter_count"] = _whole(declared if declared is not None else document["header"]["model"]["parameter_count"])
+    row["parameter_count"] = whole(declared if declared is not None else document["header"]["model"]["parameter_count"])
     row |= {"phase_count": len(phases), "outcome": outcome(document)}
     row |= {"healthy": healthy(checks, failure), "proven": proven(checks)}
     row["checks"] = [{"check_name": name, "passed": passed} for name, passed in checks.items()]
-    row["failure"] = None if failure is None else {**_columns(FAILURE, failure), "log_tail": failure["log_tail"]}
+    row["failure"] = None if failure is None else {**values_of(FAILURE, failure), "log_tail": failure["log_tail"]}
     row["phases"] = [_phase(number, phase["summary"], number == primary) for number, phase in enumerate(phases)]
-    row["causes"] = [_columns(CAUSE, marker) for marker in (failure or {}).get("markers", ())]
+    row["causes"] = [values_of(CAUSE, marker) for marker in (failure or {}).get("markers", ())]
     row["evidence"] = _evidence(document)
     row["settings"] = list(_settings(document["header"]))
     row["attached"] = [each["sha256"] for each in document["attachments"] if each["sha256"] is not None]
@@ -238,7 +233,7 @@ def _evidence(document: Mapping[str, Any]) -> list[Row]:
     for at, reason in contradictions(dict(document)) if "evidence" in document else ():
         found.setdefault(at.split("/")[2], []).append(reason)
     entries = document.get("evidence", ())
-    return [{**_columns(EVIDENCE, entry), "contradictions": found.get(str(n), [])} for n, entry in enumerate(entries)]
+    return [{**values_of(EVIDENCE, entry), "contradictions": found.get(str(n), [])} for n, entry in enumerate(entries)]
 
 
 def _sums(row: Row, document: Mapping[str, Any]) -> Row:
@@ -253,7 +248,7 @@ def _sums(row: Row, document: Mapping[str, Any]) -> Row:
         cost, currency = own["amount"], own["currency"]
     if own.get("device_hours") is not None:
         device_hours = own["device_hours"]
-    seeds = {_whole(seed) for seed in (document["header"]["seeds"] or {}).values()}
+    seeds = {whole(seed) for seed in (document["header"]["seeds"] or {}).values()}
     seed = seeds.pop() if len(seeds) == 1 else None
     return {"seed": seed, "device_hours": device_hours, "cost": cost, "currency": currency}
 
@@ -271,51 +266,9 @@ def _settings(value: object, pointer: str = "") -> Iterator[Row]:
         yield {"field": pointer, "value": value if isinstance(value, str) else json.dumps(value)}
 
 
-def _found(document: object, column: Column) -> object:
-    """Return the value at a column's source; None if it is missing or does not fit the column."""
-    value = document
-    for key in _keys(column.source):
-        if isinstance(value, dict):
-            value = value.get(key)
-        elif isinstance(value, list):
-            value = value[int(key)] if int(key) < len(value) else None
-        else:
-            return None
-    if column.type == WHOLE:
-        return _whole(value)
-    if column.type == TIME:
-        return _timestamp(value)
-    return value
-
-
-@cache
-def _keys(source: str) -> tuple[str, ...]:
-    return tuple(source.split("."))
-
-
-def _whole(value: object) -> int | None:
-    """Return a whole number of at most 64 bits, else None; JSON may write it as 3.0."""
-    whole = int(value) if isinstance(value, int | float) and value == value // 1 else None
-    return whole if whole is not None and abs(whole) <= _LARGEST else None
-
-
-def _timestamp(value: object) -> str | None:
-    """Return an RFC 3339 time in UTC in DuckDB's form, to the microsecond; None for an impossible date."""
-    if not isinstance(value, str):
-        return None
-    whole, _, fraction = value.removesuffix("Z").partition(".")
-    leap = whole.endswith(":60")
-    try:
-        moment = datetime.fromisoformat(f"{whole[:-2]}59" if leap else whole)
-        moment += timedelta(seconds=int(leap), microseconds=0 if leap else int(fraction[:6].ljust(6, "0")))
-    except (ValueError, OverflowError):
-        return None
-    return moment.isoformat(sep=" ")
-
-
 def _time(document: Mapping[str, Any]) -> Row:
     found = run_time(document)
-    at = _timestamp(found.time) if found is not None else None
+    at = timestamp(found.time) if found is not None else None
     return {"run_at": at, "run_at_source": found.source if found is not None and at is not None else None}
 
 
@@ -324,8 +277,8 @@ def _accelerators(entries: Sequence[Mapping[str, Any]]) -> Row:
     counts = [entry["count"] for entry in entries]
     return {
         "accelerator_name": " + ".join(names) if names and names != [_UNKNOWN] else None,
-        "accelerator_count": _whole(sum(counts)) if counts and None not in counts else None,
-        "accelerator_memory_bytes": _whole(entries[0]["memory_bytes"]) if len(entries) == 1 else None,
+        "accelerator_count": whole(sum(counts)) if counts and None not in counts else None,
+        "accelerator_memory_bytes": whole(entries[0]["memory_bytes"]) if len(entries) == 1 else None,
     }
 
 
@@ -349,17 +302,13 @@ def _phase(number: int, summary: Mapping[str, Any], primary: bool) -> Row:
     metrics: list[Row] = []
     for block, source in (("metrics", "reported"), ("derived", "derived"), ("other_metrics", "other")):
         metrics += [_statistic(name, statistic, source) for name, statistic in summary[block].items()]
-    steps = {column.name: _found(summary, column) for column in STEPS}
-    ranks = [{"rank": int(rank), **_columns(RANK, found)} for rank, found in summary.get("ranks", {}).items()]
-    saved = [_columns(CHECKPOINT, each) for each in (summary.get("checkpoints") or {}).get("latest", ())]
+    steps = values_of(STEPS, summary)
+    ranks = [{"rank": int(rank), **values_of(RANK, found)} for rank, found in summary.get("ranks", {}).items()]
+    saved = [values_of(CHECKPOINT, each) for each in (summary.get("checkpoints") or {}).get("latest", ())]
     return {"phase_index": number, "is_primary": primary, **steps, "metrics": metrics, "ranks": ranks, "checkpoints": saved}
-
-
-def _columns(columns: Sequence[Column], found: Mapping[str, Any]) -> Row:
-    return {column.name: _found(found, column) for column in columns if column.source}
 
 
 def _statistic(name: str, statistic: Mapping[str, Any], source: str) -> Row:
     known = load_registry().by_id.get(statistic.get("id", 0))
     row: Row = {"metric": known.name if known else name, "id": statistic.get("id"), "unit": known.unit if known else None}
-    return {**row, "source": source, **_columns(METRIC, statistic)}
+    return {**row, "source": source, **values_of(METRIC, statistic)}

@@ -22,7 +22,17 @@ class Refused(ReceiptError):
 
 
 def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
-    """Return the valid receipt of a log at ``path``.
+    """Return the valid receipt of a log at ``path``, without secrets. Raises as ``read_valid``."""
+    document = read_valid(path)
+    if not document["schema_version"].startswith("receipt/"):
+        raise Refused("not a receipt", why=document["schema_version"])
+    if document["derivation"]["log"]["sha256"] != log_sha256:
+        raise Refused("the file's name belongs to another log")
+    return document
+
+
+def read_valid(path: Path) -> dict[str, Any]:
+    """Return the valid document in a file of a store, without secrets: its writer may have masked less.
 
     Raises ``Refused`` for a file without one, ``InputError`` if the system cannot read or validate the file: it may be fine, and
     leaving it out would change the answer.
@@ -42,12 +52,7 @@ def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
     wrong = [finding for finding in findings if finding.severity == "error"]
     if wrong:
         raise Refused("not valid", why=f"{wrong[0].pointer or '/'}: {wrong[0].reason}")
-    document: dict[str, Any] = json.loads(data)
-    if not document["schema_version"].startswith("receipt/"):
-        raise Refused("not a receipt", why=document["schema_version"])
-    if document["derivation"]["log"]["sha256"] != log_sha256:
-        raise Refused("the file's name belongs to another log")
-    masked: dict[str, Any] = mask_texts(document)  # its writer may have masked less
+    masked: dict[str, Any] = mask_texts(json.loads(data))
     return masked
 
 
@@ -72,4 +77,4 @@ def read_receipts(store: Store, warn: Callable[[str], None], *, excluded: bool =
             yield document
         except Refused as error:
             name = receipt.path.relative_to(store.root).as_posix()
-            warn(f"{name} is skipped: {error.message}{': ' if error.why else ''}{error.why}")
+            warn(f"{name} is skipped: {error}")

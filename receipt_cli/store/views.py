@@ -6,10 +6,9 @@ the same column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from receipt_cli.store.columns import FLAG, REAL, TEXT, TIME, WHOLE, Column, View, names_of, types_of
+from receipt_cli.store.columns import FLAG, REAL, TEXT, TIME, WHOLE, Column, View, entries, names_of, types_of
 from receipt_cli.store.document_views import DOCUMENT_VIEWS
 
 
@@ -267,14 +266,13 @@ STORED = (
 TABLE = "stored.receipts"
 """The table that the views read: one row per receipt file."""
 _CURRENT = f"FROM {TABLE} WHERE refusal IS NULL AND is_current"
-_PHASES = f"(SELECT {names_of(KEY)}, unnest(phases) AS p {_CURRENT})"
-_METRICS = f"(SELECT {names_of(KEY)}, p, unnest(p.metrics) AS m FROM {_PHASES})"
 _RUNS = (*KEY, *RUN, *STEPS, *FIGURES)
-_IN_PHASE = (*PHASE, STEPS[0])
+_IN_PHASE = (*KEY, *PHASE, STEPS[0])
 _BY_NAME = {column.name: column for column in RUN}
-_WHO = tuple(_BY_NAME[name] for name in ("name", "lane", "preset", "log_path", "run_at"))
+_WHO = (*KEY, *(_BY_NAME[name] for name in ("name", "lane", "preset", "log_path", "run_at")))
 _SIGNED = tuple(_BY_NAME[name] for name in ("failure_signature", "name", "log_path", "run_at"))
-_PRIMARY = f"(SELECT {names_of((*KEY, *_WHO))}, unnest(phases) AS p {_CURRENT})"
+_OF_PHASES = f"FROM (SELECT {names_of(KEY)}, p.* FROM (SELECT {names_of(KEY)}, unnest(phases) AS p {_CURRENT}))"
+_OF_PRIMARY = f"FROM (SELECT {names_of(_WHO)}, unnest(phases) AS p {_CURRENT}) WHERE p.is_primary"
 _SETTINGS = f"(SELECT {names_of(KEY)}, unnest(settings) AS s {_CURRENT})"
 
 
@@ -284,43 +282,26 @@ def _settings(pointer: str) -> str:
     return f"SELECT {names_of(KEY)}, {pair} FROM {_SETTINGS} WHERE s.field LIKE '{pointer}%'"
 
 
-def _inside(field: str, columns: Sequence[Column]) -> str:
-    """Return the statement of the list ``field`` of the primary phase."""
-    listed = f"(SELECT {names_of((*KEY, *_WHO))}, unnest(p.{field}) AS x FROM {_PRIMARY} WHERE p.is_primary)"
-    return f"SELECT {names_of(KEY)}, {names_of(_WHO)}, {names_of(columns, 'x.')} FROM {listed}"
-
-
 _PAIR = (Column("key", TEXT, "Its name."), SETTING[1])
 
 VIEWS = (
     View("runs", "A run: the current receipt of each log.", _RUNS, f"SELECT {names_of(_RUNS)} {_CURRENT}"),
-    View("phases", "A phase of a run.", (*KEY, *PHASE, *STEPS),
-         f"SELECT {names_of(KEY)}, {names_of((*PHASE, *STEPS), 'p.')} FROM {_PHASES}"),
-    View("metrics", "A metric of a phase of a run.", (*KEY, *_IN_PHASE, *METRIC),
-         f"SELECT {names_of(KEY)}, {names_of(_IN_PHASE, 'p.')}, {names_of(METRIC, 'm.')} FROM {_METRICS}"),
-    View("checks", "A check of a run.", (*KEY, *CHECK),
-         f"SELECT {names_of(KEY)}, {names_of(CHECK, 'c.')} FROM (SELECT {names_of(KEY)}, unnest(checks) AS c {_CURRENT})"),
+    View("phases", "A phase of a run.", *entries(_CURRENT, "phases", KEY, (*PHASE, *STEPS))),
+    View("metrics", "A metric of a phase of a run.", *entries(_OF_PHASES, "metrics", _IN_PHASE, METRIC)),
+    View("checks", "A check of a run.", *entries(_CURRENT, "checks", KEY, CHECK)),
     View("failures", "A run that failed.", (*KEY, *FAILURE, *_SIGNED),
          f"SELECT {names_of(KEY)}, {names_of(FAILURE, 'failure.')}, {names_of(_SIGNED)} {_CURRENT} AND failure IS NOT NULL"),
     View("results", "A metric of the primary phase of a run, with the run's name: for most questions.",
-         (*KEY, *_WHO, *METRIC),
-         f"SELECT {names_of(KEY)}, {names_of(_WHO)}, {names_of(METRIC, 'm.')} FROM "
-         f"(SELECT {names_of((*KEY, *_WHO))}, unnest(p.metrics) AS m FROM {_PRIMARY} WHERE p.is_primary)"),
-    View("ranks", "A rank of the primary phase of a run, if several print.", (*KEY, *_WHO, *RANK), _inside("ranks", RANK)),
-    View("checkpoints", "One of the last twenty checkpoints of the primary phase of a run.", (*KEY, *_WHO, *CHECKPOINT),
-         _inside("checkpoints", CHECKPOINT)),
-    View("causes", "A kind of failure marker that a run did not survive.", (*KEY, *_WHO, *CAUSE),
-         f"SELECT {names_of(KEY)}, {names_of(_WHO)}, {names_of(CAUSE, 'c.')} FROM "
-         f"(SELECT {names_of((*KEY, *_WHO))}, unnest(causes) AS c {_CURRENT})"),
-    View("evidence", "A job as a scheduler or a platform records it.", (*KEY, *_WHO, *EVIDENCE),
-         f"SELECT {names_of(KEY)}, {names_of(_WHO)}, {names_of(EVIDENCE, 'e.')} FROM "
-         f"(SELECT {names_of((*KEY, *_WHO))}, unnest(evidence) AS e {_CURRENT})"),
-    View("settings", "A known header field of a run.", (*KEY, *SETTING),
-         f"SELECT {names_of(KEY)}, {names_of(SETTING, 's.')} FROM {_SETTINGS}"),
+         *entries(_OF_PRIMARY, "p.metrics", _WHO, METRIC)),
+    View("ranks", "A rank of the primary phase of a run, if several print.", *entries(_OF_PRIMARY, "p.ranks", _WHO, RANK)),
+    View("checkpoints", "One of the last twenty checkpoints of the primary phase of a run.",
+         *entries(_OF_PRIMARY, "p.checkpoints", _WHO, CHECKPOINT)),
+    View("causes", "A kind of failure marker that a run did not survive.", *entries(_CURRENT, "causes", _WHO, CAUSE)),
+    View("evidence", "A job as a scheduler or a platform records it.", *entries(_CURRENT, "evidence", _WHO, EVIDENCE)),
+    View("settings", "A known header field of a run.", *entries(_CURRENT, "settings", KEY, SETTING)),
     View("flags", "A setting of a run: a field of /flags.", (*KEY, *_PAIR), _settings("/flags/")),
     View("seeds", "A seed of a run: a field of /seeds.", (*KEY, *_PAIR), _settings("/seeds/")),
-    View("paths", "A path of a run's log.", (*KEY, *PLACE),
-         f"SELECT {names_of(KEY)}, {names_of(PLACE, 'p.')} FROM (SELECT {names_of(KEY)}, unnest(places) AS p {_CURRENT})"),
+    View("paths", "A path of a run's log.", *entries(_CURRENT, "places", KEY, PLACE)),
     View("history", "A receipt, including those replaced by a newer one of the same log.",
          (*_RUNS, Column("is_current", FLAG, "Whether it is the current receipt of its log.")),
          f"SELECT {names_of(_RUNS)}, is_current FROM {TABLE} WHERE refusal IS NULL"),
