@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from receipt_cli.analysis.checks import CORE, Checks, evaluate
 from receipt_cli.analysis.explanation import explain
@@ -42,7 +43,7 @@ def derive_import(foreign: ForeignRun, log: LogFacts, options: Options = UNSTATE
     """
     registry, catalogue = load_registry(), load_catalogue()
     phases = split_phases(foreign.table)
-    known = _known(phases)
+    known = list(accumulate(phases, lambda before, phase: phase_facts(phase, before), initial=dict[str, float | str]()))[1:]
     summaries = _summaries(foreign, phases, known, registry, options)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     for problem in contradicted(summary.contradictions for summary in summaries):
@@ -82,14 +83,6 @@ def derive_import(foreign: ForeignRun, log: LogFacts, options: Options = UNSTATE
         ledger=Ledger(),
         check_lines={},
     )
-
-
-def _known(phases: Sequence[Phase]) -> list[dict[str, float | str]]:
-    """Return the facts of the run that hold in each phase."""
-    known: list[dict[str, float | str]] = []
-    for phase in phases:
-        known.append(phase_facts(phase, known[-1] if known else {}))
-    return known
 
 
 def _summaries(

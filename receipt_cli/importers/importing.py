@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from receipt_cli.analysis.stated import Options, StatedFact
-from receipt_cli.derive import Derivation
 from receipt_cli.errors import GrammarChoiceError, InputError, UsageError
 from receipt_cli.events.streams import FileFacts, LogFacts
 from receipt_cli.header.document import merge
@@ -132,20 +130,6 @@ RULES = "import/2"
 _MAX_TEXT = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """A valid receipt and its derivation."""
-
-    document: dict[str, Any]
-    derivation: Derivation
-
-    @property
-    def series(self) -> Mapping[str, Sequence[float]]:
-        """Values of the primary phase's metrics in step order, if the document has them."""
-        primary = self.derivation.primary
-        return self.derivation.summaries[primary].series if primary is not None else {}
-
-
 def import_document(
     path: str,
     declared: Declared = UNDECLARED,
@@ -155,7 +139,7 @@ def import_document(
     otherwise: str | None = None,
     facts: tuple[StatedFact, ...] = (),
     read_already: Document | None = None,
-) -> Imported:
+) -> dict[str, Any]:
     """Return the receipt of the run in the document or folder at ``path`` (``-``: stdin).
 
     ``wanted`` is its format; None: recognise it. ``session`` is the run's id or name in a store of several runs,
@@ -180,7 +164,7 @@ def import_document(
     receipt = assemble(derivation, run={**masked, **declared.run}, header=header, attachments=attached)
     result = _with_origin(receipt, foreign)
     require_valid(result, "receipt", document.name)
-    return Imported(result, derivation)
+    return result
 
 
 def import_any(
@@ -198,7 +182,7 @@ def import_any(
     """
     _check_wanted(wanted)
     if session is not None or format_of(path) is not None:
-        return import_document(path, declared, wanted=wanted, session=session, otherwise=otherwise, facts=facts).document
+        return import_document(path, declared, wanted=wanted, session=session, otherwise=otherwise, facts=facts)
     document = read_document(path)
     results = read_results(document, partial(read_beside, path), wanted) if wanted is None or wanted in RESULTS else None
     if results is None and wanted == TABLES:
@@ -208,7 +192,7 @@ def import_any(
     if results is not None:
         return _evaluation(results, document, declared, facts)
     try:
-        return import_document(path, declared, wanted=wanted, otherwise=otherwise, facts=facts, read_already=document).document
+        return import_document(path, declared, wanted=wanted, otherwise=otherwise, facts=facts, read_already=document)
     except (UnknownFormat, InputError) as error:  # a log may begin with a bracket, like JSON
         results = read_tables(document, path) if wanted is None else None
         if results is None:

@@ -179,6 +179,12 @@ def number_in(value: Value) -> float | None:
     return read_number(value) if isinstance(value, Number) else None
 
 
+def whole_step(value: Value) -> int | None:
+    """Return a step, as printed or in a cell: a whole number of 0 or more; None for any other value."""
+    number = read_number(value.strip()) if isinstance(value, str) else None
+    return int(number) if number is not None and number >= 0 and _is_whole(number) else None
+
+
 def python_value(value: Value) -> object:
     """Return the Python value of a setting; a number that is none becomes None."""
     if not isinstance(value, Number):

@@ -85,15 +85,8 @@ def read(json_text: JsonText, document: Value, beside: Beside = lambda _: None) 
     foreign.declared.append(phase)
     if trainer is not None:
         foreign.add_fact("/software/trainer", trainer, f"import:/{escape(min(signs))}")
-    metadata, config = beside(METADATA), beside(CONFIG)
-    if metadata is not None:
-        try:
-            content = JsonText(metadata.text).value()
-            if isinstance(content, dict):
-                foreign.beside.append(metadata)
-                read_metadata(foreign, Fields(content, foreign.problems, f"{METADATA}#"))
-        except NotJson as error:
-            foreign.problems.add("file_beside_unreadable", None, f"{metadata.name}: line {error.line}: {error}")
+    add_metadata(foreign, beside(METADATA))
+    config = beside(CONFIG)
     if config is not None:
         try:
             settings = read_yaml(config.text.encode("utf-8"), config.name)
@@ -116,9 +109,19 @@ def _flat(summary: dict[str, Value]) -> dict[str, Value]:
     return flat
 
 
-def read_metadata(foreign: ForeignRun, fields: Fields) -> None:
-    """Add code, software and machine of ``wandb-metadata.json``, without user and host names."""
-    origin = f"import:{METADATA}#"
+def add_metadata(foreign: ForeignRun, metadata: Document | None) -> None:
+    """Add code, software and machine of ``wandb-metadata.json``, if there is one, without user and host names."""
+    if metadata is None:
+        return
+    try:
+        content = JsonText(metadata.text).value()
+    except NotJson as error:
+        foreign.problems.add("file_beside_unreadable", None, f"{METADATA}: line {error.line}: {error}")
+        return
+    if not isinstance(content, dict):
+        return
+    foreign.beside.append(metadata)
+    fields, origin = Fields(content, foreign.problems, f"{METADATA}#"), f"import:{METADATA}#"
     python = fields.words("python")
     for pointer, value, path in (
         ("/git/commit", fields.words("git", "commit"), "git/commit"),

@@ -200,7 +200,7 @@ def verify(
         facts = Options.recorded(document["derivation"]["options"]).facts
         several = len(runs_in(logs[0])) > 1  # the receipt's run is known by its name
         session = document["run"]["name"] if several else None
-        made = import_document(logs[0], wanted=origin["format"], facts=facts, session=session).document
+        made = import_document(logs[0], wanted=origin["format"], facts=facts, session=session)
         refs: tuple[str, ...] = (origin["format"],)
     else:
         made = _derive(document, logs, own, newest, workers, progress, notes, site)

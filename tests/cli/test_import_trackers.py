@@ -258,7 +258,7 @@ class TestNeptune:
             shutil.copy(part, tmp_path / part.name)
             shutil.copy(part, tmp_path / part.name.replace("DEMO-1", "DEMO-2"))
         done = invoke("import", tmp_path)
-        assert (done.code, "2 runs: DEMO-1, DEMO-2" in done.stderr) == (3, True)
+        assert (done.code, "2 runs: DEMO-1_part_0.parquet, DEMO-2_part_0.parquet" in done.stderr) == (3, True)
         done = invoke("import", tmp_path, "--store", tmp_path / "runs", "--json")
         assert (done.code, len(done.stdout.splitlines())) == (0, 2)
 

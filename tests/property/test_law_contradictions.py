@@ -122,7 +122,7 @@ def test_evaluations_of_an_attempt_that_was_superseded_are_dropped(
     end = data.draw(st.integers(again, last + 10))
     every = data.draw(st.integers(1, 5))
     records = [*attempt(1, last, every, 1.0), *attempt(again, end, every, 2.0)]
-    summary = import_document(str(written(records, form, tmp_path_factory.mktemp("import")))).document["summary"]
+    summary = import_document(str(written(records, form, tmp_path_factory.mktemp("import"))))["summary"]
     stands = [*attempt(1, again - 1, every, 1.0), *attempt(again, end, every, 2.0)]
     for name in ("loss", "val_loss"):
         values = [record[name] for record in stands if name in record]

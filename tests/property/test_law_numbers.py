@@ -174,4 +174,4 @@ def test_an_import_certifies_no_loss_that_is_not_finite(tmp_path: Path, name: st
     assert found is not None
     path = tmp_path / name
     path.write_text(written[: found.end(1)] + form.format(text) + written[found.end() :], "utf-8")
-    assert import_document(str(path)).document["checks"]["finite_losses"] is not True
+    assert import_document(str(path))["checks"]["finite_losses"] is not True

@@ -24,6 +24,7 @@ from receipt_cli.importers.values import (
     number_in,
     other,
     read_record,
+    whole_step,
 )
 from receipt_cli.importers.wandb_summary import ANY, DIALECTS
 
@@ -35,44 +36,20 @@ STEPS = ("train/global_step", "trainer/global_step", "global_step", "step")
 _OWN_STEP = "_step"
 _HUGGING_FACE = frozenset({"train/epoch", "train/learning_rate"})
 """Scalar names that identify the Hugging Face Trainer in TensorBoard, where it writes no ``train/global_step``."""
-_TRAINING = {
-    "loss": ("train_loss_step", "train_loss", "train/loss", "loss/train", "train/train_loss", "training_loss", "epoch_loss"),
-    "train_accuracy": ("train_accuracy", "train_acc", "train/accuracy", "train/acc", "accuracy/train", "epoch_accuracy"),
-    "learning_rate": ("train/lr", "train/learning_rate", "lr/pg0"),
-}
-_EVALUATION = {
-    "loss": (
-        "val_loss",
-        "val/loss",
-        "valid_loss",
-        "valid/loss",
-        "validation_loss",
-        "validation/loss",
-        "loss/val",
-        "loss/valid",
-        "loss/validation",
-        "loss/eval",
-        "eval/loss",
-        "validation/epoch_loss",
-    ),
-    "accuracy": (
-        "val_accuracy",
-        "val_acc",
-        "val/accuracy",
-        "val/acc",
-        "valid_accuracy",
-        "validation_accuracy",
-        "accuracy/val",
-        "accuracy/valid",
-        "accuracy/validation",
-        "eval/accuracy",
-        "validation/epoch_accuracy",
-    ),
-}
+_SPLITS = ("val", "valid", "validation")
 _COMMON = {
-    **{name: f"val_{known}" for known, names in _EVALUATION.items() for name in names},
+    **{f"{split}{joint}{kind}": f"val_{kind}" for split in _SPLITS for joint in "_/" for kind in ("loss", "accuracy")},
+    **{f"{kind}/{split}": f"val_{kind}" for split in (*_SPLITS, "eval") for kind in ("loss", "accuracy")},
+    **{f"{start}{kind}": f"val_{kind}" for start in ("eval/", "validation/epoch_") for kind in ("loss", "accuracy")},
+    **dict.fromkeys(("val_acc", "val/acc"), "val_accuracy"),
     **{name: f"test_{kind}" for kind in ("loss", "accuracy") for name in (f"test_{kind}", f"test/{kind}", f"{kind}/test")},
-    **{name: known for known, names in _TRAINING.items() for name in names},
+    **dict.fromkeys(
+        ("train_loss_step", "train_loss", "train/loss", "loss/train", "train/train_loss", "training_loss", "epoch_loss"), "loss"
+    ),
+    **dict.fromkeys(
+        ("train_accuracy", "train_acc", "train/accuracy", "train/acc", "accuracy/train", "epoch_accuracy"), "train_accuracy"
+    ),
+    **dict.fromkeys(("train/lr", "train/learning_rate", "lr/pg0"), "learning_rate"),
 }
 """Lower-case name → metric, for names with the same meaning in all programs."""
 _KERAS = {"accuracy": "train_accuracy", "acc": "train_accuracy", "binary_accuracy": "train_accuracy"}
@@ -155,8 +132,9 @@ class Curves:
             detail = f"no record has a training step: used {tracker}'s own {_OWN_STEP}"
             self._foreign.problems.add("step_counts_calls", None, detail)
         for row in rows:
-            number = number_in(row.get(step_name))
-            if number is None or not math.isfinite(number) or number != int(number) or number < 0:
+            printed_step = row.get(step_name)
+            step = whole_step(printed_step) if isinstance(printed_step, Number) else None
+            if step is None:
                 if any(isinstance(value, Number) for name, value in row.items() if not name.startswith("_")):
                     detail = f"{step_name} is missing or not a whole number"
                     self._foreign.problems.add("record_without_step", None, detail)
@@ -165,17 +143,16 @@ class Curves:
             for name, value in row.items():
                 printed = as_number(value)
                 if printed is not None and name != step_name and not name.startswith("_"):
-                    self.add(int(number), name, str(printed), clock=math.nan if clock is None else clock)
+                    self.add(step, name, str(printed), clock=math.nan if clock is None else clock)
 
     def add_last(self, name: str, value: str) -> None:
         """Add the last value of ``name``, whose steps are unknown."""
         self._names[name] += 1
         self._last[name] = value
 
-    def declare(self, name: str, statistic: DeclaredStatistic, *, label: str = "", last: int | None = None) -> None:
+    def declare(self, name: str, statistic: DeclaredStatistic, label: str) -> None:
         """Add a declared statistic of a metric, which is used if no record has the metric."""
         phase = self._declared.setdefault(label, DeclaredPhase(name=label or None))
-        phase.last = last if phase.last is None else phase.last
         known = load_registry().by_name
         if name in known:
             phase.metrics.setdefault(name, statistic)

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from receipt_cli.definitions.units import read_number
-from receipt_cli.errors import InputError
 from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import Document
 from receipt_cli.importers.trackers.curves import Curves
@@ -31,19 +30,12 @@ def is_event_file(head: bytes) -> bool:
     return is_record_head(head) and b"brain.Event:" in head
 
 
-def find(folder: Path) -> list[Path]:
-    """Return the event files of the run in ``folder``, or in the two folders that Keras writes; [] without a run.
-
-    Raises ``InputError`` for a folder with several runs.
-    """
-    runs = folders(folder)
-    if len(runs) > 1:
-        why = f"event files are in {', '.join(str(run.relative_to(folder)) for run in runs)}"[:300]
-        raise InputError("has several runs", where=str(folder), why=why, try_=f"receipt import {runs[0]}")
-    return [path for run in runs for inner in _inner(run) for path in _files(inner)]
+def files(run: Path) -> list[Path]:
+    """Return the event files of a run: a file, those in a folder, or in the two folders that Keras writes."""
+    return [run] if run.is_file() else [path for inner in _inner(run) for path in _files(inner)]
 
 
-def folders(folder: Path) -> list[Path]:
+def runs(folder: Path) -> list[Path]:
     """Return the folder of each run at and below ``folder``."""
     holding = sorted({path.parent for path in folder.glob(f"**/*{IN_NAME}*") if path.is_file()})
     pairs = {path.parent for path in holding if len(_inner(path.parent)) == len(_KERAS)}
@@ -59,13 +51,13 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob(f"*{IN_NAME}*") if path.is_file())
 
 
-def read(foreign: ForeignRun, files: Sequence[Document], paths: Sequence[Path]) -> ForeignRun:
+def read(foreign: ForeignRun, documents: Sequence[Document], paths: Sequence[Path]) -> ForeignRun:
     """Return the run of the event files, oldest first. Raises ``InputError``."""
     own = any(_OURS in path.name for path in paths)
     curves = Curves(foreign, own=own)
     curves.keras = {path.parent.name for path in paths} == {*_KERAS}
     foreign.producer = "receipt" if own else "TensorBoard"
-    for document, path in zip(files, paths, strict=True):
+    for document, path in zip(documents, paths, strict=True):
         prefix = "validation/" if curves.keras and path.parent.name == _KERAS[1] else ""
         try:
             with path.open("rb") as file:

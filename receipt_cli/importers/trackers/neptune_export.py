@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.importers.model import DeclaredFailure, ForeignRun
+from receipt_cli.importers.text import Document
 from receipt_cli.importers.trackers.curves import Curves
+from receipt_cli.importers.values import whole_step
 from receipt_cli.importers.wandb_summary import read_config
 from receipt_cli.io.duckdb import Damaged, Database
 
@@ -52,29 +54,25 @@ def is_part(path: Path) -> bool:
 def parts_in(folder: Path) -> list[Path]:
     """Return the parts of all runs in a folder and below it, those of a run in their order."""
     found = ((path, _PART.fullmatch(path.name)) for path in folder.glob(_NAMES) if path.is_file())
-    numbered = [(str(path).rpartition("_part_")[0], int(match[1]), path) for path, match in found if match is not None]
+    numbered = [(_stem(path), int(match[1]), path) for path, match in found if match is not None]
     return [path for _, _, path in sorted(numbered)]
 
 
-def find(path: Path) -> list[Path]:
-    """Return the parts of the run of a file, or of the only run in a folder. Raises ``InputError``."""
-    if path.is_file():
-        start = path.name.rpartition("_part_")[0]
-        return [part for part in parts_in(path.parent) if part.parent == path.parent and part.name.startswith(f"{start}_part_")]
-    found = parts_in(path)
-    firsts = first_parts(path)
-    if len(firsts) > 1:
-        why = f"{len(firsts)} runs: {', '.join(part.name.rpartition('_part_')[0] for part in firsts)}"[:300]
-        raise InputError("has several runs", where=str(path), why=why, try_=f"receipt import {firsts[0]}")
-    return found
+def files(run: Path) -> list[Path]:
+    """Return the parts of the run that one of its parts belongs to."""
+    return [part for part in parts_in(run.parent) if part.parent == run.parent and _stem(part) == _stem(run)]
 
 
-def first_parts(folder: Path) -> list[Path]:
+def runs(folder: Path) -> list[Path]:
     """Return the first part of each run in a folder."""
-    return list({str(part).rpartition("_part_")[0]: part for part in reversed(parts_in(folder))}.values())[::-1]
+    return list({_stem(part): part for part in reversed(parts_in(folder))}.values())[::-1]
 
 
-def read(foreign: ForeignRun, paths: Sequence[Path]) -> ForeignRun:
+def _stem(part: Path) -> str:
+    return str(part).rpartition("_part_")[0]
+
+
+def read(foreign: ForeignRun, documents: Sequence[Document], paths: Sequence[Path]) -> ForeignRun:
     """Return the run in the parts. Raises ``InputError``, and ``UsageError`` without DuckDB."""
     foreign.producer = "neptune-exporter"
     values = _values(paths)
@@ -82,13 +80,13 @@ def read(foreign: ForeignRun, paths: Sequence[Path]) -> ForeignRun:
     curves = Curves(foreign)
     curves.namespace = "metrics/"
     settings: dict[str, _Attribute] = {}
-    points: list[tuple[float, _Attribute]] = []
+    points: list[tuple[int, _Attribute]] = []
     for value in values:
         if value.kind == "float_series":
             if value.path.startswith(_SYSTEM):
                 continue
-            step = float(value.step) if value.step is not None else math.nan
-            if step != step // 1 or not 0 <= step < 2**53:
+            step = whole_step(value.step or "")
+            if step is None:
                 foreign.problems.add("record_without_step", None, f"{value.path[:64]}: step {value.step}")
             else:
                 points.append((step, value))
@@ -96,7 +94,7 @@ def read(foreign: ForeignRun, paths: Sequence[Path]) -> ForeignRun:
             settings[value.path] = value
     for step, value in sorted(points, key=lambda point: point[0]):
         clock = math.nan if value.at_ms is None else value.at_ms / 1000
-        curves.add(int(step), value.path, math.nan if value.number is None else value.number, clock=clock)
+        curves.add(step, value.path, math.nan if value.number is None else value.number, clock=clock)
     curves.finish()
     _add_run(foreign, settings, run)
     return foreign

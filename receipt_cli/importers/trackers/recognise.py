@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import Document
 from receipt_cli.importers.trackers import event_files, mlflow_store, neptune_export, trackio_store, wandb_run
 from receipt_cli.importers.trackers.database import MAGIC, choose, tables_of
+
+MAX_BYTES = 2 << 30
+"""Most bytes of all files of one run."""
+_HEAD = 64
+
+
+class _Files(NamedTuple):
+    """A format of files: the runs at and below a folder, the files of a run, and a function that reads them."""
+
+    runs: Callable[[Path], list[Path]]
+    files: Callable[[Path], list[Path]]
+    read: Callable[[ForeignRun, Sequence[Document], Sequence[Path]], ForeignRun]
+
+
+class _Store(NamedTuple):
+    """A format of several runs: the tables of its database, (id, name) of each run, and a function that reads one."""
+
+    tables: frozenset[str]
+    keys: Callable[[Path], list[tuple[str, str]]]
+    read: Callable[[ForeignRun, Path, str], tuple[ForeignRun, Document]]
+
 
 TITLES = {
     event_files.FORMAT: "event files of TensorBoard, or their folder",
@@ -20,9 +42,21 @@ TITLES = {
     trackio_store.FORMAT: "database of Trackio (PROJECT.db)",
     neptune_export.FORMAT: "Parquet files of neptune-exporter (RUN_part_0.parquet), or their folder",
 }
-MAX_BYTES = 2 << 30
-"""Most bytes of all files of one run."""
-_HEAD = 64
+_FILES = {
+    wandb_run.FORMAT: _Files(wandb_run.runs, lambda run: [run], wandb_run.read),
+    neptune_export.FORMAT: _Files(neptune_export.runs, neptune_export.files, neptune_export.read),
+    event_files.FORMAT: _Files(event_files.runs, event_files.files, event_files.read),
+}
+_STORES = {
+    mlflow_store.FORMAT: _Store(mlflow_store.TABLES, mlflow_store.keys, mlflow_store.read),
+    trackio_store.FORMAT: _Store(trackio_store.TABLES, trackio_store.keys, trackio_store.read),
+}
+_FOLDERS: dict[str, Callable[[Path], object]] = {
+    wandb_run.FORMAT: wandb_run.runs,
+    mlflow_store.FORMAT: mlflow_store.run_folders,
+    neptune_export.FORMAT: neptune_export.runs,
+    event_files.FORMAT: event_files.runs,
+}
 
 
 def format_of(path: str) -> str | None:
@@ -31,10 +65,7 @@ def format_of(path: str) -> str | None:
     if path == "-" or not given.exists():
         return None
     if given.is_dir():
-        for name, is_one in _FOLDERS.items():
-            if is_one(given):
-                return name
-        return None
+        return next((name for name, runs in _FOLDERS.items() if runs(given)), None)
     try:
         with given.open("rb") as file:
             head = file.read(_HEAD)
@@ -47,21 +78,7 @@ def format_of(path: str) -> str | None:
     if head.startswith(neptune_export.MAGIC) and neptune_export.is_part(given):
         return neptune_export.FORMAT
     tables = tables_of(given) if head.startswith(MAGIC) else frozenset()
-    return next((name for name, its_own in _DATABASES.items() if its_own <= tables), None)
-
-
-_DATABASES = {mlflow_store.FORMAT: mlflow_store.TABLES, trackio_store.FORMAT: trackio_store.TABLES}
-_FOLDERS: dict[str, Callable[[Path], bool]] = {
-    wandb_run.FORMAT: lambda folder: any(folder.glob(f"**/run-*{wandb_run.SUFFIX}")),
-    mlflow_store.FORMAT: lambda folder: bool(mlflow_store.run_folders(folder)),
-    neptune_export.FORMAT: lambda folder: bool(neptune_export.parts_in(folder)),
-    event_files.FORMAT: lambda folder: any(folder.glob(f"**/*{event_files.IN_NAME}*")),
-}
-
-
-_KEYS = {mlflow_store.FORMAT: mlflow_store.keys, trackio_store.FORMAT: trackio_store.keys}
-"""Formats of several runs, with a function that returns (id, name) of each."""
-_READERS = {mlflow_store.FORMAT: mlflow_store.read, trackio_store.FORMAT: trackio_store.read}
+    return next((name for name, store in _STORES.items() if store.tables <= tables), None)
 
 
 def runs_in(path: str) -> list[tuple[str, str | None]]:
@@ -70,35 +87,30 @@ def runs_in(path: str) -> list[tuple[str, str | None]]:
     Any path that is not a tracker's is one run. Raises ``InputError``.
     """
     found, given = format_of(path), Path(path)
-    if found in _KEYS:
-        return [(path, key) for key, _ in _KEYS[found](given)]
+    if found in _STORES:
+        return [(path, key) for key, _ in _STORES[found].keys(given)]
     if found is None or not given.is_dir():
         return [(path, None)]
-    if found == wandb_run.FORMAT:
-        files = {file.resolve(): file for file in sorted(given.glob(f"**/run-*{wandb_run.SUFFIX}"))}  # latest-run is a link
-        return [(str(file), None) for file in files.values()]
-    if found == neptune_export.FORMAT:
-        return [(str(file), None) for file in neptune_export.first_parts(given)]
-    return [(str(folder), None) for folder in event_files.folders(given)]
+    return [(str(run), None) for run in _FILES[found].runs(given)]
 
 
 def read(path: str, format_name: str, session: str | None) -> tuple[ForeignRun, Document]:
     """Return the run at ``path`` and its first document; the run's ``beside`` has the others. Raises ``InputError``."""
     given = Path(path)
-    if format_name in _KEYS:
-        key = choose(_KEYS[format_name](given), given, session)
-        return _READERS[format_name](ForeignRun(format_name, key), given, key)
-    find = event_files.find if format_name == event_files.FORMAT else wandb_run.find
-    paths = neptune_export.find(given) if format_name == neptune_export.FORMAT else find(given) if given.is_dir() else [given]
+    if format_name in _STORES:
+        store = _STORES[format_name]
+        key = choose(store.keys(given), given, session)
+        return store.read(ForeignRun(format_name, key), given, key)
+    its = _FILES[format_name]
+    runs = its.runs(given) if given.is_dir() else [given]
+    if len(runs) > 1:
+        why = f"{len(runs)} runs: {', '.join(str(run.relative_to(given)) for run in runs)}"[:300]
+        raise InputError("has several runs", where=path, why=why, try_=f"receipt import {runs[0]}")
+    paths = its.files(runs[0]) if runs else []
     if not paths:
         raise InputError("has no run", where=path)
     documents = _documents(paths)
-    foreign = ForeignRun(format_name, documents[0].name, beside=documents[1:])
-    if format_name == wandb_run.FORMAT:
-        return wandb_run.read(foreign, paths[0]), documents[0]
-    if format_name == neptune_export.FORMAT:
-        return neptune_export.read(foreign, paths), documents[0]
-    return event_files.read(foreign, documents, paths), documents[0]
+    return its.read(ForeignRun(format_name, documents[0].name, beside=documents[1:]), documents, paths), documents[0]
 
 
 def _documents(paths: list[Path]) -> list[Document]:

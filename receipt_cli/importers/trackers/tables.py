@@ -14,7 +14,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.importers.model import FIGURES, DeclaredStatistic, ForeignRun
 from receipt_cli.importers.text import JsonText, NotJson, Number, Value
 from receipt_cli.importers.trackers.curves import Curves, is_known
-from receipt_cli.importers.values import as_number, number_in, spelled_number
+from receipt_cli.importers.values import as_number, number_in, spelled_number, whole_step
 
 CSV, LINES, HISTORY = "metrics-csv", "metrics-jsonl", "keras-history"
 _STEPS = ("global_step", "trainer/global_step", "train/global_step", "step", "iteration", "iter", "steps", "epoch")
@@ -46,7 +46,7 @@ def is_csv(text: str) -> bool:
     if len(rows) < 2 or len(rows[0]) < 2 or any(read_number(name) is not None for name in rows[0]):
         return False
     at = _step_column(rows[0])
-    return at is not None and all(len(row) == len(rows[0]) and _is_step(row[at]) for row in rows[1:-1] or rows[1:])
+    return at is not None and all(len(row) == len(rows[0]) and whole_step(row[at]) is not None for row in rows[1:-1] or rows[1:])
 
 
 def read_csv(text: str, name: str = "", session: str | None = None) -> ForeignRun:
@@ -151,11 +151,6 @@ def _step_column(names: Sequence[str]) -> int | None:
     return next((lowered.index(name) for name in _STEPS if name in lowered), None)
 
 
-def _is_step(text: str) -> bool:
-    number = read_number(text.strip())
-    return number is not None and math.isfinite(number) and number == int(number) and 0 <= number < 2**53
-
-
 def _read_row(
     foreign: ForeignRun,
     curves: Curves,
@@ -168,12 +163,12 @@ def _read_row(
     run: int | None = None,
 ) -> int:
     """Add a row; return its number of figures."""
-    if not _is_step(row[at]):
+    step = whole_step(row[at])
+    if step is None:
         foreign.unmatched += 1
         foreign.problems.add("record_without_step", line, f"{names[at]}: not a step", row[at])
         return 0
     found = 0
-    step = int(read_number(row[at].strip()) or 0)
     clock = next((time for number in times if (time := read_number(row[number])) is not None and time >= _EARLIEST), math.nan)
     label = _label(row) if own else ""
     for number, (name, cell) in enumerate(zip(names, row, strict=True)):
@@ -205,7 +200,7 @@ def _read_figures(curves: Curves, row: Mapping[str, str]) -> None:
         row.get("definition") or None,
     )  # fmt: skip
     name = row["metric"] if row["unit"] else f"other/{row['metric']}"
-    curves.declare(name, statistic, label=_label([row["phase_index"], row["phase"]]))
+    curves.declare(name, statistic, _label([row["phase_index"], row["phase"]]))
 
 
 def records_of(text: str) -> list[tuple[int, Value]] | None:
@@ -256,8 +251,9 @@ def _step_of(record: Mapping[str, Value]) -> tuple[str, int] | None:
     lowered = {key.lower(): key for key in record}
     for name in _STEPS:
         value = record.get(lowered.get(name, ""))
-        if isinstance(value, Number) and _is_step(value):
-            return lowered[name], int(read_number(value) or 0)
+        step = whole_step(value) if isinstance(value, Number) else None
+        if step is not None:
+            return lowered[name], step
     return None
 
 

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from receipt_cli.errors import InputError
 from receipt_cli.importers.model import FIGURES, ForeignRun
-from receipt_cli.importers.text import JsonText, NotJson, Number, Value, read_beside
+from receipt_cli.importers.text import Document, JsonText, NotJson, Number, Value, read_beside
 from receipt_cli.importers.trackers.curves import Curves
-from receipt_cli.importers.values import Fields, number_in, python_value
-from receipt_cli.importers.wandb_summary import METADATA, read_config, read_metadata
+from receipt_cli.importers.values import number_in, python_value
+from receipt_cli.importers.wandb_summary import METADATA, add_metadata, read_config
 from receipt_cli.io.protobuf import Malformed, fields, parts, signed, text
 
 FORMAT = "wandb-run"
@@ -36,17 +35,14 @@ class _Cut(Exception):
     """The file ends within a record."""
 
 
-def find(folder: Path) -> list[Path]:
-    """Return the run file of a run's folder, or of the only run below it. Raises ``InputError`` for several."""
-    found = sorted({file.resolve(): file for file in sorted(folder.glob(f"**/run-*{SUFFIX}"))}.values())  # latest-run is a link
-    if len(found) > 1:
-        why = f"{len(found)} run files: {', '.join(path.parent.name for path in found)}"[:300]
-        raise InputError("has several runs", where=str(folder), why=why, try_=f"receipt import {found[0]}")
-    return found
+def runs(folder: Path) -> list[Path]:
+    """Return the run file of each run at and below ``folder``."""
+    return list({file.resolve(): file for file in sorted(folder.glob(f"**/run-*{SUFFIX}"))}.values())  # latest-run is a link
 
 
-def read(foreign: ForeignRun, path: Path) -> ForeignRun:
-    """Return the run of the run file at ``path``."""
+def read(foreign: ForeignRun, documents: Sequence[Document], paths: Sequence[Path]) -> ForeignRun:
+    """Return the run of its run file, the only one of ``paths``."""
+    [path] = paths
     reading = _Reading(foreign)
     ended = False
     try:
@@ -60,15 +56,7 @@ def read(foreign: ForeignRun, path: Path) -> ForeignRun:
     if not ended:
         foreign.cut = _UNFINISHED
     reading.finish()
-    metadata = read_beside(str(path.parent / "files" / METADATA), METADATA)
-    if metadata is not None:
-        try:
-            content = JsonText(metadata.text).value()
-        except NotJson as error:
-            foreign.problems.add("file_beside_unreadable", None, f"{METADATA}: line {error.line}: {error}")
-        else:
-            foreign.beside.append(metadata)
-            read_metadata(foreign, Fields(content, foreign.problems, f"{METADATA}#"))
+    add_metadata(foreign, read_beside(str(path.parent / "files" / METADATA), METADATA))
     return foreign
 
 
